@@ -1,0 +1,29 @@
+# Each target sets up what it needs first (packaging/setup.sh); PYTHON= and PYPY= choose other interpreters.
+
+export PYTHON PYPY
+
+.PHONY: help run test lint bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: ## parse the Python standard library on a local scheduler and cluster, and print what is in it
+	@packaging/setup.sh run
+	@packaging/within.sh python client_lib/examples/standard_library.py
+
+test: ## ruff, mypy and all tests, under CPython and PyPy and every further CPython of this machine
+	@packaging/setup.sh test
+	@packaging/within.sh tests/run.sh
+
+lint: ## ruff and mypy --strict alone
+	@packaging/setup.sh test
+	@packaging/within.sh tests/run.sh lint
+
+bench: ## every benchmark: a table, and JSON under benchmarks/results/
+	@packaging/setup.sh test
+	@packaging/within.sh python benchmarks/run.py
+
+clean: ## remove the environments and everything that tools have left
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist
+	find . -path ./.git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +

@@ -1,0 +1,251 @@
+"""The client's I/O thread: moves messages between the session and the socket.
+
+User threads hand work over through a deque and wake the thread once a burst, not once a task.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import queue
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import zmq
+
+from . import wire
+from .addresses import Address
+from .errors import ClientClosedError
+from .functions import Function
+from .future import TaskFuture
+from .session import Session, State
+from .wake import Wake
+from .wire import Payload
+
+RECEIVE_AT_MOST = 100
+"""Messages received before what user threads handed over has its turn."""
+
+GOODBYE_MILLISECONDS = 1000
+"""How long a last message may take to get out when the client leaves."""
+
+_log = logging.getLogger(__name__)
+_agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+
+
+class Agent:
+    def __init__(self, address: Address, session: Session) -> None:
+        self._address = address
+        self._session = session
+        self._inbox: deque[Any] = deque()
+        self._wake = Wake()
+        self._is_asleep = False
+        self._closed: str | None = None
+        """Why nothing can be submitted any more."""
+        self._joined = threading.Event()
+        self._callbacks: queue.SimpleQueue[TaskFuture[Any] | None] | None = None
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+        # What is unsent waits in the session, which can still change its mind about it.
+        self._socket.setsockopt(zmq.SNDHWM, 100)
+        self._socket.setsockopt(zmq.RCVHWM, 0)
+        self._unsent: deque[wire.Frames] = deque()
+        self._thread = threading.Thread(target=self._run, name="scaler-client", daemon=True)
+        self._socket.connect(str(address))
+        self._thread.start()
+        _agents.add(self)
+
+    # ------------------------------------------------------------------------------------------------ for user threads
+
+    def submit(self, future: TaskFuture[Any]) -> None:
+        """Hand a new task over."""
+        if self._closed is not None:
+            raise ClientClosedError(self._closed)
+        self._inbox.append(future)
+        if self._is_asleep:
+            self._wake_up()
+
+    def submit_many(self, owner: Any, function: Function, payloads: Sequence[Payload]) -> None:
+        """Hand over tasks of one function, whose first id is told to `owner.submitted`."""
+        self._hand_over(lambda: owner.submitted(self._session.submit_many(owner, function, payloads)))
+
+    def cancel(self, future: TaskFuture[Any]) -> None:
+        """Ask that the task never runs, and wait for the answer."""
+        answered = threading.Event()
+
+        def ask() -> None:
+            if future.done():
+                answered.set()
+            else:
+                self._session.cancel([future.task_id], answered.set)
+
+        self._hand_over(ask)
+        answered.wait()
+
+    def cancel_many(self, ids: Callable[[], Sequence[int]]) -> None:
+        """Ask that these tasks, named once all before has been handed over, never run. Does not wait."""
+        self._hand_over(lambda: self._session.cancel(ids(), lambda: None))
+
+    def forget_function(self, number: int) -> None:
+        """No task names this function any more. Called by the garbage collector, in any thread, at any time."""
+        # Not worth a wake-up, and no lock may be taken here: it goes out with whatever is sent next.
+        self._inbox.append(lambda: self._session.forget_function(number))
+
+    def wait_joined(self, timeout_seconds: float) -> bool:
+        """Wait until the scheduler has accepted or refused the client; False when it did neither in time."""
+        return self._joined.wait(timeout_seconds)
+
+    def check_waiting(self) -> None:
+        """Raise where waiting for this client's futures could never end."""
+        if self._closed is not None and not self._thread.is_alive():
+            raise ClientClosedError(self._closed)
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("a future was waited for in the client's own I/O thread")
+
+    def call_back(self, future: TaskFuture[Any]) -> None:
+        """Have the future's callbacks run, in the callback thread."""
+        if self._callbacks is None:
+            self._callbacks = queue.SimpleQueue()
+            threading.Thread(
+                target=_run_callbacks, args=(self._callbacks,), name="scaler-client-callbacks", daemon=True
+            ).start()
+        self._callbacks.put(future)
+
+    def close(self, reason: str) -> None:
+        """Leave the scheduler; unfinished futures are cancelled. Idempotent."""
+        if self._closed is not None:
+            return
+        self._closed = reason
+        self._inbox.append(lambda: self._session.close(reason))
+        self._wake_up()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def mark_forked(self) -> None:
+        """This is a child process: the thread and the connection are its parent's."""
+        self._closed = (
+            "this client belongs to the parent process: a forked process needs a Client of its own "
+            f"(process {os.getpid()})"
+        )
+        self._thread = threading.Thread()
+
+    def _hand_over(self, command: Callable[[], None]) -> None:
+        if self._closed is not None:
+            raise ClientClosedError(self._closed)
+        self._inbox.append(command)
+        if self._is_asleep:
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        self._is_asleep = False
+        self._wake.set()
+
+    # -------------------------------------------------------------------------------------------------- the I/O thread
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._wake.fileno(), zmq.POLLIN)
+        poller.register(self._socket, zmq.POLLIN)
+        try:
+            while self._session.state is not State.CLOSED or self._session.refused is not None:
+                self._step(poller)
+                if self._session.refused is not None and self._closed is not None:
+                    break
+            self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS)
+            self._send()
+        except Exception:
+            _log.exception("the client's I/O thread failed")
+            self._closed = "the client's I/O thread failed; see the log"
+            self._session.close(self._closed)
+        finally:
+            self._joined.set()
+            self._socket.close()
+            self._context.term()
+            if self._callbacks is not None:
+                self._callbacks.put(None)
+
+    def _step(self, poller: zmq.Poller) -> None:
+        self._take_inbox()
+        self._session.tick(time.monotonic())
+        self._send()
+        # The order is what makes it safe: asleep first, then one more look. A submitter appends first, then looks.
+        self._is_asleep = True
+        if self._inbox:
+            self._is_asleep = False
+            timeout = 0.0
+        else:
+            timeout = max(0.0, self._session.next_deadline - time.monotonic())
+        poller.modify(self._socket, zmq.POLLIN | zmq.POLLOUT if self._unsent else zmq.POLLIN)
+        ready = poller.poll(int(timeout * 1000 + 0.999))
+        self._is_asleep = False
+        for source, _mask in ready:
+            if source is self._socket:
+                self._receive()
+            else:
+                self._wake.clear()
+
+    def _take_inbox(self) -> None:
+        inbox = self._inbox
+        submit = self._session.submit
+        # As many as there are now: what comes meanwhile waits for the next turn, so that answers are read in between.
+        for _ in range(len(inbox)):
+            item = inbox.popleft()
+            if type(item) is TaskFuture:
+                item.task_id = submit(item, item._function, item._payload)  # type: ignore[arg-type]
+            else:
+                item()
+
+    def _receive(self) -> None:
+        for _ in range(RECEIVE_AT_MOST):
+            try:
+                frames = self._socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            try:
+                message = wire.decode(frames)
+            except wire.WireError as error:
+                _log.error("dropped a message of the scheduler at %s: %s", self._address, error)
+                continue
+            self._session.handle(message, time.monotonic())
+            if isinstance(message, (wire.Welcome, wire.Refused)):
+                self._joined.set()
+
+    def _send(self) -> None:
+        unsent = self._unsent
+        for message in self._session.take_outgoing():
+            unsent.append(wire.encode(message))
+        while unsent:
+            try:
+                self._socket.send_multipart(unsent[0], zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            unsent.popleft()
+
+
+def _run_callbacks(futures: queue.SimpleQueue[TaskFuture[Any] | None]) -> None:
+    while (future := futures.get()) is not None:
+        future.run_callbacks()
+        del future
+
+
+def _close_all() -> None:
+    """At the interpreter's exit: a pending future must not keep it from ending."""
+    for agent in list(_agents):
+        agent.close("the interpreter ends")
+
+
+def _mark_all_forked() -> None:
+    for agent in list(_agents):
+        agent.mark_forked()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_all_forked)

@@ -1,0 +1,155 @@
+"""A command's line taken apart by its table of options, and put together with the environment and the file.
+
+Arguments go before the environment, the environment before the file, the file before the default. This file exists
+twice, byte for byte, in scaler_scheduler and in scaler_client.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence
+
+from .options import Command, Found, OptionError, fail, interpreter, parse_text, shown, suggestion
+from .toml_file import check_file, read_file
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A command line taken apart; values are still text."""
+
+    help: bool
+    version: bool
+    config: Optional[str]
+    check_config: Optional[str]
+    texts: Dict[str, Any]
+
+
+def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
+    """Take a command line apart. Raises OptionError for an unknown option or one without its value."""
+    parsed, unknown = _parser(command, "").parse_known_args(argv)
+    for argument in unknown:
+        if argument.startswith("-") and argument != "--":
+            name = argument.split("=", 1)[0]
+            known = ["--" + option.name for option in command.options if not option.positional]
+            raise OptionError(f"unknown option {name}{suggestion(name, known + ['--config', '--check-config'])}")
+    if unknown:
+        raise OptionError(f"unexpected argument {shown(unknown[-1])}")
+    texts = vars(parsed)
+    return Arguments(texts.pop("help"), texts.pop("version"), texts.pop("config"), texts.pop("check_config"), texts)
+
+
+def answer(command: Command, program: str, version: str, arguments: Arguments) -> Optional[int]:
+    """Do what `-h`, `--version` and `--check-config` ask for; the exit status, or None where none of them was given."""
+    if arguments.help:
+        print(_parser(command, program, shutil.get_terminal_size().columns).format_help(), end="")
+        return 0
+    if arguments.version:
+        print(f"{program} {version}, {interpreter()}")
+        return 0
+    if arguments.check_config is None:
+        return None
+    problems = check_file(command, arguments.check_config)
+    for problem in problems:
+        fail(program, problem)
+    if problems:
+        return 2
+    print(f"{arguments.check_config}: OK")
+    return 0
+
+
+def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> Dict[str, Any]:
+    """The value of every option by its key. Raises OptionError at the first wrong or missing one."""
+    from_arguments = _read_arguments(command, arguments)
+    from_environment = _read_environment(command, environ)
+    path = _file_to_read(command, arguments, environ)
+    found: Dict[str, Found] = {}
+    if path is not None:
+        found, problems = read_file(command, path)
+        if problems:
+            raise OptionError(problems[0])
+    found.update(from_environment)
+    found.update(from_arguments)
+    for option in command.options:
+        if option.required and option.key not in found:
+            raise OptionError(
+                f"no {option.key}: give it as an argument, in {command.variable(option)}, "
+                f"or as `{option.key}` in {path or command.default_file}"
+            )
+    if command.check:
+        command.check(found)
+    values = {option.key: option.default for option in command.options}
+    values.update((key, one.value) for key, one in found.items())
+    return values
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Instead of argparse's page of usage."""
+        raise OptionError(message[len("argument ") :] if message.startswith("argument ") else message)
+
+
+def _parser(command: Command, program: str, columns: int = 80) -> argparse.ArgumentParser:
+    def formatter(prog: str) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(prog, max_help_position=32, width=columns)
+
+    parser = _Parser(
+        prog=program,
+        description=command.description,
+        epilog=_sources(command),
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    for option in command.options:
+        help_text = f"{option.help} [default: {option.describe_default()}]".replace("%", "%%")
+        if option.positional:
+            parser.add_argument(option.key, nargs="?", metavar=option.kind.metavar, help=help_text)
+        else:
+            flags = [flag for flag in (option.short, "--" + option.name) if flag]
+            action = "append" if option.kind.many else "store"
+            parser.add_argument(*flags, dest=option.key, action=action, metavar=option.kind.metavar, help=help_text)
+    default_file = f"TOML file to read [default: {command.default_file} where it exists]"
+    parser.add_argument("--config", metavar="FILE", help=default_file)
+    parser.add_argument("--check-config", metavar="FILE", help="say what is wrong with a TOML file, by key and line")
+    parser.add_argument("--version", action="store_true", help="print the version and the interpreter's")
+    parser.add_argument("-h", "--help", action="store_true", help="print this text")
+    return parser
+
+
+def _sources(command: Command) -> str:
+    example = next(option for option in command.options if not option.positional and not option.environment)
+    renamed = "".join(f" ({option.key}: {option.environment})" for option in command.options if option.environment)
+    return (
+        f"Every option may also come from the environment or the file: --{example.name} is "
+        f"{command.variable(example)} in the environment{renamed} and {example.key} in the file. "
+        "Arguments go before the environment, the environment before the file."
+    )
+
+
+def _read_arguments(command: Command, arguments: Arguments) -> Dict[str, Found]:
+    found = {}
+    for option in command.options:
+        given = arguments.texts[option.key]
+        if given is not None:
+            given = ",".join(given) if option.kind.many else given
+            found[option.key] = parse_text(option, given, option.label)
+    return found
+
+
+def _read_environment(command: Command, environ: Mapping[str, str]) -> Dict[str, Found]:
+    found = {}
+    for option in command.options:
+        variable = command.variable(option)
+        if environ.get(variable):  # an empty variable is the usual way to unset one in a unit or a container
+            found[option.key] = parse_text(option, environ[variable], variable)
+    return found
+
+
+def _file_to_read(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> Optional[str]:
+    named = arguments.config if arguments.config is not None else environ.get(command.config_variable) or None
+    if named is None and os.path.exists(command.default_file):
+        return command.default_file
+    return named

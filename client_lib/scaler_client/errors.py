@@ -1,0 +1,40 @@
+"""Errors that the client library raises beside the standard library's."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor
+
+
+class ScalerError(Exception):
+    """Base of every error that is Scaler's own."""
+
+
+class WorkerDiedError(ScalerError):
+    """The task's worker died while it ran, in every attempt; the text is the attempts' history."""
+
+
+class FunctionLoadError(ScalerError):
+    """The function's bytes could not be turned into a function on the worker; `__cause__` is the worker's error."""
+
+
+class ResultPickleError(ScalerError):
+    """The task's result or exception could not be serialized on the worker; the text names function and type."""
+
+
+class RemoteTraceback(Exception):
+    """The cause of every exception of a task: its text is the traceback on the worker."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.text}"""'
+
+
+class SchedulerLostError(ScalerError, BrokenExecutor):
+    """The scheduler has been gone for longer than the client's `timeout_seconds`, or refuses the client."""
+
+
+class ClientClosedError(ScalerError, RuntimeError):
+    """The client was used after it was disconnected, or in a process forked from the one that made it."""

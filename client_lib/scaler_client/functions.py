@@ -1,0 +1,114 @@
+"""Functions that a client has submitted: each is pickled and sent once.
+
+A plain function, class, builtin or partial is pickled when it is first submitted; what it closes over is seen as it is
+then. Anything else that is callable (a bound method, an object with `__call__`) has state that changes between calls
+and is pickled each time; equal bytes are still sent once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from . import serializer
+from .errors import FunctionLoadError, RemoteTraceback, ResultPickleError, WorkerDiedError
+from .wire import Outcome, Payload
+
+_PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial)
+_RECENT = 64
+"""Functions kept after their last use, so that a bound method called again and again is not sent again and again."""
+
+_TEXT_ERRORS = {Outcome.RESULT_FAILED: ResultPickleError, Outcome.WORKER_DIED: WorkerDiedError}
+
+
+class Function:
+    """One function as the scheduler knows it. Once nothing refers to it any more, the scheduler may forget it."""
+
+    __slots__ = ("__weakref__", "is_sent", "name", "number", "payload")
+
+    def __init__(self, number: int, name: str, payload: bytes) -> None:
+        self.number = number
+        self.name = name
+        self.payload = payload
+        self.is_sent = False
+        """Whether the scheduler that the client is joined to has it."""
+
+    def read_answer(self, outcome: int, answer: Payload) -> tuple[Any, BaseException | None]:
+        """Result and exception from an answer's bytes."""
+        text_error = _TEXT_ERRORS.get(outcome)  # type: ignore[call-overload]
+        if text_error is not None:
+            return None, text_error(bytes(answer).decode())
+        try:
+            value = serializer.loads(answer)
+        except Exception as error:
+            failure = ResultPickleError(f"the answer of {self.name} can't be unpickled here: {error!r}")
+            failure.__cause__ = error
+            return None, failure
+        if outcome == Outcome.VALUE:
+            return value, None
+        error, text = value
+        error.__cause__ = RemoteTraceback(text)
+        if outcome == Outcome.FUNCTION_FAILED:
+            failed = FunctionLoadError(f"{self.name} can't be unpickled on the worker: {error!r}")
+            failed.__cause__ = error
+            return None, failed
+        return None, error
+
+
+class FunctionTable:
+    """Finds a callable's Function. Used by any thread."""
+
+    def __init__(self, forgotten: Callable[[int], None]) -> None:
+        """`forgotten` is called, in any thread, with the number of each function that nothing refers to any more."""
+        self._forgotten = forgotten
+        self._numbers = itertools.count(1)
+        self._by_identity: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
+        self._recent: deque[Function] = deque(maxlen=_RECENT)
+
+    def get(self, fn: Callable[..., Any]) -> Function:
+        """The Function of this callable.
+
+        Raises:
+            TypeError: it isn't callable or can't be pickled.
+        """
+        known = self._by_identity.get(id(fn))
+        if known is not None and known[0]() is fn:
+            return known[1]
+        if not callable(fn):
+            raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
+        function = self._by_content(fn)
+        if isinstance(fn, _PICKLED_ONCE):
+            key = id(fn)
+            self._by_identity[key] = weakref.ref(fn, lambda gone: self._drop(key, gone)), function
+        return function
+
+    def _drop(self, key: int, gone: weakref.ref[Any]) -> None:
+        known = self._by_identity.get(key)
+        if known is not None and known[0] is gone:
+            del self._by_identity[key]
+
+    def _by_content(self, fn: Callable[..., Any]) -> Function:
+        name = _name_of(fn)
+        payload = serializer.dump_function(fn, name)
+        digest = hashlib.blake2b(payload, digest_size=16).digest()
+        function = self._by_digest.get(digest)
+        if function is None:
+            function = Function(next(self._numbers), name, payload)
+            weakref.finalize(function, self._forgotten, function.number).atexit = False
+            self._by_digest[digest] = function
+        self._recent.append(function)
+        return function
+
+
+def _name_of(fn: Callable[..., Any]) -> str:
+    if isinstance(fn, functools.partial):
+        return f"partial({_name_of(fn.func)})"
+    name = getattr(fn, "__qualname__", None)
+    return name if isinstance(name, str) else type(fn).__qualname__

@@ -1,0 +1,100 @@
+"""How functions, arguments and results become bytes.
+
+A task's payload is one pickle of `(args, kwargs)`. Arguments of exactly built-in types go through the C pickler
+(0.17 us for a small tuple), everything else through cloudpickle (1.6 us): plain pickle would name `__main__` things
+that workers don't have.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import cloudpickle
+
+from .wire import Payload
+
+DEFAULT = "cloudpickle"
+"""What the protocol calls this way of making bytes."""
+
+_PLAIN = frozenset({int, float, str, bytes, bool, complex, bytearray, type(None)})
+_PLAIN_CONTAINERS = frozenset({tuple, list, dict, set, frozenset})
+_LOOK_AT_MOST = 32
+"""Elements of a container that are looked at to find out whether it is plain: a longer one goes to cloudpickle, whose
+own pickler is as fast once it runs."""
+
+_dumps = pickle.dumps
+_PROTOCOL = 5
+
+
+def is_plain(value: Any) -> bool:
+    """Whether the value holds nothing but built-in types, so that plain pickle is enough."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind not in _PLAIN_CONTAINERS or len(value) > _LOOK_AT_MOST:
+        return False
+    if kind is dict:
+        return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+    return all(map(is_plain, value))
+
+
+def dumps(value: Any) -> bytes:
+    """The value as bytes. Raises whatever its pickling raises."""
+    if type(value) in _PLAIN or is_plain(value):
+        return _dumps(value, _PROTOCOL)
+    data: bytes = cloudpickle.dumps(value, _PROTOCOL)
+    return data
+
+
+loads: Callable[[Payload], Any] = pickle.loads
+
+
+def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+    """The arguments of one call as bytes.
+
+    Raises:
+        TypeError: an argument can't be pickled; the text names it.
+    """
+    for value in args:
+        if type(value) not in _PLAIN and not is_plain(value):
+            break
+    else:
+        if not kwargs or all(map(is_plain, kwargs.values())):
+            return _dumps((args, kwargs), _PROTOCOL)
+    try:
+        data: bytes = cloudpickle.dumps((args, kwargs), _PROTOCOL)
+    except Exception as error:
+        raise _unpicklable(args, kwargs, error) from error
+    return data
+
+
+def dump_function(fn: Callable[..., Any], name: str) -> bytes:
+    """The function as bytes.
+
+    Raises:
+        TypeError: it can't be pickled; the text names it.
+    """
+    try:
+        data: bytes = cloudpickle.dumps(fn, _PROTOCOL)
+    except Exception as error:
+        raise TypeError(f"function {name} can't be pickled: {_said(error)}") from error
+    return data
+
+
+def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TypeError:
+    """The error that names the first argument that can't be pickled by itself."""
+    named = [(f"argument {position}", value) for position, value in enumerate(args)]
+    named += [(f"argument {name!r}", value) for name, value in kwargs.items()]
+    for name, value in named:
+        try:
+            cloudpickle.dumps(value, _PROTOCOL)
+        except Exception as own:
+            kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+            return TypeError(f"{name} of type {kind} can't be pickled: {_said(own)}")
+    return TypeError(f"the arguments can't be pickled together: {_said(error)}")
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

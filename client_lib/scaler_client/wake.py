@@ -1,0 +1,48 @@
+"""Waking a thread that sleeps in a poll."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+
+class Wake:
+    """A file descriptor that becomes readable when `set` is called: an eventfd, or a socket pair where there is none."""
+
+    def __init__(self) -> None:
+        self._sockets: tuple[socket.socket, socket.socket] | None = None
+        if hasattr(os, "eventfd"):
+            self._reader = self._writer = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        else:
+            self._sockets = socket.socketpair()
+            for end in self._sockets:
+                end.setblocking(False)
+            self._reader, self._writer = self._sockets[0].fileno(), self._sockets[1].fileno()
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def set(self) -> None:
+        try:
+            if self._sockets is None:
+                os.eventfd_write(self._writer, 1)
+            else:
+                self._sockets[1].send(b"\0")
+        except BlockingIOError:
+            pass  # it is set already
+
+    def clear(self) -> None:
+        try:
+            if self._sockets is None:
+                os.eventfd_read(self._reader)
+            else:
+                self._sockets[0].recv(4096)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        if self._sockets is None:
+            os.close(self._reader)
+        else:
+            for end in self._sockets:
+                end.close()

@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# Sets up what the Makefile's targets need, once: a second run finds the stamps and is through in a moment.
+#
+#   packaging/setup.sh run      .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
+#   packaging/setup.sh test     the test tools in both, and a .venv-3.x for each further CPython of this machine
+#   packaging/setup.sh pythons  prints the further CPythons, one "3.x path" a line
+#
+# PYTHON and PYPY choose the interpreters. What apt-get and pip say goes to .venv/setup.log.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+LOG=.venv/setup.log
+TEST_TOOLS=(pytest pytest-timeout hypothesis)
+LINT_TOOLS=(ruff mypy types-psutil)
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
+
+say() { printf '[setup] %s\n' "$*"; }
+
+die() {
+    say "$*" >&2
+    exit 1
+}
+
+# step TEXT COMMAND...: one line on the screen, everything else in the log; returns the command's status
+step() {
+    local text=$1 start=$SECONDS
+    shift
+    printf '[setup] %s ... ' "$text"
+    printf '\n### %s\n' "$text" >>"$LOG"
+    if "$@" >>"$LOG" 2>&1 </dev/null; then
+        printf 'done (%d s)\n' $((SECONDS - start))
+    else
+        printf 'failed\n'
+        return 1
+    fi
+}
+
+must() {
+    step "$@" && return
+    printf '%s\n' "--- the end of $LOG:" >&2
+    tail -n 25 "$LOG" >&2
+    exit 1
+}
+
+# --- Debian packages -----------------------------------------------------------------------------------------------
+
+ROOT=()
+may_install() {
+    command -v apt-get >/dev/null || return 1
+    [ "$(id -u)" = 0 ] && return
+    sudo -n true 2>/dev/null && ROOT=(sudo -n env DEBIAN_FRONTEND=noninteractive)
+}
+
+apt_install() {
+    local install=(${ROOT[@]+"${ROOT[@]}"} apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$@")
+    # The lists may be missing (containers) or old (packages gone from the mirror): then fetch them, once.
+    "${install[@]}" || { ${ROOT[@]+"${ROOT[@]}"} apt-get update && "${install[@]}"; }
+}
+
+# --- interpreters --------------------------------------------------------------------------------------------------
+
+# is_at_least PYTHON IMPLEMENTATION MINOR: does it really run (a pyenv shim may not), and is it new enough?
+is_at_least() {
+    "$1" -c "import sys; sys.exit(sys.implementation.name != '$2' or sys.version_info < (3, $3))" >/dev/null 2>&1
+}
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python3.10}; do
+        is_at_least "$candidate" cpython 10 && command -v "$candidate" && return
+    done
+    return 1
+}
+
+find_pypy() {
+    local candidate
+    for candidate in ${PYPY:-pypy3 pypy3.11 pypy3.10 pypy3.9}; do
+        is_at_least "$candidate" pypy 9 && command -v "$candidate" && return
+    done
+    return 1
+}
+
+# Each further CPython from 3.10 on, on PATH or under pyenv, as "3.x path": one a minor version, .venv's left out.
+further_pythons() {
+    local own candidate minor
+    own=$(.venv/bin/python -c 'import sys; print(sys.version_info[1])')
+    for minor in 10 11 12 13 14; do
+        [ "$minor" = "$own" ] && continue
+        for candidate in $(type -ap "python3.$minor") "$(pyenv root 2>/dev/null)"/versions/3."$minor".*/bin/python; do
+            if is_at_least "$candidate" cpython "$minor" && "$candidate" -c 'import venv, ensurepip' 2>/dev/null; then
+                printf '3.%s %s\n' "$minor" "$candidate"
+                break
+            fi
+        done
+    done
+}
+
+# --- environments --------------------------------------------------------------------------------------------------
+
+# A stamp holds the hash of everything that its environment was made from, the checkout's place included.
+stamp_value() {
+    { cat packaging/setup.sh ./*/pyproject.toml && pwd -P && "$1" -c 'import sys; print(sys.version, sys.base_prefix)'; } |
+        sha256sum
+}
+
+is_fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$(stamp_value "$2" 2>/dev/null)" ]; }
+
+make_environment() {
+    local folder=$1 interpreter=$2
+    "$folder/bin/python" -m pip --version || "$interpreter" -m venv "$folder"
+}
+
+install_scheduler_and() {
+    # capnpy compiles itself on a CPython for which it has no wheel; without a compiler its pure form does as well.
+    "$@" || USE_CYTHON=0 "$@"
+}
+
+setup_cpython() {
+    local python
+    is_fresh .venv/stamp-run .venv/bin/python && return
+    python=$(find_python) || die "no CPython 3.10 or newer found: install one, or name it with PYTHON=/path/to/python3"
+    if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+        may_install || die "$python has no venv module: install it (Debian: apt-get install python3-venv) and try again"
+        must "Debian packages: python3-venv" apt_install python3-venv
+    fi
+    must ".venv: $("$python" --version)" make_environment .venv "$python"
+    must ".venv: scaler-scheduler, scaler-client, scaler-worker" install_scheduler_and \
+        .venv/bin/python -m pip install -e scheduler_daemon -e client_lib -e worker_lib
+    stamp_value .venv/bin/python >.venv/stamp-run
+}
+
+# Without PyPy the scheduler runs on CPython, so nothing in here ends the set-up.
+setup_pypy() {
+    local pypy
+    is_fresh .venv-pypy/stamp-run .venv-pypy/bin/python && return
+    if ! { pypy=$(find_pypy) && "$pypy" -c 'import venv, ensurepip' 2>/dev/null; }; then
+        if [ -e .venv/no-pypy ] || ! may_install || ! step "Debian packages: pypy3, pypy3-venv" \
+            apt_install pypy3 pypy3-venv || ! pypy=$(find_pypy); then
+            touch .venv/no-pypy  # one try is enough: a machine that is offline would wait for it at every start
+            rm -rf .venv-pypy
+            say "no PyPy: the scheduler runs on CPython, slower. To get it: apt-get install pypy3 pypy3-venv"
+            return
+        fi
+    fi
+    if ! step ".venv-pypy: $("$pypy" --version 2>&1 | tail -n 1)" make_environment .venv-pypy "$pypy" ||
+        ! step ".venv-pypy: scaler-scheduler" .venv-pypy/bin/python -m pip install -e scheduler_daemon; then
+        rm -rf .venv-pypy
+        say "PyPy could not be set up ($LOG says why): the scheduler runs on CPython, slower"
+        return
+    fi
+    rm -f .venv/no-pypy
+    stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-run
+}
+
+setup_further() {
+    local version=$1 python=$2 folder=.venv-$1
+    is_fresh "$folder/stamp-test" "$folder/bin/python" && return
+    if step "$folder: $("$python" --version)" make_environment "$folder" "$python" &&
+        step "$folder: scaler-client, scaler-worker, test tools" "$folder/bin/python" -m pip install \
+            --only-binary :all: -e client_lib -e worker_lib "${TEST_TOOLS[@]}"; then
+        stamp_value "$folder/bin/python" >"$folder/stamp-test"
+    else
+        rm -rf "$folder"
+        say "CPython $version is left out of the tests ($LOG says why)"
+    fi
+}
+
+setup_tests() {
+    local version python
+    if ! is_fresh .venv/stamp-test .venv/bin/python; then
+        must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
+            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}"
+        stamp_value .venv/bin/python >.venv/stamp-test
+    fi
+    if [ -d .venv-pypy ] && ! is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python; then
+        must ".venv-pypy: test tools" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}"
+        stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-test
+    fi
+    further_pythons | while read -r version python; do
+        setup_further "$version" "$python"
+    done
+}
+
+mkdir -p .venv
+case ${1-} in
+    run) setup_cpython && setup_pypy ;;
+    test) setup_cpython && setup_pypy && setup_tests ;;
+    pythons) further_pythons ;;
+    *) die "usage: packaging/setup.sh run|test|pythons" ;;
+esac

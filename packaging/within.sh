@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# packaging/within.sh COMMAND...: runs a command in .venv, with the scheduler under .venv-pypy where there is one.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+export PATH="$root/.venv/bin:$PATH" PYTHONNOUSERSITE=1
+if [ -z "${SCALER_SCHEDULER_PYTHON-}" ] && [ -x "$root/.venv-pypy/bin/python" ]; then
+    export SCALER_SCHEDULER_PYTHON="$root/.venv-pypy/bin/python"
+fi
+cd "$root"
+exec "$@"

@@ -1,0 +1,134 @@
+"""The scheduler's options and the frozen configuration that comes out of them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Mapping, Optional
+
+from . import options
+from .addresses import ADDRESS_VARIABLE, Address, parse_bind_address
+from .command_line import Arguments, resolve
+from .logs import LOGGING_OPTIONS
+from .options import Command, Kind, Option
+
+PROGRAM = "scaler_scheduler"
+EVENT_LOOPS = ("zmq", "builtin", "uvloop")
+MOST_IO_THREADS = 256
+LONGEST_WORKER_QUEUE = 1_000_000
+MOST_TASK_RETRIES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a scheduler is told at its start. Every limit with its unit."""
+
+    address: Address
+    """Where clients, workers and host agents connect; port 0: any free one."""
+    io_threads: int
+    """Threads of ZeroMQ's own that move bytes."""
+    event_loop: str
+    """One of EVENT_LOOPS; uvloop is known to be importable."""
+    client_timeout_seconds: float
+    """A client silent for longer is given up."""
+    worker_timeout_seconds: float
+    """A worker or host agent silent for longer is given up."""
+    per_worker_queue_size: int
+    """Tasks: upper bound of what a worker is sent ahead of what it runs."""
+    task_retries: int
+    """Further attempts of a task whose worker died while it ran."""
+    monitor_address: Optional[Address]
+    """Where snapshots are published; None: `addresses.default_monitor_address` of the bound address."""
+    logging_level: str
+    """One of `logs.LEVELS`."""
+    logging_paths: tuple[str, ...]
+    """Files to append to; /dev/stdout and /dev/stderr are the process' own."""
+    logging_config_file: str
+    """A file for Python's logging.config in place of level and paths; empty: none."""
+
+
+def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
+    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    return Config(**resolve(COMMAND, arguments, environ))
+
+
+def fail(message: str) -> int:
+    """Print `scaler_scheduler: message` to standard error, on one line; returns the exit status 2."""
+    return options.fail(PROGRAM, message)
+
+
+def _parse_event_loop(given: str) -> str:
+    value: str = options.choice("LOOP", EVENT_LOOPS).parse(given)
+    if value == "uvloop" and sys.implementation.name == "pypy":
+        raise ValueError("uvloop does not run under PyPy: use zmq or builtin, or run the scheduler with CPython")
+    if value == "uvloop":
+        try:
+            import uvloop  # noqa: F401
+        except ImportError as error:
+            raise ValueError(f"uvloop can't be imported here ({error}): install it, or use zmq or builtin") from None
+    return value
+
+
+_ADDRESS = Kind("ADDRESS", parse_bind_address, (str,))
+
+COMMAND = Command(
+    description="The scheduler: takes tasks from clients and hands them to workers.",
+    environment_prefix="SCALER_SCHEDULER",
+    default_file="/etc/scaler/scheduler.toml",
+    options=(
+        Option(
+            "address",
+            _ADDRESS,
+            None,
+            "where clients and workers connect, tcp://HOST:PORT or ipc://PATH; host * is every interface, port 0 or * "
+            "any free port, and IPv6 is written tcp://[::1]:2345",
+            positional=True,
+            required=True,
+            environment=ADDRESS_VARIABLE,
+        ),
+        Option("io-threads", options.whole(1, MOST_IO_THREADS), 1, "threads of ZeroMQ that move bytes", unit="thread"),
+        Option(
+            "event-loop",
+            Kind("LOOP", _parse_event_loop, (str,)),
+            "zmq",
+            "what drives the scheduler: zmq is a plain poll loop, builtin Python's asyncio, uvloop asyncio on uvloop "
+            "(CPython only)",
+        ),
+        Option(
+            "client-timeout-seconds",
+            options.seconds(),
+            60.0,
+            "give up a client that is silent for longer, and cancel its tasks",
+            unit="seconds",
+        ),
+        Option(
+            "worker-timeout-seconds",
+            options.seconds(),
+            60.0,
+            "give up a worker or host agent that is silent for longer, and run its tasks elsewhere",
+            unit="seconds",
+        ),
+        Option(
+            "per-worker-queue-size",
+            options.whole(1, LONGEST_WORKER_QUEUE),
+            1000,
+            "the most tasks that a worker is sent ahead of what it runs; how many it is, is adapted to their run time",
+            unit="tasks",
+        ),
+        Option(
+            "task-retries",
+            options.whole(0, MOST_TASK_RETRIES),
+            3,
+            "how many more times a task is run when the worker that ran it died",
+            unit="retries",
+        ),
+        Option(
+            "monitor-address",
+            _ADDRESS,
+            None,
+            "where the scheduler publishes its state",
+            default_text="ipc:///tmp/<host>_<port>_monitor, of the address above",
+        ),
+        *LOGGING_OPTIONS,
+    ),
+)

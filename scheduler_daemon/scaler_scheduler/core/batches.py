@@ -1,0 +1,87 @@
+"""Waiting tasks as the columns that they came in.
+
+A million waiting tasks must not be a million objects: a `Batch` keeps a Submit's columns as they are (12 bytes a task
+beyond the payload) and hands rows out from its front.
+"""
+
+from array import array
+from bisect import bisect_left
+from typing import Dict, List, Set
+
+from scaler_scheduler.core.records import Function
+
+
+class Batch:
+    """The columns of one Submit, taken from the front."""
+
+    __slots__ = ("cancelled", "functions", "ids", "large", "next", "payload", "position", "sizes")
+
+    def __init__(
+        self,
+        ids: "array[int]",
+        functions: List["Function"],
+        sizes: "array[int]",
+        payload: bytes,
+        large: Dict[int, bytes],
+    ) -> None:
+        self.ids = ids
+        self.functions = functions
+        """One, which then is every row's, or one a row."""
+        self.sizes = sizes
+        self.payload = payload
+        self.large = large
+        self.next = 0
+        """The first row that has not been taken."""
+        self.position = 0
+        """Where that row's bytes begin in `payload`."""
+        self.cancelled: Set[int] = set()
+        """Rows not to be taken any more; those before `next` are no longer in it."""
+
+    def function_at(self, row: int) -> "Function":
+        return self.functions[row] if len(self.functions) > 1 else self.functions[0]
+
+    def run_length(self, limit: int) -> int:
+        """How many rows from `next` on, at most `limit`, are of one function and can be taken in one slice.
+
+        A cancelled row or one with a payload of its own ends the run, and is a run of one where it comes first.
+        """
+        row = self.next
+        limit = min(limit, len(self.ids) - row)
+        if not self.cancelled and not self.large and len(self.functions) == 1:
+            return limit
+        if row in self.cancelled or row in self.large:
+            return min(1, limit)
+        function = self.function_at(row)
+        end = row + 1
+        while (
+            end < row + limit
+            and end not in self.cancelled
+            and end not in self.large
+            and self.function_at(end) is function
+        ):
+            end += 1
+        return end - row
+
+    def row_of(self, task_id: int) -> int:
+        """The waiting row of this task, or -1."""
+        ids = self.ids
+        if task_id < ids[self.next] or task_id > ids[-1]:
+            return -1
+        row = bisect_left(ids, task_id, self.next)
+        if ids[row] != task_id or row in self.cancelled:
+            return -1
+        return row
+
+    def skip_cancelled(self) -> None:
+        """Move `next` past cancelled rows."""
+        while self.next < len(self.ids) and self.next in self.cancelled:
+            self.cancelled.discard(self.next)
+            self.position += self.sizes[self.next]
+            self.next += 1
+
+    @property
+    def is_empty(self) -> bool:
+        return self.next >= len(self.ids)
+
+    def waiting_rows(self) -> List[int]:
+        return [row for row in range(self.next, len(self.ids)) if row not in self.cancelled]

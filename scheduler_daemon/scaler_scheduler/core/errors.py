@@ -1,0 +1,9 @@
+"""What can go wrong in the core."""
+
+
+class ProtocolError(Exception):
+    """A legal message that is wrong here. It changed nothing; its sender is told the text."""
+
+
+class InvariantError(Exception):
+    """The core contradicts itself: a defect. The process ends with it, and nothing is lost (DESIGN.md, section 5)."""

@@ -1,0 +1,198 @@
+"""The loop: receive, decode, handle, encode, send. Everything the daemon does happens in `Daemon.step`.
+
+Data goes one way: messages are drained (bounded), each becomes an event for the core, and what the core collected from
+all of them goes out as one batch a peer. Batching waits for nothing: under load what is there is a batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import signal
+import time
+import traceback
+from typing import Callable, Dict, List
+
+from . import __version__, event_loops
+from .addresses import default_monitor_address
+from .config import Config, fail
+from .core import effects
+from .core.errors import InvariantError
+from .core.scheduler import Limits, Scheduler
+from .sockets import BindError, Context, Monitor, Router
+from .status import Traffic, snapshot_frames
+from .wire.decode import decode
+from .wire.encode import PROTOCOL_VERSION, Identity, encode
+from .wire.errors import WireError
+
+DRAIN_MESSAGES = 256
+"""Messages taken in one step: more would let the first of them wait for its answer."""
+
+DRAIN_BYTES = 16 << 20
+"""Bytes taken in one step, for the same reason."""
+
+SNAPSHOT_SECONDS = 1.0
+MALFORMED_LOG_SECONDS = 1.0
+"""At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
+
+FAREWELL_MILLISECONDS = 500
+EXIT_SOFTWARE = 70
+
+_log = logging.getLogger(__name__)
+
+
+class Daemon:
+    def __init__(self, config: Config, router: Router, monitor: Monitor, clock: Callable[[], float]) -> None:
+        self.router = router
+        self.monitor = monitor
+        self.is_stopping = False
+        self.traffic = Traffic()
+        self.identity = Identity(
+            int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__, int(config.client_timeout_seconds * 1000)
+        )
+        limits = Limits(
+            config.client_timeout_seconds,
+            config.worker_timeout_seconds,
+            config.per_worker_queue_size,
+            config.task_retries,
+        )
+        self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
+        self._clock = clock
+        self._started = clock()
+        self._next_snapshot = self._started
+        self._next_malformed_line = self._started
+        self._malformed_unsaid = 0
+
+    def step(self) -> bool:
+        """One turn of the loop, without waiting. True when it received or sent anything."""
+        received = self._receive()
+        now = self._clock()
+        self.core.tick(now)
+        collected = self.core.collect()
+        self._send(collected)
+        if now >= self._next_snapshot:
+            self._next_snapshot = now + SNAPSHOT_SECONDS
+            self._publish(now)
+        return received > 0 or len(collected) > 0
+
+    def seconds_to_wait(self) -> float:
+        """How long the loop may sleep when nothing is received."""
+        return max(0.0, min(self.core.next_deadline, self._next_snapshot) - self._clock())
+
+    def say_goodbye(self) -> None:
+        self._send(self.core.farewell("the scheduler stops"))
+
+    def _receive(self) -> int:
+        """Take what has arrived, up to a bound; returns the number of messages."""
+        now = self._clock()
+        size = 0
+        for received in range(DRAIN_MESSAGES):
+            frames = self.router.receive() if size < DRAIN_BYTES else None
+            if frames is None:
+                return received
+            route = frames.pop(0)
+            try:
+                event = decode(route, frames)
+            except WireError as error:
+                self._drop(route, frames, error, now)
+                continue
+            self.traffic.received[event.kind] += 1
+            self.core.handle(event, now)
+            for frame in frames:
+                size += len(frame)
+        return DRAIN_MESSAGES
+
+    def _drop(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
+        """A malformed message is counted, logged at a limited rate and dropped, and its sender is told."""
+        self.traffic.dropped["malformed"] += 1
+        self._malformed_unsaid += 1
+        if now >= self._next_malformed_line:
+            self._next_malformed_line = now + MALFORMED_LOG_SECONDS
+            size = sum(len(frame) for frame in frames)
+            _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", self._malformed_unsaid, size, error)
+            self._malformed_unsaid = 0
+        self._send([effects.Error(route, str(error))])
+
+    def _send(self, collected: List[effects.Effect]) -> None:
+        sent = self.traffic.sent
+        for effect in collected:
+            if self.router.send(effect.route, encode(effect, self.identity)):
+                sent[effect.kind] += 1
+            else:
+                # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
+                self.traffic.dropped["unreachable"] += 1
+
+    def _publish(self, now: float) -> None:
+        if self.monitor.has_listeners():
+            uptime = now - self._started
+            self.monitor.publish(
+                snapshot_frames(self.core, self.traffic, self.identity, str(self.router.address), uptime)
+            )
+
+
+def run(config: Config) -> int:
+    """The scheduler's life, from binding to the last goodbye. Returns the exit status."""
+    context = Context(config.io_threads)
+    try:
+        router = context.bind_router(config.address)
+    except BindError as error:
+        return fail(str(error))
+    try:
+        monitor = context.bind_monitor(config.monitor_address or default_monitor_address(router.address))
+    except (BindError, ValueError) as error:
+        router.close()
+        return fail(str(error))
+    daemon = Daemon(config, router, monitor, time.monotonic)
+    _log_start(config, daemon)
+    status = 0
+    try:
+        _run_until_signal(daemon, event_loops.LOOPS[config.event_loop])
+        daemon.say_goodbye()
+    except InvariantError:
+        _log.critical("broken invariant, the scheduler ends: %s", traceback.format_exc())
+        status = EXIT_SOFTWARE
+    monitor.close()
+    router.close(FAREWELL_MILLISECONDS)
+    context.close()
+    _log.info("stopped")
+    return status
+
+
+def _log_start(config: Config, daemon: Daemon) -> None:
+    interpreter = f"{platform.python_implementation()} {_interpreter_version()}"
+    _log.info("scaler_scheduler %s on %s, process %d", __version__, interpreter, os.getpid())
+    _log.info("address %s, event loop %s, %d I/O thread(s)", daemon.router.address, config.event_loop, config.io_threads)
+    _log.info("monitor address %s", daemon.monitor.address)
+
+
+def _interpreter_version() -> str:
+    if platform.python_implementation() == "PyPy":
+        import sys
+
+        version = ".".join(str(part) for part in sys.implementation.version[:3])
+        return f"{version} (Python {platform.python_version()})"
+    return platform.python_version()
+
+
+def _run_until_signal(daemon: Daemon, loop: event_loops.Loop) -> None:
+    """Run the loop; SIGTERM and SIGINT end it after the step that it is in."""
+    wake_receiver, wake_sender = os.pipe()
+    os.set_blocking(wake_sender, False)
+    os.set_blocking(wake_receiver, False)
+
+    def stop(number: int, _frame: object) -> None:
+        daemon.is_stopping = True
+        _log.info("%s received", signal.Signals(number).name)
+
+    # The pipe wakes a loop that sleeps in poll: without it a signal between the test and the sleep would be missed.
+    signal.set_wakeup_fd(wake_sender, warn_on_full_buffer=False)
+    previous: Dict[int, object] = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        loop(daemon, wake_receiver)
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in previous.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+        os.close(wake_receiver)
+        os.close(wake_sender)

@@ -1,0 +1,87 @@
+"""Logging of a command: lines as in `[INFO]2026-03-19 12:16:10-0400: message`.
+
+This file exists twice, byte for byte, in scaler_scheduler and in scaler_client.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from typing import Sequence
+
+from .options import Option, OptionError, choice, text
+
+LINE_FORMAT = "[%(levelname)s]%(asctime)s: %(message)s"
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S%z"
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+LOGGING_OPTIONS = (
+    Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
+    Option(
+        "logging-paths",
+        text("PATHS", many=True),
+        ("/dev/stderr",),
+        "files to append log lines to, comma separated or by giving the option several times; /dev/stdout and "
+        "/dev/stderr are the command's own",
+    ),
+    Option(
+        "logging-config-file",
+        text("FILE"),
+        "",
+        "a configuration of Python's logging.config, INI or JSON, in place of the two options above",
+    ),
+)
+
+
+def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
+    """Set up the root logger, replacing what was there. Raises OptionError naming a file that can't be used.
+
+    Where `config_file` is not empty it alone counts.
+    """
+    if config_file:
+        _set_up_from_file(config_file)
+        return
+    formatter = logging.Formatter(LINE_FORMAT, TIME_FORMAT)
+    handlers = [_handler(path) for path in paths]
+    for handler in handlers:
+        handler.setFormatter(formatter)
+    logging.basicConfig(level=level, handlers=handlers, force=True)
+
+
+def _handler(path: str) -> logging.Handler:
+    # The streams themselves: a socket (systemd's journal) can't be opened by that name, and a file would be written
+    # from two offsets.
+    if path == "/dev/stdout":
+        return logging.StreamHandler(sys.stdout)
+    if path == "/dev/stderr":
+        return logging.StreamHandler(sys.stderr)
+    try:
+        return logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise OptionError(f"cannot log to {path}: {error.strerror}") from None
+
+
+def _set_up_from_file(path: str) -> None:
+    import json  # here, as the next: few need them, and the next brings pickle, sockets and threads along
+    import logging.config
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+    except OSError as error:
+        raise OptionError(f"cannot read the logging configuration {path}: {error.strerror}") from None
+    except ValueError:
+        raise OptionError(f"the logging configuration {path} is not UTF-8 text") from None
+    try:
+        if content.lstrip().startswith("{"):
+            logging.config.dictConfig(json.loads(content))
+        else:
+            logging.config.fileConfig(io.StringIO(content), disable_existing_loggers=False)
+    except Exception as error:  # the file names classes and their arguments, so any error may come out of it
+        raise OptionError(f"the logging configuration {path} is wrong: {_reason(error)}") from None
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return f"{error} ({cause})" if cause is not error else f"{type(error).__name__}: {error}"

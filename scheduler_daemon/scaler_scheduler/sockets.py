@@ -1,0 +1,146 @@
+"""The scheduler's sockets. The only file that imports zmq."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import List, Optional
+
+import zmq
+
+from .addresses import Address, parse_bind_address
+
+ZMQ_VERSION = zmq.zmq_version()
+
+_SOCKET_FILE_MASK = 0o077
+"""An ipc socket is its owner's alone: whoever can connect can run code on the workers."""
+
+
+class BindError(Exception):
+    """The address can't be bound; the text is one line that says why."""
+
+
+class Context:
+    """ZeroMQ's threads, and the sockets made in them."""
+
+    def __init__(self, io_threads: int) -> None:
+        self._context = zmq.Context(io_threads)
+
+    def bind_router(self, address: Address) -> Router:
+        return Router(self._bind(zmq.ROUTER, address))
+
+    def bind_monitor(self, address: Address) -> Monitor:
+        return Monitor(self._bind(zmq.XPUB, address))
+
+    def _bind(self, kind: int, address: Address) -> zmq.Socket[bytes]:
+        _refuse_taken_path(address)
+        bound = self._context.socket(kind)
+        bound.setsockopt(zmq.LINGER, 0)
+        bound.setsockopt(zmq.IPV6, int(address.is_ipv6))
+        bound.setsockopt(zmq.TCP_KEEPALIVE, 1)
+        bound.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 60)
+        if kind == zmq.ROUTER:
+            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks), not by a count of
+            # messages: at ZeroMQ's own limit a ROUTER drops.
+            bound.setsockopt(zmq.SNDHWM, 0)
+            bound.setsockopt(zmq.RCVHWM, 1000)
+            bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        mask = os.umask(_SOCKET_FILE_MASK)
+        try:
+            bound.bind(str(address))
+        except zmq.ZMQError as error:
+            bound.close()
+            raise BindError(f"can't bind {address}: {error.strerror or error}") from None
+        finally:
+            os.umask(mask)
+        return bound
+
+    def close(self) -> None:
+        self._context.term()
+
+
+def _refuse_taken_path(address: Address) -> None:
+    """ZeroMQ takes an ipc path away from whoever listens there, without a word."""
+    if address.transport != "ipc":
+        return
+    path = "\0" + address.path[1:] if address.path.startswith("@") else address.path
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return
+    raise BindError(f"can't bind {address}: Address already in use")
+
+
+class BoundSocket:
+    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+        self._socket = bound
+        self.address = parse_bind_address(bound.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode())
+        """As bound: with the port that was free."""
+
+    @property
+    def fileno(self) -> int:
+        """A file descriptor that becomes readable, edge-triggered, when there may be something to receive."""
+        descriptor: int = self._socket.getsockopt(zmq.FD)
+        return descriptor
+
+    def close(self, linger_milliseconds: int = 0) -> None:
+        self._socket.close(linger_milliseconds)
+        if self.address.transport == "ipc" and not self.address.path.startswith("@"):
+            try:
+                os.unlink(self.address.path)
+            except OSError:
+                pass  # ZeroMQ may have removed it already
+
+
+class Router(BoundSocket):
+    """Where clients, workers and agents connect. A message is a list of frames, the route first."""
+
+    def receive(self) -> Optional[List[bytes]]:
+        """The next message, or None where there is none."""
+        # Copied: under PyPy frames that borrow ZeroMQ's memory are slower, and hold it until a collection.
+        try:
+            return self._socket.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            return None
+
+    def send(self, route: bytes, frames: List[bytes]) -> bool:
+        """Queue a message for a connection; False where there is no such connection any more."""
+        try:
+            self._socket.send_multipart([route, *frames], zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                return False
+            raise
+        return True
+
+
+class Monitor(BoundSocket):
+    """Where snapshots are published."""
+
+    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+        super().__init__(bound)
+        self._subscriptions = 0
+
+    def has_listeners(self) -> bool:
+        while True:
+            try:
+                message = self._socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return self._subscriptions > 0
+            self._subscriptions += 1 if message[:1] == b"\1" else -1
+
+    def publish(self, frames: List[bytes]) -> None:
+        self._socket.send_multipart(frames, zmq.NOBLOCK)
+
+
+class Poll:
+    """Waits for the router or for a file descriptor."""
+
+    def __init__(self, router: Router, descriptor: int) -> None:
+        self._poller = zmq.Poller()
+        self._poller.register(router._socket, zmq.POLLIN)
+        self._poller.register(descriptor, zmq.POLLIN)
+
+    def wait(self, seconds: float) -> None:
+        self._poller.poll(max(0, int(seconds * 1000 + 0.999)))

@@ -1,0 +1,1 @@
+"""Bytes <-> events and effects: the only code that knows how messages look on the wire."""

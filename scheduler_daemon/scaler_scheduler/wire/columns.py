@@ -1,0 +1,95 @@
+"""Columns in and out of Cap'n Proto messages, without a Python object an element.
+
+capnpy finds a list in a message; its elements lie there as packed little-endian numbers, and `array` takes them over in
+one copy. That is 0.06 us a row where reading element by element costs 0.21, and 0.02 where capnpy's own list writer
+costs 0.20 (PyPy, rows of six columns; `make bench`, scheduler alone).
+"""
+
+import sys
+from array import array
+from typing import Any, Sequence, Tuple
+
+from capnpy import ptr
+
+from scaler_scheduler.wire.errors import WireError
+
+_SIZE_TAGS = {1: ptr.LIST_SIZE_8, 4: ptr.LIST_SIZE_32, 8: ptr.LIST_SIZE_64}
+_SWAP = sys.byteorder == "big"
+
+UINT8, UINT32, UINT64 = "B", "I", "Q"
+
+Column = Tuple[str, Sequence[int]]
+
+
+def read_column(values: Any, typecode: str, name: str) -> "array[int]":
+    """A list of the message as an array.
+
+    Args:
+        values: capnpy's List, or None for a null pointer.
+        typecode: UINT8, UINT32 or UINT64.
+        name: what the error calls it.
+    """
+    column = array(typecode)
+    if values is None:
+        return column
+    itemsize = column.itemsize
+    if values._size_tag != _SIZE_TAGS[itemsize]:
+        raise WireError(f"column {name} has elements of another size")
+    begin = values._offset
+    end = begin + values._item_count * itemsize
+    buffer = values._seg.buf
+    if begin < 0 or end > len(buffer):
+        raise WireError(f"column {name} reaches beyond the message")
+    column.frombytes(buffer[begin:end])
+    if _SWAP:
+        column.byteswap()
+    return column
+
+
+def full(column: "array[int]", rows: int, name: str) -> "array[int]":
+    """The column at full length: one element holds for every row."""
+    if len(column) == rows:
+        return column
+    if len(column) != 1:
+        raise WireError(f"column {name} has {len(column)} elements for {rows} rows")
+    return column * rows
+
+
+def shrunk(values: Sequence[int]) -> Sequence[int]:
+    """The column as it travels: a constant one has a single element."""
+    if len(values) > 1:
+        first = values[0]
+        for value in values:
+            if value != first:
+                return values
+        return values[:1]
+    return values
+
+
+def columns_message(tag: int, columns: Sequence[Column]) -> bytes:
+    """A whole message in one segment: the union's member `tag`, a struct of nothing but these lists, in field order."""
+    count = len(columns)
+    pointers = array("Q")
+    bodies = []
+    words = 0  # behind the struct
+    for field, (typecode, values) in enumerate(columns):
+        if len(values) == 0:
+            pointers.append(0)
+            continue
+        column = array(typecode, values)
+        itemsize = column.itemsize
+        if _SWAP:
+            column.byteswap()
+        body = column.tobytes()
+        pointers.append(ptr.new_list(count - field - 1 + words, _SIZE_TAGS[itemsize], len(column)))
+        padding = -len(body) & 7
+        bodies.append(body)
+        if padding:
+            bodies.append(b"\0" * padding)
+        words += (len(body) + padding) >> 3
+    root = array("Q", (ptr.new_struct(0, 1, 1), tag, ptr.new_struct(0, 0, count)))
+    header = array("I", (0, 3 + count + words))
+    if _SWAP:
+        for numbers in (header, root, pointers):
+            numbers.byteswap()
+    return b"".join([header.tobytes(), root.tobytes(), pointers.tobytes(), *bodies])

@@ -1,0 +1,193 @@
+"""Frames -> events. Whatever a peer sends, the only thing that this raises is WireError."""
+
+import hashlib
+from array import array
+from struct import error as StructError
+from typing import Any, Callable, Dict, List, Tuple
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.effects import WORKER_OUTCOMES
+from scaler_scheduler.core.ids import NAME_LIMIT, TASK_ID_LIMIT
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_column
+from scaler_scheduler.wire.errors import WireError
+from scaler_scheduler.wire.kinds import KIND_NAMES
+from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
+
+# What capnpy raises at truncated, contradictory or hostile bytes.
+_MALFORMED = (AssertionError, AttributeError, EOFError, IndexError, OverflowError, StructError, TypeError, ValueError)
+
+
+def decode(route: bytes, frames: List[bytes]) -> events.Event:
+    """The event in a message's frames, the route's not among them.
+
+    Raises:
+        WireError: there is none.
+    """
+    if not frames:
+        raise WireError("a message without frames")
+    try:
+        message = Message.loads(frames[0])
+        kind = message.__which__()
+        decoder = _DECODERS.get(kind)
+        if decoder is None:
+            name = KIND_NAMES[kind] if 0 <= kind < len(KIND_NAMES) else str(kind)
+            raise WireError(f"message {name} is not for the scheduler")
+        return decoder(route, message, frames)
+    except _MALFORMED as error:
+        raise WireError(f"malformed message: {type(error).__name__} {str(error)[:80]}".rstrip()) from None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)[:NAME_LIMIT]
+
+
+def _expect_frames(frames: List[bytes], count: int) -> None:
+    if len(frames) != count:
+        raise WireError(f"{len(frames) - 1} payload frames where {count - 1} are announced")
+
+
+def _member(value: Any) -> Any:
+    if value is None:
+        raise WireError("the message is empty")
+    return value
+
+
+def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    hello = _member(message.hello)
+    role = int(hello.role)
+    if not events.CLIENT <= role <= events.AGENT:
+        raise WireError(f"role {role} is none")
+    language = " ".join(part for part in (_text(hello.language), _text(hello.language_version)) if part)
+    return events.Hello(
+        route,
+        hello.protocol_version,
+        role,
+        hello.incarnation,
+        hello.agent,
+        language,
+        _text(hello.version),
+        _text(hello.host),
+        hello.pid,
+        _text(hello.name),
+    )
+
+
+def _goodbye(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    return events.Goodbye(route, _text(_member(message.goodbye).reason))
+
+
+def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    heartbeat = _member(message.heartbeat)
+    workers = heartbeat.workers
+    incarnations: List[int] = []
+    if workers is not None:
+        if len(workers) * WorkerHeartbeat.__static_data_size__ * 8 > len(frames[0]):
+            raise WireError("column workers reaches beyond the message")
+        incarnations = [worker.incarnation for worker in workers]
+    return events.Heartbeat(route, heartbeat.sequence, incarnations)
+
+
+def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    function = _member(message.function)
+    _expect_frames(frames, 2)
+    payload = frames[1]
+    # The scheduler names a function by what it holds, not by what somebody says that it holds.
+    digest = hashlib.blake2b(payload, digest_size=16).digest()
+    return events.Function(route, function.number, _text(function.name), _text(function.serializer), digest, payload)
+
+
+def _forget_functions(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    numbers = read_column(_member(message.forget_functions).numbers, UINT32, "numbers")
+    return events.ForgetFunctions(route, numbers)
+
+
+def _check_ids(ids: "array[int]") -> None:
+    if not ids:
+        raise WireError("a batch without rows")
+    previous = -1
+    for task_id in ids:
+        if task_id <= previous:
+            raise WireError("ids do not ascend")
+        previous = task_id
+    if previous >= TASK_ID_LIMIT:
+        raise WireError("an id of 2^63 or more")
+
+
+def _payloads(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]", bytes, Dict[int, bytes]]:
+    """Sizes, joined payload and large payloads by row, checked against one another."""
+    sizes = full(read_column(batch.sizes, UINT32, "sizes"), rows, "sizes")
+    large_rows = read_column(batch.large, UINT32, "large")
+    _expect_frames(frames, 2 + len(large_rows))
+    joined = frames[1]
+    announced = sum(sizes)
+    if announced != len(joined):
+        raise WireError(f"payload frame of {len(joined)} bytes where {announced} are announced")
+    large: Dict[int, bytes] = {}
+    previous = -1
+    for position, row in enumerate(large_rows):
+        if not previous < row < rows or sizes[row]:
+            raise WireError(f"large payload for row {row} of {rows}")
+        large[row] = frames[2 + position]
+        previous = row
+    return sizes, joined, large
+
+
+def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    submit = _member(message.submit)
+    ids = read_column(submit.ids, UINT64, "ids")
+    _check_ids(ids)
+    functions = read_column(submit.functions, UINT32, "functions")
+    if len(functions) not in (1, len(ids)):
+        raise WireError(f"column functions has {len(functions)} elements for {len(ids)} rows")
+    sizes, joined, large = _payloads(submit, len(ids), frames)
+    return events.Submit(route, ids, functions, sizes, joined, large)
+
+
+def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    results = _member(message.results)
+    ids = read_column(results.ids, UINT64, "ids")
+    rows = len(ids)
+    if not rows:
+        raise WireError("a batch without rows")
+    outcomes = full(read_column(results.outcomes, UINT8, "outcomes"), rows, "outcomes")
+    if max(outcomes) >= WORKER_OUTCOMES:
+        raise WireError(f"outcome {max(outcomes)} is not a worker's to give")
+    clients = full(read_column(results.clients, UINT32, "clients"), rows, "clients")
+    attempts = full(read_column(results.attempts, UINT32, "attempts"), rows, "attempts")
+    durations = full(read_column(results.durations, UINT64, "durations"), rows, "durations")
+    sizes, joined, large = _payloads(results, rows, frames)
+    return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large)
+
+
+def _started(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    started = _member(message.started)
+    ids = read_column(started.ids, UINT64, "ids")
+    clients = full(read_column(started.clients, UINT32, "clients"), len(ids), "clients")
+    attempts = full(read_column(started.attempts, UINT32, "attempts"), len(ids), "attempts")
+    return events.Started(route, clients, ids, attempts)
+
+
+def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    return events.Cancel(route, read_column(_member(message.cancel).ids, UINT64, "ids"))
+
+
+def _worker_died(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    died = _member(message.worker_died)
+    return events.WorkerDied(
+        route, died.incarnation, died.pid, _text(died.cause), died.peak_bytes, died.client, died.id, died.attempt
+    )
+
+
+_DECODERS: Dict[int, Callable[[bytes, Any, List[bytes]], events.Event]] = {
+    events.HELLO: _hello,
+    events.GOODBYE: _goodbye,
+    events.HEARTBEAT: _heartbeat,
+    events.FUNCTION: _function,
+    events.FORGET_FUNCTIONS: _forget_functions,
+    events.SUBMIT: _submit,
+    events.RESULTS: _results,
+    events.STARTED: _started,
+    events.CANCEL: _cancel,
+    events.WORKER_DIED: _worker_died,
+}
+

@@ -1,0 +1,2450 @@
+# THIS FILE HAS BEEN GENERATED AUTOMATICALLY BY capnpy
+# do not edit by hand
+# cython: language_level=2
+
+from capnpy import ptr as _ptr
+from capnpy.struct_ import Struct as _Struct
+from capnpy.struct_ import check_tag as _check_tag
+from capnpy.struct_ import undefined as _undefined
+from capnpy.enum import enum as _enum, fill_enum as _fill_enum
+from capnpy.enum import BaseEnum as _BaseEnum
+from capnpy.type import Types as _Types
+from capnpy.segment.segment import Segment as _Segment
+from capnpy.segment.segment import MultiSegment as _MultiSegment
+from capnpy.segment.builder import SegmentBuilder as _SegmentBuilder
+from capnpy.list import List as _List
+from capnpy.list import PrimitiveItemType as _PrimitiveItemType
+from capnpy.list import BoolItemType as _BoolItemType
+from capnpy.list import TextItemType as _TextItemType
+from capnpy.list import TextUnicodeItemType as _TextUnicodeItemType
+from capnpy.list import StructItemType as _StructItemType
+from capnpy.list import EnumItemType as _EnumItemType
+from capnpy.list import VoidItemType as _VoidItemType
+from capnpy.list import ListItemType as _ListItemType
+from capnpy.anypointer import AnyPointer as _AnyPointer
+from capnpy.util import text_bytes_repr as _text_bytes_repr
+from capnpy.util import text_unicode_repr as _text_unicode_repr
+from capnpy.util import data_repr as _data_repr
+from capnpy.util import float32_repr as _float32_repr
+from capnpy.util import float64_repr as _float64_repr
+from capnpy.util import extend_module_maybe as _extend_module_maybe
+from capnpy.util import check_version as _check_version
+from capnpy.util import encode_maybe as _encode_maybe
+__capnpy_id__ = 0xb0f3b8f1a5c0d7e2
+__capnpy_version__ = '0.12.1'
+__capnproto_version__ = '0.9.2'
+_check_version(__name__, __capnpy_version__)
+# not including reflection data
+
+#### FORWARD DECLARATIONS ####
+
+class Hello(_Struct): pass
+Hello.__name__ = 'Hello'
+
+class Welcome(_Struct): pass
+Welcome.__name__ = 'Welcome'
+
+class Refused(_Struct): pass
+Refused.__name__ = 'Refused'
+
+class Goodbye(_Struct): pass
+Goodbye.__name__ = 'Goodbye'
+
+class Heartbeat(_Struct): pass
+Heartbeat.__name__ = 'Heartbeat'
+
+class HeartbeatEcho(_Struct): pass
+HeartbeatEcho.__name__ = 'HeartbeatEcho'
+
+class Function(_Struct): pass
+Function.__name__ = 'Function'
+
+class ForgetFunctions(_Struct): pass
+ForgetFunctions.__name__ = 'ForgetFunctions'
+
+class Submit(_Struct): pass
+Submit.__name__ = 'Submit'
+
+class Dispatch(_Struct): pass
+Dispatch.__name__ = 'Dispatch'
+
+class Results(_Struct): pass
+Results.__name__ = 'Results'
+
+class Resolved(_Struct): pass
+Resolved.__name__ = 'Resolved'
+
+class Started(_Struct): pass
+Started.__name__ = 'Started'
+
+class Cancel(_Struct): pass
+Cancel.__name__ = 'Cancel'
+
+class CancelRefused(_Struct): pass
+CancelRefused.__name__ = 'CancelRefused'
+
+class WorkerDied(_Struct): pass
+WorkerDied.__name__ = 'WorkerDied'
+
+class Error(_Struct): pass
+Error.__name__ = 'Error'
+
+class Snapshot(_Struct): pass
+Snapshot.__name__ = 'Snapshot'
+
+class Message(_Struct): pass
+Message.__name__ = 'Message'
+class Message__tag__(_BaseEnum):
+    __capnpy_id__ = None
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot',)
+    @staticmethod
+    def _new(x):
+        return Message__tag__(x)
+_fill_enum(Message__tag__)
+
+class Role(_BaseEnum):
+    __capnpy_id__ = 10914582738204224399
+    __members__ = ('client', 'worker', 'agent',)
+    @staticmethod
+    def _new(x):
+        return Role(x)
+_fill_enum(Role)
+_Role_list_item_type = _EnumItemType(Role)
+
+class RefusedReason(_BaseEnum):
+    __capnpy_id__ = 12360189996397848982
+    __members__ = ('protocol_version', 'malformed_hello',)
+    @staticmethod
+    def _new(x):
+        return RefusedReason(x)
+_fill_enum(RefusedReason)
+_RefusedReason_list_item_type = _EnumItemType(RefusedReason)
+
+class WorkerHeartbeat(_Struct): pass
+WorkerHeartbeat.__name__ = 'WorkerHeartbeat'
+
+class Counter(_Struct): pass
+Counter.__name__ = 'Counter'
+
+class Outcome(_BaseEnum):
+    __capnpy_id__ = 10462563659632802732
+    __members__ = ('value', 'exception', 'function_failed', 'result_failed', 'worker_died', 'cancelled',)
+    @staticmethod
+    def _new(x):
+        return Outcome(x)
+_fill_enum(Outcome)
+_Outcome_list_item_type = _EnumItemType(Outcome)
+
+
+#### DEFINITIONS ####
+
+@Hello.__extend__
+class Hello(_Struct):
+    __capnpy_id__ = 0x9adc95c87c0ca0d7
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 5
+    
+    
+    @property
+    def protocol_version(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def role(self):
+        # no union check
+        value = self._read_int16(4)
+        if 0 != 0:
+            value = (value ^ 0)
+        return Role._new(value)
+    
+    @property
+    def incarnation(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def agent(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def language(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_language(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_language(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def language_version(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_language_version(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_language_version(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def version(self):
+        # no union check
+        return self._read_text_unicode(16)
+    
+    def get_version(self):
+        return self._read_text_unicode(16, default_=b"")
+    
+    def has_version(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def host(self):
+        # no union check
+        return self._read_text_unicode(24)
+    
+    def get_host(self):
+        return self._read_text_unicode(24, default_=b"")
+    
+    def has_host(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def pid(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(32)
+    
+    def get_name(self):
+        return self._read_text_unicode(32, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(72)
+        builder.write_uint32(pos + 0, protocol_version)
+        builder.write_int16(pos + 4, role)
+        builder.write_uint64(pos + 8, incarnation)
+        builder.write_uint64(pos + 16, agent)
+        builder.alloc_text(pos + 32, _encode_maybe(language))
+        builder.alloc_text(pos + 40, _encode_maybe(language_version))
+        builder.alloc_text(pos + 48, _encode_maybe(version))
+        builder.alloc_text(pos + 56, _encode_maybe(host))
+        builder.write_uint32(pos + 24, pid)
+        builder.alloc_text(pos + 64, _encode_maybe(name))
+        return builder.as_string()
+    
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name)
+        self._init_from_buffer(_buf, 0, 4, 5)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("protocolVersion = %s" % self.protocol_version)
+        parts.append("role = %s" % self.role)
+        parts.append("incarnation = %s" % self.incarnation)
+        parts.append("agent = %s" % self.agent)
+        if self.has_language(): parts.append("language = %s" % _text_unicode_repr(self.get_language()))
+        if self.has_language_version(): parts.append("languageVersion = %s" % _text_unicode_repr(self.get_language_version()))
+        if self.has_version(): parts.append("version = %s" % _text_unicode_repr(self.get_version()))
+        if self.has_host(): parts.append("host = %s" % _text_unicode_repr(self.get_host()))
+        parts.append("pid = %s" % self.pid)
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        return "(%s)" % ", ".join(parts)
+
+_Hello_list_item_type = _StructItemType(Hello)
+
+@Welcome.__extend__
+class Welcome(_Struct):
+    __capnpy_id__ = 0xe2a31e0e85977ca3
+    __static_data_size__ = 3
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def protocol_version(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def version(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_version(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_version(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def incarnation(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def peer(self):
+        # no union check
+        value = self._read_primitive(4, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def lease_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(protocol_version=0, version=None, incarnation=0, peer=0, lease_milliseconds=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.write_uint32(pos + 0, protocol_version)
+        builder.alloc_text(pos + 24, _encode_maybe(version))
+        builder.write_uint64(pos + 8, incarnation)
+        builder.write_uint32(pos + 4, peer)
+        builder.write_uint64(pos + 16, lease_milliseconds)
+        return builder.as_string()
+    
+    def __init__(self, protocol_version=0, version=None, incarnation=0, peer=0, lease_milliseconds=0):
+        _buf = Welcome.__new(protocol_version, version, incarnation, peer, lease_milliseconds)
+        self._init_from_buffer(_buf, 0, 3, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("protocolVersion = %s" % self.protocol_version)
+        if self.has_version(): parts.append("version = %s" % _text_unicode_repr(self.get_version()))
+        parts.append("incarnation = %s" % self.incarnation)
+        parts.append("peer = %s" % self.peer)
+        parts.append("leaseMilliseconds = %s" % self.lease_milliseconds)
+        return "(%s)" % ", ".join(parts)
+
+_Welcome_list_item_type = _StructItemType(Welcome)
+
+@Refused.__extend__
+class Refused(_Struct):
+    __capnpy_id__ = 0xec36cb62f740a1df
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 2
+    
+    
+    @property
+    def reason(self):
+        # no union check
+        value = self._read_int16(0)
+        if 0 != 0:
+            value = (value ^ 0)
+        return RefusedReason._new(value)
+    
+    @property
+    def text(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_text(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_text(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def protocol_version(self):
+        # no union check
+        value = self._read_primitive(4, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def version(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_version(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_version(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(reason=0, text=None, protocol_version=0, version=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.write_int16(pos + 0, reason)
+        builder.alloc_text(pos + 8, _encode_maybe(text))
+        builder.write_uint32(pos + 4, protocol_version)
+        builder.alloc_text(pos + 16, _encode_maybe(version))
+        return builder.as_string()
+    
+    def __init__(self, reason=0, text=None, protocol_version=0, version=None):
+        _buf = Refused.__new(reason, text, protocol_version, version)
+        self._init_from_buffer(_buf, 0, 1, 2)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("reason = %s" % self.reason)
+        if self.has_text(): parts.append("text = %s" % _text_unicode_repr(self.get_text()))
+        parts.append("protocolVersion = %s" % self.protocol_version)
+        if self.has_version(): parts.append("version = %s" % _text_unicode_repr(self.get_version()))
+        return "(%s)" % ", ".join(parts)
+
+_Refused_list_item_type = _StructItemType(Refused)
+
+@Goodbye.__extend__
+class Goodbye(_Struct):
+    __capnpy_id__ = 0xf602899eeb258e46
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def reason(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_reason(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_reason(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(reason=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.alloc_text(pos + 0, _encode_maybe(reason))
+        return builder.as_string()
+    
+    def __init__(self, reason=None):
+        _buf = Goodbye.__new(reason)
+        self._init_from_buffer(_buf, 0, 0, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_reason(): parts.append("reason = %s" % _text_unicode_repr(self.get_reason()))
+        return "(%s)" % ", ".join(parts)
+
+_Goodbye_list_item_type = _StructItemType(Goodbye)
+
+@Heartbeat.__extend__
+class Heartbeat(_Struct):
+    __capnpy_id__ = 0xeba354bb328ef745
+    __static_data_size__ = 3
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def sequence(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def resident_bytes(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def cpu_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def workers(self):
+        # no union check
+        return self._read_list(0, _WorkerHeartbeat_list_item_type)
+    
+    def get_workers(self):
+        res = self.workers
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _WorkerHeartbeat_list_item_type)
+        return res
+    
+    def has_workers(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.write_uint64(pos + 0, sequence)
+        builder.write_uint64(pos + 8, resident_bytes)
+        builder.write_uint64(pos + 16, cpu_milliseconds)
+        builder.copy_from_list(pos + 24, _WorkerHeartbeat_list_item_type, workers)
+        return builder.as_string()
+    
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers)
+        self._init_from_buffer(_buf, 0, 3, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("sequence = %s" % self.sequence)
+        parts.append("residentBytes = %s" % self.resident_bytes)
+        parts.append("cpuMilliseconds = %s" % self.cpu_milliseconds)
+        if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Heartbeat_list_item_type = _StructItemType(Heartbeat)
+
+@HeartbeatEcho.__extend__
+class HeartbeatEcho(_Struct):
+    __capnpy_id__ = 0xa77f261c5e416cab
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 0
+    
+    
+    @property
+    def sequence(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(sequence=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.write_uint64(pos + 0, sequence)
+        return builder.as_string()
+    
+    def __init__(self, sequence=0):
+        _buf = HeartbeatEcho.__new(sequence)
+        self._init_from_buffer(_buf, 0, 1, 0)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("sequence = %s" % self.sequence)
+        return "(%s)" % ", ".join(parts)
+
+_HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)
+
+@Function.__extend__
+class Function(_Struct):
+    __capnpy_id__ = 0xae67cb16593fbb14
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 2
+    
+    
+    @property
+    def number(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def serializer(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_serializer(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_serializer(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(number=0, name=None, serializer=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.write_uint32(pos + 0, number)
+        builder.alloc_text(pos + 8, _encode_maybe(name))
+        builder.alloc_text(pos + 16, _encode_maybe(serializer))
+        return builder.as_string()
+    
+    def __init__(self, number=0, name=None, serializer=None):
+        _buf = Function.__new(number, name, serializer)
+        self._init_from_buffer(_buf, 0, 1, 2)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("number = %s" % self.number)
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        if self.has_serializer(): parts.append("serializer = %s" % _text_unicode_repr(self.get_serializer()))
+        return "(%s)" % ", ".join(parts)
+
+_Function_list_item_type = _StructItemType(Function)
+
+@ForgetFunctions.__extend__
+class ForgetFunctions(_Struct):
+    __capnpy_id__ = 0xd1e4f921c8a5811c
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def numbers(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+    
+    def get_numbers(self):
+        res = self.numbers
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_numbers(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(numbers=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), numbers)
+        return builder.as_string()
+    
+    def __init__(self, numbers=None):
+        _buf = ForgetFunctions.__new(numbers)
+        self._init_from_buffer(_buf, 0, 0, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_numbers(): parts.append("numbers = %s" % self.get_numbers().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_ForgetFunctions_list_item_type = _StructItemType(ForgetFunctions)
+
+@Submit.__extend__
+class Submit(_Struct):
+    __capnpy_id__ = 0xbcdee20eaabd142d
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 4
+    
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def functions(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint32))
+    
+    def get_functions(self):
+        res = self.functions
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_functions(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def large(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint32))
+    
+    def get_large(self):
+        res = self.large
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_large(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(ids=None, functions=None, sizes=None, large=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), functions)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), large)
+        return builder.as_string()
+    
+    def __init__(self, ids=None, functions=None, sizes=None, large=None):
+        _buf = Submit.__new(ids, functions, sizes, large)
+        self._init_from_buffer(_buf, 0, 0, 4)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Submit_list_item_type = _StructItemType(Submit)
+
+@Dispatch.__extend__
+class Dispatch(_Struct):
+    __capnpy_id__ = 0xea6133e22b0caef7
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 6
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def attempts(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_attempts(self):
+        res = self.attempts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_attempts(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def functions(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint32))
+    
+    def get_functions(self):
+        res = self.functions
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_functions(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def large(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint32))
+    
+    def get_large(self):
+        res = self.large
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_large(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(48)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), functions)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), large)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large)
+        self._init_from_buffer(_buf, 0, 0, 6)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
+        if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Dispatch_list_item_type = _StructItemType(Dispatch)
+
+@Results.__extend__
+class Results(_Struct):
+    __capnpy_id__ = 0x950bf41333a8971f
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 7
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def attempts(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_attempts(self):
+        res = self.attempts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_attempts(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def outcomes(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint8))
+    
+    def get_outcomes(self):
+        res = self.outcomes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_outcomes(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def durations(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint64))
+    
+    def get_durations(self):
+        res = self.durations
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_durations(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def large(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint32))
+    
+    def get_large(self):
+        res = self.large
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_large(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(56)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint8), outcomes)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), durations)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint32), large)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None):
+        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large)
+        self._init_from_buffer(_buf, 0, 0, 7)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
+        if self.has_outcomes(): parts.append("outcomes = %s" % self.get_outcomes().shortrepr())
+        if self.has_durations(): parts.append("durations = %s" % self.get_durations().shortrepr())
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Results_list_item_type = _StructItemType(Results)
+
+@Resolved.__extend__
+class Resolved(_Struct):
+    __capnpy_id__ = 0xa09d70753bbc0ea7
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 4
+    
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def outcomes(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint8))
+    
+    def get_outcomes(self):
+        res = self.outcomes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_outcomes(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def large(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint32))
+    
+    def get_large(self):
+        res = self.large
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_large(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(ids=None, outcomes=None, sizes=None, large=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint8), outcomes)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), large)
+        return builder.as_string()
+    
+    def __init__(self, ids=None, outcomes=None, sizes=None, large=None):
+        _buf = Resolved.__new(ids, outcomes, sizes, large)
+        self._init_from_buffer(_buf, 0, 0, 4)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_outcomes(): parts.append("outcomes = %s" % self.get_outcomes().shortrepr())
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Resolved_list_item_type = _StructItemType(Resolved)
+
+@Started.__extend__
+class Started(_Struct):
+    __capnpy_id__ = 0xaeffa964349dc094
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 3
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def attempts(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_attempts(self):
+        res = self.attempts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_attempts(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, attempts=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, attempts=None):
+        _buf = Started.__new(clients, ids, attempts)
+        self._init_from_buffer(_buf, 0, 0, 3)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Started_list_item_type = _StructItemType(Started)
+
+@Cancel.__extend__
+class Cancel(_Struct):
+    __capnpy_id__ = 0xb611a3fdd5c77789
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(ids=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
+        return builder.as_string()
+    
+    def __init__(self, ids=None):
+        _buf = Cancel.__new(ids)
+        self._init_from_buffer(_buf, 0, 0, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Cancel_list_item_type = _StructItemType(Cancel)
+
+@CancelRefused.__extend__
+class CancelRefused(_Struct):
+    __capnpy_id__ = 0xc36309a23f1ba41d
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(ids=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
+        return builder.as_string()
+    
+    def __init__(self, ids=None):
+        _buf = CancelRefused.__new(ids)
+        self._init_from_buffer(_buf, 0, 0, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_CancelRefused_list_item_type = _StructItemType(CancelRefused)
+
+@WorkerDied.__extend__
+class WorkerDied(_Struct):
+    __capnpy_id__ = 0xae243a6c7b1b2cbb
+    __static_data_size__ = 5
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def incarnation(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def pid(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def cause(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_cause(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_cause(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def peak_bytes(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(12, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def attempt(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(incarnation=0, pid=0, cause=None, peak_bytes=0, client=0, id=0, attempt=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(48)
+        builder.write_uint64(pos + 0, incarnation)
+        builder.write_uint32(pos + 8, pid)
+        builder.alloc_text(pos + 40, _encode_maybe(cause))
+        builder.write_uint64(pos + 16, peak_bytes)
+        builder.write_uint32(pos + 12, client)
+        builder.write_uint64(pos + 24, id)
+        builder.write_uint32(pos + 32, attempt)
+        return builder.as_string()
+    
+    def __init__(self, incarnation=0, pid=0, cause=None, peak_bytes=0, client=0, id=0, attempt=0):
+        _buf = WorkerDied.__new(incarnation, pid, cause, peak_bytes, client, id, attempt)
+        self._init_from_buffer(_buf, 0, 5, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("incarnation = %s" % self.incarnation)
+        parts.append("pid = %s" % self.pid)
+        if self.has_cause(): parts.append("cause = %s" % _text_unicode_repr(self.get_cause()))
+        parts.append("peakBytes = %s" % self.peak_bytes)
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("attempt = %s" % self.attempt)
+        return "(%s)" % ", ".join(parts)
+
+_WorkerDied_list_item_type = _StructItemType(WorkerDied)
+
+@Error.__extend__
+class Error(_Struct):
+    __capnpy_id__ = 0x9258ea883e66b6f6
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def text(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_text(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_text(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(text=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.alloc_text(pos + 0, _encode_maybe(text))
+        return builder.as_string()
+    
+    def __init__(self, text=None):
+        _buf = Error.__new(text)
+        self._init_from_buffer(_buf, 0, 0, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_text(): parts.append("text = %s" % _text_unicode_repr(self.get_text()))
+        return "(%s)" % ", ".join(parts)
+
+_Error_list_item_type = _StructItemType(Error)
+
+@Snapshot.__extend__
+class Snapshot(_Struct):
+    __capnpy_id__ = 0xc687910d18d52488
+    __static_data_size__ = 7
+    __static_ptrs_size__ = 5
+    
+    
+    @property
+    def protocol_version(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def version(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_version(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_version(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def incarnation(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def uptime_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def address(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_address(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_address(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def waiting(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def dispatched(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def resolved(self):
+        # no union check
+        value = self._read_primitive(40, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def clients(self):
+        # no union check
+        value = self._read_primitive(4, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def workers(self):
+        # no union check
+        value = self._read_primitive(48, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def agents(self):
+        # no union check
+        value = self._read_primitive(52, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def received(self):
+        # no union check
+        return self._read_list(16, _Counter_list_item_type)
+    
+    def get_received(self):
+        res = self.received
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Counter_list_item_type)
+        return res
+    
+    def has_received(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def sent(self):
+        # no union check
+        return self._read_list(24, _Counter_list_item_type)
+    
+    def get_sent(self):
+        res = self.sent
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Counter_list_item_type)
+        return res
+    
+    def has_sent(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def dropped(self):
+        # no union check
+        return self._read_list(32, _Counter_list_item_type)
+    
+    def get_dropped(self):
+        res = self.dropped
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Counter_list_item_type)
+        return res
+    
+    def has_dropped(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(96)
+        builder.write_uint32(pos + 0, protocol_version)
+        builder.alloc_text(pos + 56, _encode_maybe(version))
+        builder.write_uint64(pos + 8, incarnation)
+        builder.write_uint64(pos + 16, uptime_milliseconds)
+        builder.alloc_text(pos + 64, _encode_maybe(address))
+        builder.write_uint64(pos + 24, waiting)
+        builder.write_uint64(pos + 32, dispatched)
+        builder.write_uint64(pos + 40, resolved)
+        builder.write_uint32(pos + 4, clients)
+        builder.write_uint32(pos + 48, workers)
+        builder.write_uint32(pos + 52, agents)
+        builder.copy_from_list(pos + 72, _Counter_list_item_type, received)
+        builder.copy_from_list(pos + 80, _Counter_list_item_type, sent)
+        builder.copy_from_list(pos + 88, _Counter_list_item_type, dropped)
+        return builder.as_string()
+    
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped)
+        self._init_from_buffer(_buf, 0, 7, 5)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("protocolVersion = %s" % self.protocol_version)
+        if self.has_version(): parts.append("version = %s" % _text_unicode_repr(self.get_version()))
+        parts.append("incarnation = %s" % self.incarnation)
+        parts.append("uptimeMilliseconds = %s" % self.uptime_milliseconds)
+        if self.has_address(): parts.append("address = %s" % _text_unicode_repr(self.get_address()))
+        parts.append("waiting = %s" % self.waiting)
+        parts.append("dispatched = %s" % self.dispatched)
+        parts.append("resolved = %s" % self.resolved)
+        parts.append("clients = %s" % self.clients)
+        parts.append("workers = %s" % self.workers)
+        parts.append("agents = %s" % self.agents)
+        if self.has_received(): parts.append("received = %s" % self.get_received().shortrepr())
+        if self.has_sent(): parts.append("sent = %s" % self.get_sent().shortrepr())
+        if self.has_dropped(): parts.append("dropped = %s" % self.get_dropped().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Snapshot_list_item_type = _StructItemType(Snapshot)
+
+@Message.__extend__
+class Message(_Struct):
+    __capnpy_id__ = 0xb2a24cc8f87661f0
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 1
+    
+    
+    __tag__ = Message__tag__
+    __tag_offset__ = 0
+    
+    def is_hello(self):
+        return self._read_int16(0) == 0
+    def is_welcome(self):
+        return self._read_int16(0) == 1
+    def is_refused(self):
+        return self._read_int16(0) == 2
+    def is_hello_wanted(self):
+        return self._read_int16(0) == 3
+    def is_goodbye(self):
+        return self._read_int16(0) == 4
+    def is_heartbeat(self):
+        return self._read_int16(0) == 5
+    def is_heartbeat_echo(self):
+        return self._read_int16(0) == 6
+    def is_function(self):
+        return self._read_int16(0) == 7
+    def is_forget_functions(self):
+        return self._read_int16(0) == 8
+    def is_submit(self):
+        return self._read_int16(0) == 9
+    def is_dispatch(self):
+        return self._read_int16(0) == 10
+    def is_results(self):
+        return self._read_int16(0) == 11
+    def is_resolved(self):
+        return self._read_int16(0) == 12
+    def is_started(self):
+        return self._read_int16(0) == 13
+    def is_cancel(self):
+        return self._read_int16(0) == 14
+    def is_cancel_refused(self):
+        return self._read_int16(0) == 15
+    def is_worker_died(self):
+        return self._read_int16(0) == 16
+    def is_error(self):
+        return self._read_int16(0) == 17
+    def is_snapshot(self):
+        return self._read_int16(0) == 18
+    
+    @property
+    def hello(self):
+        self._ensure_union(0)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Hello.__new__(Hello)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_hello(self):
+        res = self.hello
+        if res is None:
+            return Hello.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_hello(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def welcome(self):
+        self._ensure_union(1)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Welcome.__new__(Welcome)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_welcome(self):
+        res = self.welcome
+        if res is None:
+            return Welcome.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_welcome(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def refused(self):
+        self._ensure_union(2)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Refused.__new__(Refused)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_refused(self):
+        res = self.refused
+        if res is None:
+            return Refused.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_refused(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def hello_wanted(self):
+        self._ensure_union(3)
+        return None
+    
+    @property
+    def goodbye(self):
+        self._ensure_union(4)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Goodbye.__new__(Goodbye)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_goodbye(self):
+        res = self.goodbye
+        if res is None:
+            return Goodbye.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_goodbye(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def heartbeat(self):
+        self._ensure_union(5)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Heartbeat.__new__(Heartbeat)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_heartbeat(self):
+        res = self.heartbeat
+        if res is None:
+            return Heartbeat.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_heartbeat(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def heartbeat_echo(self):
+        self._ensure_union(6)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = HeartbeatEcho.__new__(HeartbeatEcho)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_heartbeat_echo(self):
+        res = self.heartbeat_echo
+        if res is None:
+            return HeartbeatEcho.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_heartbeat_echo(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def function(self):
+        self._ensure_union(7)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Function.__new__(Function)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_function(self):
+        res = self.function
+        if res is None:
+            return Function.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_function(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def forget_functions(self):
+        self._ensure_union(8)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = ForgetFunctions.__new__(ForgetFunctions)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_forget_functions(self):
+        res = self.forget_functions
+        if res is None:
+            return ForgetFunctions.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_forget_functions(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def submit(self):
+        self._ensure_union(9)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Submit.__new__(Submit)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_submit(self):
+        res = self.submit
+        if res is None:
+            return Submit.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_submit(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def dispatch(self):
+        self._ensure_union(10)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Dispatch.__new__(Dispatch)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_dispatch(self):
+        res = self.dispatch
+        if res is None:
+            return Dispatch.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_dispatch(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def results(self):
+        self._ensure_union(11)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Results.__new__(Results)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_results(self):
+        res = self.results
+        if res is None:
+            return Results.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_results(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def resolved(self):
+        self._ensure_union(12)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Resolved.__new__(Resolved)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_resolved(self):
+        res = self.resolved
+        if res is None:
+            return Resolved.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_resolved(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def started(self):
+        self._ensure_union(13)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Started.__new__(Started)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_started(self):
+        res = self.started
+        if res is None:
+            return Started.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_started(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def cancel(self):
+        self._ensure_union(14)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Cancel.__new__(Cancel)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_cancel(self):
+        res = self.cancel
+        if res is None:
+            return Cancel.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_cancel(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def cancel_refused(self):
+        self._ensure_union(15)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = CancelRefused.__new__(CancelRefused)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_cancel_refused(self):
+        res = self.cancel_refused
+        if res is None:
+            return CancelRefused.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_cancel_refused(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def worker_died(self):
+        self._ensure_union(16)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = WorkerDied.__new__(WorkerDied)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_worker_died(self):
+        res = self.worker_died
+        if res is None:
+            return WorkerDied.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_worker_died(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def error(self):
+        self._ensure_union(17)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Error.__new__(Error)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_error(self):
+        res = self.error
+        if res is None:
+            return Error.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_error(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def snapshot(self):
+        self._ensure_union(18)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Snapshot.__new__(Snapshot)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_snapshot(self):
+        res = self.snapshot
+        if res is None:
+            return Snapshot.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_snapshot(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(16)
+        anonymous__curtag = None
+        if hello is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'hello')
+            builder.write_int16(0, 0)
+            builder.copy_from_struct(pos + 8, Hello, hello)
+        if welcome is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'welcome')
+            builder.write_int16(0, 1)
+            builder.copy_from_struct(pos + 8, Welcome, welcome)
+        if refused is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'refused')
+            builder.write_int16(0, 2)
+            builder.copy_from_struct(pos + 8, Refused, refused)
+        if hello_wanted is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'hello_wanted')
+            builder.write_int16(0, 3)
+        if goodbye is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'goodbye')
+            builder.write_int16(0, 4)
+            builder.copy_from_struct(pos + 8, Goodbye, goodbye)
+        if heartbeat is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'heartbeat')
+            builder.write_int16(0, 5)
+            builder.copy_from_struct(pos + 8, Heartbeat, heartbeat)
+        if heartbeat_echo is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'heartbeat_echo')
+            builder.write_int16(0, 6)
+            builder.copy_from_struct(pos + 8, HeartbeatEcho, heartbeat_echo)
+        if function is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'function')
+            builder.write_int16(0, 7)
+            builder.copy_from_struct(pos + 8, Function, function)
+        if forget_functions is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'forget_functions')
+            builder.write_int16(0, 8)
+            builder.copy_from_struct(pos + 8, ForgetFunctions, forget_functions)
+        if submit is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'submit')
+            builder.write_int16(0, 9)
+            builder.copy_from_struct(pos + 8, Submit, submit)
+        if dispatch is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'dispatch')
+            builder.write_int16(0, 10)
+            builder.copy_from_struct(pos + 8, Dispatch, dispatch)
+        if results is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'results')
+            builder.write_int16(0, 11)
+            builder.copy_from_struct(pos + 8, Results, results)
+        if resolved is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'resolved')
+            builder.write_int16(0, 12)
+            builder.copy_from_struct(pos + 8, Resolved, resolved)
+        if started is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'started')
+            builder.write_int16(0, 13)
+            builder.copy_from_struct(pos + 8, Started, started)
+        if cancel is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'cancel')
+            builder.write_int16(0, 14)
+            builder.copy_from_struct(pos + 8, Cancel, cancel)
+        if cancel_refused is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'cancel_refused')
+            builder.write_int16(0, 15)
+            builder.copy_from_struct(pos + 8, CancelRefused, cancel_refused)
+        if worker_died is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'worker_died')
+            builder.write_int16(0, 16)
+            builder.copy_from_struct(pos + 8, WorkerDied, worker_died)
+        if error is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'error')
+            builder.write_int16(0, 17)
+            builder.copy_from_struct(pos + 8, Error, error)
+        if snapshot is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'snapshot')
+            builder.write_int16(0, 18)
+            builder.copy_from_struct(pos + 8, Snapshot, snapshot)
+        return builder.as_string()
+    
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot)
+        self._init_from_buffer(_buf, 0, 1, 1)
+    
+    @classmethod
+    def new_hello(cls, hello=None):
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_welcome(cls, welcome=None):
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_refused(cls, refused=None):
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_hello_wanted(cls, hello_wanted=None):
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_goodbye(cls, goodbye=None):
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_heartbeat(cls, heartbeat=None):
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_heartbeat_echo(cls, heartbeat_echo=None):
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_function(cls, function=None):
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_forget_functions(cls, forget_functions=None):
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_submit(cls, submit=None):
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_dispatch(cls, dispatch=None):
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_results(cls, results=None):
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_resolved(cls, resolved=None):
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_started(cls, started=None):
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_cancel(cls, cancel=None):
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_cancel_refused(cls, cancel_refused=None):
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_worker_died(cls, worker_died=None):
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_error(cls, error=None):
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_snapshot(cls, snapshot=None):
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.is_hello() and (self.has_hello() or
+                                  not True):
+            parts.append("hello = %s" % self.get_hello().shortrepr())
+        if self.is_welcome() and (self.has_welcome() or
+                                  not False):
+            parts.append("welcome = %s" % self.get_welcome().shortrepr())
+        if self.is_refused() and (self.has_refused() or
+                                  not False):
+            parts.append("refused = %s" % self.get_refused().shortrepr())
+        if self.is_hello_wanted(): parts.append("helloWanted = %s" % "void")
+        if self.is_goodbye() and (self.has_goodbye() or
+                                  not False):
+            parts.append("goodbye = %s" % self.get_goodbye().shortrepr())
+        if self.is_heartbeat() and (self.has_heartbeat() or
+                                  not False):
+            parts.append("heartbeat = %s" % self.get_heartbeat().shortrepr())
+        if self.is_heartbeat_echo() and (self.has_heartbeat_echo() or
+                                  not False):
+            parts.append("heartbeatEcho = %s" % self.get_heartbeat_echo().shortrepr())
+        if self.is_function() and (self.has_function() or
+                                  not False):
+            parts.append("function = %s" % self.get_function().shortrepr())
+        if self.is_forget_functions() and (self.has_forget_functions() or
+                                  not False):
+            parts.append("forgetFunctions = %s" % self.get_forget_functions().shortrepr())
+        if self.is_submit() and (self.has_submit() or
+                                  not False):
+            parts.append("submit = %s" % self.get_submit().shortrepr())
+        if self.is_dispatch() and (self.has_dispatch() or
+                                  not False):
+            parts.append("dispatch = %s" % self.get_dispatch().shortrepr())
+        if self.is_results() and (self.has_results() or
+                                  not False):
+            parts.append("results = %s" % self.get_results().shortrepr())
+        if self.is_resolved() and (self.has_resolved() or
+                                  not False):
+            parts.append("resolved = %s" % self.get_resolved().shortrepr())
+        if self.is_started() and (self.has_started() or
+                                  not False):
+            parts.append("started = %s" % self.get_started().shortrepr())
+        if self.is_cancel() and (self.has_cancel() or
+                                  not False):
+            parts.append("cancel = %s" % self.get_cancel().shortrepr())
+        if self.is_cancel_refused() and (self.has_cancel_refused() or
+                                  not False):
+            parts.append("cancelRefused = %s" % self.get_cancel_refused().shortrepr())
+        if self.is_worker_died() and (self.has_worker_died() or
+                                  not False):
+            parts.append("workerDied = %s" % self.get_worker_died().shortrepr())
+        if self.is_error() and (self.has_error() or
+                                  not False):
+            parts.append("error = %s" % self.get_error().shortrepr())
+        if self.is_snapshot() and (self.has_snapshot() or
+                                  not False):
+            parts.append("snapshot = %s" % self.get_snapshot().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Message_list_item_type = _StructItemType(Message)
+
+@WorkerHeartbeat.__extend__
+class WorkerHeartbeat(_Struct):
+    __capnpy_id__ = 0x9bad7d3d4ed5d7bd
+    __static_data_size__ = 3
+    __static_ptrs_size__ = 0
+    
+    
+    @property
+    def incarnation(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def resident_bytes(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def cpu_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(incarnation=0, resident_bytes=0, cpu_milliseconds=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.write_uint64(pos + 0, incarnation)
+        builder.write_uint64(pos + 8, resident_bytes)
+        builder.write_uint64(pos + 16, cpu_milliseconds)
+        return builder.as_string()
+    
+    def __init__(self, incarnation=0, resident_bytes=0, cpu_milliseconds=0):
+        _buf = WorkerHeartbeat.__new(incarnation, resident_bytes, cpu_milliseconds)
+        self._init_from_buffer(_buf, 0, 3, 0)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("incarnation = %s" % self.incarnation)
+        parts.append("residentBytes = %s" % self.resident_bytes)
+        parts.append("cpuMilliseconds = %s" % self.cpu_milliseconds)
+        return "(%s)" % ", ".join(parts)
+
+_WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
+
+@Counter.__extend__
+class Counter(_Struct):
+    __capnpy_id__ = 0x8d744c24ac985510
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def count(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(name=None, count=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(16)
+        builder.alloc_text(pos + 8, _encode_maybe(name))
+        builder.write_uint64(pos + 0, count)
+        return builder.as_string()
+    
+    def __init__(self, name=None, count=0):
+        _buf = Counter.__new(name, count)
+        self._init_from_buffer(_buf, 0, 1, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("count = %s" % self.count)
+        return "(%s)" % ", ".join(parts)
+
+_Counter_list_item_type = _StructItemType(Counter)
+
+protocolVersion = 1
+
+_extend_module_maybe(globals(), modname=__name__)

@@ -1,0 +1,98 @@
+"""Addresses as users write them. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from scaler_scheduler import addresses
+
+GOOD_ADDRESSES = [
+    ("tcp://127.0.0.1:2345", ("tcp", "127.0.0.1", 2345, ""), "tcp://127.0.0.1:2345"),
+    (" tcp://some-host_1.example:1 ", ("tcp", "some-host_1.example", 1, ""), "tcp://some-host_1.example:1"),
+    ("tcp://[::1]:2345", ("tcp", "::1", 2345, ""), "tcp://[::1]:2345"),
+    ("tcp://[fe80::1%eth0]:65535", ("tcp", "fe80::1%eth0", 65535, ""), "tcp://[fe80::1%eth0]:65535"),
+    ("ipc:///tmp/x", ("ipc", "", 0, "/tmp/x"), "ipc:///tmp/x"),
+    ("ipc://@abstract", ("ipc", "", 0, "@abstract"), "ipc://@abstract"),
+]
+
+
+@pytest.mark.parametrize("text, parts, shown", GOOD_ADDRESSES)
+def test_addresses(text, parts, shown):
+    for parse in (addresses.parse_bind_address, addresses.parse_connect_address):
+        address = parse(text)
+        assert dataclasses.astuple(address) == parts
+        assert str(address) == shown
+        assert address.is_ipv6 == ("[" in text)
+
+
+@pytest.mark.parametrize(
+    "text", ["tcp://127.0.0.1:0", "tcp://127.0.0.1:*", "tcp://*:0", "tcp://*:2345", "tcp://[::]:*"]
+)
+def test_addresses_for_binding_only(text):
+    assert str(addresses.parse_bind_address(text)) == text.replace(":0", ":*")
+    with pytest.raises(addresses.AddressError, match="only for binding"):
+        addresses.parse_connect_address(text)
+
+
+BAD_ADDRESSES = [
+    ("", "must be tcp"),
+    ("127.0.0.1:2345", "must be tcp"),
+    ("udp://127.0.0.1:2345", "must be tcp"),
+    ("tcp:/127.0.0.1:2345", "must be tcp"),
+    ("tcp://127.0.0.1", "port is missing"),
+    ("tcp://[::1]", "port is missing"),
+    ("tcp://127.0.0.1:", "port must be a number from 0 to 65535"),
+    ("tcp://127.0.0.1:65536", "port must be a number"),
+    ("tcp://127.0.0.1:-1", "port must be a number"),
+    ("tcp://127.0.0.1:http", "port must be a number"),
+    ("tcp://127.0.0.1:" + "9" * 5000, "port must be a number"),
+    ("tcp://127.0.0.1:٣", "port must be a number"),
+    ("tcp://:2345", "host is missing"),
+    ("tcp://::1:2345", "IPv6 address needs brackets"),
+    ("tcp://[nonsense]:2345", "is not an IPv6 address"),
+    ("tcp://[127.0.0.1]:2345", "is not an IPv6 address"),
+    ("tcp://[fe80::1%]:2345", "is not an IPv6 address"),
+    ("tcp://[fe80::1%a/b]:2345", "is not an IPv6 address"),
+    ("tcp://999.0.0.1:2345", "is not an IPv4 address"),
+    ("tcp://127.1:2345", "is not an IPv4 address"),
+    ("tcp://a b:2345", "is not a host name"),
+    ("tcp://a/b:2345", "is not a host name"),
+    ("tcp://host\n:2345", "is not a host name"),
+    ("tcp://eth0;127.0.0.1:2345", "is not a host name"),
+    ("ipc://", "path is missing"),
+    ("ipc://*", "path is missing"),
+    ("ipc:///", "is a directory"),
+    ("ipc:///tmp/" + "x" * 103, "at most 10[37] bytes"),
+    ("ipc:///tmp/" + "é" * 60, "at most 10[37] bytes"),
+    ("ipc:///tmp/a\0b", "none of them zero"),
+]
+
+
+@pytest.mark.parametrize("text, wanted", BAD_ADDRESSES)
+def test_bad_addresses(text, wanted):
+    for parse in (addresses.parse_bind_address, addresses.parse_connect_address):
+        with pytest.raises(addresses.AddressError, match=wanted) as caught:
+            parse(text)
+        complained = str(caught.value)
+        assert complained.startswith(f"bad address {text!r}"[:80]) and "\n" not in complained and len(complained) < 200
+
+
+@pytest.mark.parametrize(
+    "bound, monitor",
+    [
+        ("tcp://127.0.0.1:2345", "ipc:///tmp/127.0.0.1_2345_monitor"),
+        ("tcp://0.0.0.0:1", "ipc:///tmp/0.0.0.0_1_monitor"),
+        ("tcp://[::1]:2345", "ipc:///tmp/::1_2345_monitor"),
+        ("ipc:///run/scaler", "ipc:///run/scaler_monitor"),
+        ("ipc://@scaler", "ipc://@scaler_monitor"),
+    ],
+)
+def test_default_monitor_address(bound, monitor):
+    assert str(addresses.default_monitor_address(addresses.parse_bind_address(bound))) == monitor
+
+
+def test_default_monitor_address_that_would_be_too_long():
+    bound = addresses.parse_bind_address("ipc:///tmp/" + "x" * 95)
+    with pytest.raises(addresses.AddressError, match="at most"):
+        addresses.default_monitor_address(bound)

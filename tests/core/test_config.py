@@ -1,0 +1,349 @@
+"""Options and logging of the scheduler's command. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+from scaler_scheduler import addresses, cli, command_line, config, logs, options
+
+ADDRESS = "tcp://127.0.0.1:2345"
+IS_PYPY = sys.implementation.name == "pypy"
+LINE = re.compile(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: scheduler listens\n")
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch, tmp_path):
+    """No SCALER_ variables, a default file of the test's own, and the log as it was afterwards."""
+    for variable in [name for name in os.environ if name.startswith("SCALER_")]:
+        monkeypatch.delenv(variable)
+    command = dataclasses.replace(config.COMMAND, default_file=str(tmp_path / "default.toml"))
+    monkeypatch.setattr(config, "COMMAND", command)
+    monkeypatch.setattr(cli, "COMMAND", command)
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers = []  # pytest's own would be closed by the set-up under test
+    yield
+    for handler in root.handlers:
+        handler.close()
+    root.handlers = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text, name="scheduler.toml"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def load(*argv, **environ):
+    return config.load(command_line.parse_arguments(config.COMMAND, argv), environ)
+
+
+def complaint(*argv, **environ):
+    with pytest.raises(options.OptionError) as caught:
+        load(*argv, **environ)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_defaults():
+    assert load(ADDRESS) == config.Config(
+        address=addresses.Address("tcp", "127.0.0.1", 2345, ""),
+        io_threads=1,
+        event_loop="zmq",
+        client_timeout_seconds=60.0,
+        worker_timeout_seconds=60.0,
+        per_worker_queue_size=1000,
+        task_retries=3,
+        monitor_address=None,
+        logging_level="INFO",
+        logging_paths=("/dev/stderr",),
+        logging_config_file="",
+    )
+
+
+def test_every_option():
+    loaded = load(
+        *"--io-threads 2 --event-loop builtin --client-timeout-seconds 1.5 --worker-timeout-seconds 7".split(),
+        *"--per-worker-queue-size 9 --task-retries 0 --monitor-address ipc:///tmp/m --logging-level debug".split(),
+        *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
+        "ipc:///tmp/s",
+    )
+    assert dataclasses.astuple(loaded) == (
+        ("ipc", "", 0, "/tmp/s"),
+        *(2, "builtin", 1.5, 7.0, 9, 0),
+        ("ipc", "", 0, "/tmp/m"),
+        *("DEBUG", ("/tmp/a", "/tmp/b", "/dev/stdout"), "/tmp/c"),
+    )
+
+
+def test_config_has_a_field_for_each_option_and_is_frozen():
+    fields = [field.name for field in dataclasses.fields(config.Config)]
+    assert fields == [option.key for option in config.COMMAND.options]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        load(ADDRESS).io_threads = 2
+
+
+@pytest.mark.parametrize("option", config.COMMAND.options, ids=lambda option: option.key)
+def test_every_default_is_a_legal_value(option):
+    for value in option.default if option.kind.many else [option.default]:
+        if value not in (None, ""):
+            assert option.kind.parse(str(value)) == value
+
+
+def test_precedence(toml):
+    file = toml("io_threads = 2\ntask_retries = 2\nper_worker_queue_size = 2\naddress = 'tcp://file:2'\n")
+    environ = {"SCALER_SCHEDULER_IO_THREADS": "3", "SCALER_SCHEDULER_TASK_RETRIES": "3", "SCALER_ADDRESS": "tcp://e:3"}
+    loaded = load("--config", file, "--io-threads", "4", **environ)
+    assert (loaded.io_threads, loaded.task_retries, loaded.per_worker_queue_size) == (4, 3, 2)
+    assert loaded.address.host == "e"
+    assert load("--config", file, "tcp://a:4", **environ).address.host == "a"
+    assert load("--config", file).address.host == "file"
+
+
+def test_default_file_is_read_when_it_is_there(toml):
+    assert load(ADDRESS).io_threads == 1
+    toml("io_threads = 5", "default.toml")
+    assert load(ADDRESS).io_threads == 5
+    assert load(ADDRESS, "--config", toml("task_retries = 1")).io_threads == 1
+
+
+def test_file_named_by_the_environment(toml):
+    assert load(ADDRESS, SCALER_SCHEDULER_CONFIG=toml("io_threads = 6")).io_threads == 6
+
+
+def test_an_empty_variable_is_an_unset_one():
+    assert load(ADDRESS, SCALER_SCHEDULER_IO_THREADS="", SCALER_SCHEDULER_CONFIG="").io_threads == 1
+    assert complaint(SCALER_ADDRESS="").startswith("no address")
+
+
+def test_lists_in_a_file(toml):
+    assert load(ADDRESS, "--config", toml('logging_paths = ["/tmp/a", "/tmp/b"]')).logging_paths == ("/tmp/a", "/tmp/b")
+    assert load(ADDRESS, "--config", toml('logging_paths = "/tmp/a, /tmp/b"')).logging_paths == ("/tmp/a", "/tmp/b")
+
+
+def test_no_address_anywhere():
+    text = complaint()
+    assert "no address" in text and "SCALER_ADDRESS" in text and "default.toml" in text
+
+
+@pytest.mark.parametrize(
+    "argv, wanted",
+    [
+        (["--io-thread", "1"], "unknown option --io-thread (did you mean --io-threads?)"),
+        (["--bogus=5"], "unknown option --bogus"),
+        (["-x"], "unknown option -x"),
+        (["more"], "unexpected argument 'more'"),
+        (["--io-threads"], "--io-threads: expected one argument"),
+        (["--io-threads", "x"], "--io-threads: 'x' is not a whole number from 1 to 256"),
+        (["--io-threads", "0"], "--io-threads: '0' is not a whole number from 1 to 256"),
+        (["--io-threads", "1.5"], "--io-threads: '1.5' is not a whole number from 1 to 256"),
+        (["--task-retries", "-1"], "--task-retries: '-1' is not a whole number from 0 to 1000000"),
+        (["--per-worker-queue-size", "0"], "--per-worker-queue-size: '0' is not a whole number from 1 to 1000000"),
+        (["--event-loop", "twisted"], "--event-loop: 'twisted' is not one of zmq, builtin, uvloop"),
+        (["--logging-level", "loud"], "--logging-level: 'loud' is not one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+        (["--logging-paths", ","], "--logging-paths: names nothing"),
+        (["--config", "/no/such/file"], "cannot read /no/such/file: No such file or directory"),
+        (["--config", "/"], "cannot read /: Is a directory"),
+        (["--monitor-address", "x"], "--monitor-address: bad address 'x': it must be tcp://HOST:PORT or ipc://PATH"),
+    ],
+)
+def test_wrong_arguments(argv, wanted):
+    assert complaint(ADDRESS, *argv) == wanted
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "1e10", "soon", ""])
+@pytest.mark.parametrize("name", ["--client-timeout-seconds", "--worker-timeout-seconds"])
+def test_wrong_seconds(name, given):
+    wanted = f"{name}: {given!r} is not a number of seconds above 0 and at most 1000000000"
+    assert complaint(ADDRESS, name, given) == wanted
+
+
+def test_wrong_values_in_the_environment():
+    assert complaint(ADDRESS, SCALER_SCHEDULER_IO_THREADS="x").startswith("SCALER_SCHEDULER_IO_THREADS: 'x' is not")
+    assert complaint(SCALER_ADDRESS="x") == "SCALER_ADDRESS: bad address 'x': it must be tcp://HOST:PORT or ipc://PATH"
+    assert complaint(ADDRESS, SCALER_SCHEDULER_CONFIG="/no/such").startswith("cannot read /no/such")
+
+
+def test_a_long_wrong_value_is_not_repeated_whole():
+    assert len(complaint(ADDRESS, "--io-threads", "9" * 10000)) < 200
+
+
+BAD_FILES = [
+    ("# a comment\nio_thread = 1\n", "line 2: io_thread: unknown key (did you mean io_threads?)"),
+    ("io-threads = 1\n", "line 1: io-threads: unknown key (did you mean io_threads?)"),
+    ("task_retries = 1\n\n[io_threads]\na = 1", "line 3: io_threads: {'a': 1} is not a whole number"),
+    ("#io_threads = 1\nio_threads = 0", "line 2: io_threads: '0' is not a whole number from 1 to 256"),
+    ("io_threads = true", "line 1: io_threads: True is not a whole number"),
+    ("io_threads = '1'", "line 1: io_threads: '1' is not a whole number"),
+    ("io_threads = 1.0", "line 1: io_threads: 1.0 is not a whole number"),
+    ("event_loop = 1", "line 1: event_loop: 1 is not a string in quotes"),
+    ("client_timeout_seconds = 'x'", "line 1: client_timeout_seconds: 'x' is not a number"),
+    ("client_timeout_seconds = inf", "line 1: client_timeout_seconds: 'inf' is not a number of seconds above 0"),
+    ("logging_paths = [1]", "line 1: logging_paths: [1] is not a string in quotes or an array of such"),
+    ("logging_paths = []", "line 1: logging_paths: names nothing"),
+    ("\naddress = 'tcp://a'", "line 2: address: bad address 'tcp://a': the port is missing"),
+    ("io_threads = 1\nio_threads = 2\n", "line 2: Cannot overwrite a value: 'io_threads = 2'"),
+    ("task_retries = 1\nio_threads 2\n", "line 2: Expected '=' after a key in a key/value pair: 'io_threads 2'"),
+    ("task_retries = 1\nlogging_paths = [\n", "line 2: "),
+]
+
+
+@pytest.mark.parametrize("content, wanted", BAD_FILES)
+def test_wrong_files(toml, content, wanted):
+    path = toml(content)
+    assert complaint(ADDRESS, "--config", path).startswith(f"{path} {wanted}")
+
+
+def test_files_that_are_no_toml_at_all(toml, tmp_path):
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    assert complaint(ADDRESS, "--config", str(tmp_path / "binary")).endswith("binary is not UTF-8 text")
+    assert complaint(ADDRESS, "--config", toml("a = " + "[" * 100000)).endswith("scheduler.toml: too deeply nested")
+
+
+def test_check_config(toml, capsys):
+    good = toml("io_threads = 2\naddress = 'tcp://*:2345'\n")
+    assert cli.main(["--check-config", good]) == 0
+    assert capsys.readouterr() == (f"{good}: OK\n", "")
+    bad = toml("io_threads = 0\nbogus = 1\n", "bad.toml")
+    assert cli.main(["--check-config", bad]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.splitlines() == [
+        f"scaler_scheduler: {bad} line 1: io_threads: '0' is not a whole number from 1 to 256",
+        f"scaler_scheduler: {bad} line 2: bogus: unknown key",
+    ]
+    assert cli.main(["--check-config", "/no/such"]) == 2
+    assert capsys.readouterr().err == "scaler_scheduler: cannot read /no/such: No such file or directory\n"
+
+
+@pytest.mark.skipif(not IS_PYPY, reason="what PyPy alone refuses")
+def test_uvloop_under_pypy():
+    assert complaint(ADDRESS, "--event-loop", "uvloop").startswith("--event-loop: uvloop does not run under PyPy")
+
+
+@pytest.mark.skipif(IS_PYPY, reason="PyPy refuses uvloop before it looks for it")
+def test_uvloop_under_cpython(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert complaint(ADDRESS, "--event-loop", "uvloop").startswith("--event-loop: uvloop can't be imported here")
+    monkeypatch.setitem(sys.modules, "uvloop", types.ModuleType("uvloop"))
+    assert load(ADDRESS, "--event-loop", "uvloop").event_loop == "uvloop"
+
+
+def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert cli.main(["-h"]) == 0
+    wide = " ".join(capsys.readouterr().out.split())
+    for option in config.COMMAND.options:
+        assert (option.kind.metavar if option.positional else option.label) in wide
+        assert f"{option.help} [default: {option.describe_default()}]" in wide
+    for default in ("1 thread", "zmq", "60 seconds", "1000 tasks", "3 retries", "/dev/stderr", "INFO"):
+        assert f"[default: {default}]" in wide
+    for name in ("--config", "--check-config", "--version", "SCALER_ADDRESS", "SCALER_SCHEDULER_IO_THREADS"):
+        assert name in wide
+    assert "ipc:///tmp/<host>_<port>_monitor" in wide
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert re.fullmatch(r"scaler_scheduler 0\.1\.0, (PyPy|CPython) \d+\.\d+\.\d+.*\n", capsys.readouterr().out)
+
+
+def test_main_prints_one_line_and_returns_2(capsys):
+    assert cli.main(["--bogus"]) == 2
+    assert capsys.readouterr() == ("", "scaler_scheduler: unknown option --bogus\n")
+    assert cli.main([ADDRESS, "--logging-paths", "/no/such/log"]) == 2
+    wanted = "scaler_scheduler: cannot log to /no/such/log: No such file or directory\n"
+    assert capsys.readouterr() == ("", wanted)
+
+
+def test_main_hands_the_configuration_to_the_daemon(monkeypatch, tmp_path):
+    given = []
+    daemon = types.ModuleType("daemon")
+    daemon.run = lambda configuration: given.append(configuration) or 7
+    monkeypatch.setitem(sys.modules, "scaler_scheduler.daemon", daemon)
+    monkeypatch.setattr(sys, "argv", ["scaler_scheduler", ADDRESS, "--logging-paths", str(tmp_path / "log")])
+    assert cli.main() == 7
+    assert given == [load(ADDRESS, "--logging-paths", str(tmp_path / "log"))]
+
+
+def test_as_a_process_wrong_input_is_one_line_and_no_pickle_is_imported():
+    packages = os.path.dirname(os.path.dirname(config.__file__))
+    environ = dict(os.environ, PYTHONPATH=packages)
+    argv = [sys.executable, "-m", "scaler_scheduler", "tcp://nowhere"]
+    ran = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.count("\n") == 1
+    assert ran.stderr.startswith("scaler_scheduler: address: bad address 'tcp://nowhere'")
+    code = "import sys, scaler_scheduler.cli; print(sorted({'pickle', '_pickle', 'zmq', 'asyncio'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("[]\n", "")
+
+
+def test_log_lines(tmp_path, capsys):
+    path = tmp_path / "log"
+    path.write_text("before\n")
+    logs.set_up("INFO", ["/dev/stderr", "/dev/stdout", str(path)])
+    logging.getLogger("scaler_scheduler.daemon").info("scheduler %s", "listens")
+    logging.debug("too quiet")
+    out, err = capsys.readouterr()
+    assert LINE.fullmatch(out) and LINE.fullmatch(err)
+    assert LINE.fullmatch(path.read_text()[len("before\n") :])
+    logs.set_up("INFO", [str(path)])
+    logging.warning("\udcff")
+    assert path.read_text().endswith(": \\udcff\n")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_logging_config_files(tmp_path):
+    path = tmp_path / "logging"
+    target = tmp_path / "target"
+    path.write_text(
+        "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=plain\n"
+        "[logger_root]\nlevel=DEBUG\nhandlers=file\n"
+        f"[handler_file]\nclass=FileHandler\nformatter=plain\nargs=({str(target)!r},)\n"
+        "[formatter_plain]\nformat=ini %(message)s\n"
+    )
+    logs.set_up("ERROR", ["/no/such/path"], str(path))
+    logging.debug("a")
+    handler = {"class": "logging.FileHandler", "filename": str(target), "formatter": "plain"}
+    tables = {"handlers": {"file": handler}, "formatters": {"plain": {"format": "json %(message)s"}}}
+    path.write_text(json.dumps({"version": 1, "root": {"level": "INFO", "handlers": ["file"]}, **tables}))
+    logs.set_up("ERROR", ["/no/such/path"], str(path))
+    logging.info("b")
+    assert target.read_text() == "ini a\njson b\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"nonsense", b"\xff", b"{}", b'{"version": 1, "handlers": {"x": {"class": "no.such.Class"}}}'],
+)
+def test_wrong_logging_config_files(tmp_path, capsys, content):
+    path = tmp_path / "logging"
+    path.write_bytes(content)
+    assert cli.main([ADDRESS, "--logging-config-file", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert err.startswith(f"scaler_scheduler: the logging configuration {path} is ")
+
+
+def test_missing_logging_config_file(capsys):
+    assert cli.main([ADDRESS, "--logging-config-file", "/no/such"]) == 2
+    assert "cannot read the logging configuration /no/such: No such file" in capsys.readouterr().err
+
+
+def test_fail_prints_one_line(capsys):
+    assert config.fail("several\nlines") == 2
+    assert capsys.readouterr().err == "scaler_scheduler: several lines\n"

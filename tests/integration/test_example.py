@@ -1,0 +1,244 @@
+"""The job of `make run`: what it finds, and that nothing stays behind."""
+
+import fcntl
+import importlib.util
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "client_lib" / "examples" / "standard_library.py"
+MARK = "SCALER_TEST_EXAMPLE"
+PATIENCE_SECONDS = 60
+
+GOOD = """\
+import os, sys
+import os.path
+from collections import Counter
+from . import sibling
+
+class Shape:
+    def area(self):
+        return 1
+
+    async def later(self):
+        import json
+        return json
+
+def {name}():
+    return [
+        1,
+        2,
+    ]
+"""
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("standard_library", EXAMPLE)
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["standard_library"] = module  # its dataclass looks itself up there
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """60 good files in packages, two that don't parse, and some that are not the library's own."""
+    folder = tmp_path / "library"
+    for number in range(60):
+        package = folder / f"package_{number % 3}"
+        package.mkdir(parents=True, exist_ok=True)
+        (package / f"module_{number}.py").write_text(GOOD.format(name=f"function_{number}"))
+    (folder / "old.py").write_text("print 'Python 2'\n")
+    (folder / "bytes.py").write_bytes(b"# coding: utf-8\nname = '\xff'\n")
+    (folder / "site-packages").mkdir()
+    (folder / "site-packages" / "foreign.py").write_text("x = 1\n")
+    (folder / "data.txt").write_text("not Python\n")
+    return folder
+
+
+class Run:
+    """The example as a process of its own, on a terminal if asked for; all its descendants carry a mark."""
+
+    def __init__(self, temporary: Path, folders: list[str], terminal: int | None = None) -> None:
+        temporary.mkdir()
+        self.temporary = temporary
+        self.mark = uuid.uuid4().hex
+        self.shared_before = shared_entries()
+        self.process = subprocess.Popen(
+            [sys.executable, str(EXAMPLE), *folders],
+            env={**os.environ, MARK: self.mark, "TMPDIR": str(temporary)},
+            stdin=subprocess.DEVNULL if terminal is None else terminal,
+            stdout=subprocess.PIPE if terminal is None else terminal,
+            stderr=subprocess.PIPE if terminal is None else terminal,
+            text=terminal is None,
+            start_new_session=True,
+            preexec_fn=None if terminal is None else lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+
+    def descendants(self) -> list[int]:
+        """The processes that carry the mark, the example itself included."""
+        wanted = f"{MARK}={self.mark}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+                except OSError:  # ended meanwhile, or another user's
+                    continue
+        return found
+
+    def assert_nothing_left(self) -> None:
+        wait_until(lambda: not self.descendants(), "its processes end")
+        assert list(self.temporary.iterdir()) == []
+        appeared = shared_entries() - self.shared_before  # another run beside this one cleans up after itself as well
+        wait_until(lambda: not appeared & shared_entries(), f"{appeared} vanish")
+
+    def end(self) -> None:
+        for process in self.descendants():
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.process.wait(PATIENCE_SECONDS)
+
+
+def shared_entries() -> set[str]:
+    """What a scheduler or cluster could have put where TMPDIR has no say."""
+    return {
+        str(path)
+        for folder in ("/tmp", "/dev/shm")
+        for path in Path(folder).glob("*")
+        if "scaler" in path.name or path.name.endswith("_monitor")
+    }
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} s in vain for: {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    runs: list[Run] = []
+
+    def start(*folders: str, terminal: int | None = None) -> Run:
+        runs.append(Run(tmp_path / f"tmp-{len(runs)}", list(folders), terminal))
+        return runs[-1]
+
+    yield start
+    for each in runs:
+        each.end()
+
+
+def test_parse_file_counts_what_is_there(example: ModuleType, library: Path) -> None:
+    path = str(library / "package_1" / "module_1.py")
+    lines, functions, classes, longest, imports = example.parse_file(path)
+    assert (lines, functions, classes) == (18, 3, 1)
+    assert longest == [(5, "function_1", path), (3, "later", path), (2, "area", path)]
+    assert imports == {"os": 2, "sys": 1, "collections": 1, "json": 1}
+
+
+@pytest.mark.parametrize("name", ["old.py", "bytes.py"])
+def test_a_file_that_does_not_parse_is_no_error(example: ModuleType, library: Path, name: str) -> None:
+    assert example.parse_file(str(library / name)) is None
+
+
+def test_too_deep_an_expression_is_no_error(example: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "deep.py").write_text("(" * 10_000 + ")" * 10_000)
+    assert example.parse_file(str(tmp_path / "deep.py")) is None
+
+
+def test_python_files_leaves_out_what_is_not_the_library(example: ModuleType, library: Path) -> None:
+    (library / "dangling.py").symlink_to(library / "nowhere.py")
+    names = {os.path.relpath(path, library) for path in example.python_files([str(library)])}
+    assert len(names) == 62
+    assert {"old.py", "bytes.py", "package_0/module_0.py"} < names
+
+
+def test_this_machine_has_a_standard_library(example: ModuleType) -> None:
+    folders = example.library_folders()
+    assert os.path.dirname(os.path.realpath(os.__file__)) in folders
+    assert len(folders) == len(set(folders))
+
+
+def test_totals_do_not_depend_on_the_order(example: ModuleType, library: Path) -> None:
+    parsed = [example.parse_file(path) for path in example.python_files([str(library)])]
+    forward, backward = example.Totals(), example.Totals()
+    for each in parsed:
+        forward.add(each)
+    for each in reversed(parsed):
+        backward.add(each)
+    assert forward == backward
+    assert len(forward.longest) == example.LISTED
+
+
+def test_the_whole_job(run: Callable[..., Run], library: Path) -> None:
+    started = run(str(library))
+    output, errors = started.process.communicate(timeout=PATIENCE_SECONDS)
+    assert started.process.returncode == 0, errors
+    assert output.startswith(f"62 files of {library}\n")
+    for figure in ("files +62  \\(2 don't parse\\)", "lines +1,080", "functions +180", "classes +60"):
+        assert re.search(f"^{figure}$", output, re.MULTILINE), output
+    assert len(re.findall(r"^ +5 lines  function_\d+ ", output, re.MULTILINE)) == 10
+    assert re.findall(r"^ +(\d+) times  (\w+)$", output, re.MULTILINE) == [
+        ("120", "os"), ("60", "collections"), ("60", "json"), ("60", "sys"),
+    ]  # fmt: skip
+    assert re.search(r"^4 workers +[\d.]+ s\none process +[\d.]+ s ", output, re.MULTILINE)
+    started.assert_nothing_left()
+
+
+def test_a_folder_without_python_is_said_in_one_line(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    started = run(str(tmp_path / "empty"))
+    output, errors = started.process.communicate(timeout=PATIENCE_SECONDS)
+    assert started.process.returncode == 1
+    assert (output, errors) == ("", f"no .py file in {tmp_path / 'empty'}\n")
+
+
+def read_terminal(master: int, until: bytes | None) -> bytes:
+    """What a terminal shows, until some text or, with None, until the last process has closed it."""
+    shown = b""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while until is None or until not in shown:
+        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"waited {PATIENCE_SECONDS} s in vain for {until!r} after {shown!r}"
+        try:
+            chunk = os.read(master, 65_536)
+        except OSError:  # EIO: nobody has the terminal open any more
+            return shown
+        shown += chunk
+    return shown
+
+
+def test_ctrl_c_leaves_nothing_behind(run: Callable[..., Run]) -> None:
+    master, slave = pty.openpty()
+    try:
+        started = run(terminal=slave)  # the whole standard library: long enough to be interrupted in its midst
+        os.close(slave)
+        read_terminal(master, b"in parallel")
+        assert len(started.descendants()) > 1
+        os.write(master, b"\x03")
+        shown = read_terminal(master, None)
+    finally:
+        os.close(master)
+    assert started.process.wait(PATIENCE_SECONDS) == 130
+    assert b"interrupted" in shown
+    assert b"Traceback" not in shown
+    started.assert_nothing_left()

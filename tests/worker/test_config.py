@@ -1,0 +1,334 @@
+"""Options of the cluster's command, and what it takes for usable cores."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import logging
+import os
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from scaler_client import addresses, command_line, logs, options
+from scaler_worker import cli, config, resources
+
+ADDRESS = "tcp://127.0.0.1:2345"
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch, tmp_path):
+    """No SCALER_ variables, a default file of the test's own, and the log as it was afterwards."""
+    for variable in [name for name in os.environ if name.startswith("SCALER_")]:
+        monkeypatch.delenv(variable)
+    command = dataclasses.replace(config.COMMAND, default_file=str(tmp_path / "default.toml"))
+    monkeypatch.setattr(config, "COMMAND", command)
+    monkeypatch.setattr(cli, "COMMAND", command)
+    monkeypatch.setattr(config, "usable_cores", lambda: 17)
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/scaler_cluster"])
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers = []  # pytest's own would be closed by the set-up under test
+    yield
+    for handler in root.handlers:
+        handler.close()
+    root.handlers = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text, name="cluster.toml"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def load(*argv, **environ):
+    return config.load(command_line.parse_arguments(config.COMMAND, argv), environ)
+
+
+def complaint(*argv, **environ):
+    with pytest.raises(options.OptionError) as caught:
+        load(*argv, **environ)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_defaults():
+    assert load(ADDRESS) == config.Config(
+        address=addresses.Address("tcp", "127.0.0.1", 2345, ""),
+        num_of_workers=17,
+        worker_names=(),
+        heartbeat_interval_seconds=2.0,
+        death_timeout_seconds=300.0,
+        garbage_collect_interval_seconds=30.0,
+        trim_memory_threshold_bytes=1024**3,
+        preload="",
+        logging_level="INFO",
+        logging_paths=("/dev/stderr",),
+        logging_config_file="",
+    )
+
+
+def test_every_option():
+    loaded = load(
+        *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
+        *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0 --preload a.b:c".split(),
+        *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
+        "tcp://[::1]:1",
+    )
+    assert dataclasses.astuple(loaded) == (
+        ("tcp", "::1", 1, ""),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, "a.b:c"),
+        *("WARNING", ("/tmp/a",), "/tmp/c"),
+    )
+
+
+def test_config_has_a_field_for_each_option_and_is_frozen():
+    fields = [field.name for field in dataclasses.fields(config.Config)]
+    assert fields == [option.key for option in config.COMMAND.options]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        load(ADDRESS).preload = "a:b"
+
+
+@pytest.mark.parametrize("option", config.COMMAND.options, ids=lambda option: option.key)
+def test_every_default_is_a_legal_value(option):
+    for value in option.default if option.kind.many else [option.default]:
+        if value not in (None, ""):
+            assert option.kind.parse(str(value)) == value
+
+
+def test_precedence(toml):
+    file = toml(
+        "num_of_workers = 2\ndeath_timeout_seconds = 2\nheartbeat_interval_seconds = 4\naddress = 'tcp://f:2'\n"
+    )
+    environ = {"SCALER_CLUSTER_NUM_OF_WORKERS": "3", "SCALER_CLUSTER_DEATH_TIMEOUT_SECONDS": "3"}
+    loaded = load("--config", file, "-n4", **environ)
+    assert (loaded.num_of_workers, loaded.death_timeout_seconds, loaded.heartbeat_interval_seconds) == (4, 3.0, 4.0)
+    assert loaded.address.host == "f"
+    assert load("--config", file, SCALER_ADDRESS="tcp://e:3").address.host == "e"
+    assert load("--config", file, "tcp://a:4", SCALER_ADDRESS="tcp://e:3").address.host == "a"
+
+
+def test_default_file_makes_a_plain_command_work(toml):
+    toml(f"address = '{ADDRESS}'", "default.toml")
+    loaded = load("-n", "32")
+    assert (str(loaded.address), loaded.num_of_workers) == (ADDRESS, 32)
+
+
+def test_worker_names(toml):
+    assert load(ADDRESS, "--worker-names", "a, b").num_of_workers == 2
+    assert load(ADDRESS, "-n", "3", "--worker-names", "a,b", "--worker-names", "c").worker_names == ("a", "b", "c")
+    assert load(ADDRESS, "--config", toml('worker_names = ["x", "y"]')).worker_names == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    "argv, wanted",
+    [
+        (["--num-of-worker", "1"], "unknown option --num-of-worker (did you mean --num-of-workers?)"),
+        (["more"], "unexpected argument 'more'"),
+        (["-n"], "-n/--num-of-workers: expected one argument"),
+        (["-n", "0"], "--num-of-workers: '0' is not a whole number from 1 to 10000"),
+        (["-n", "-1"], "--num-of-workers: '-1' is not a whole number from 1 to 10000"),
+        (["-n", "many"], "--num-of-workers: 'many' is not a whole number from 1 to 10000"),
+        (["--worker-names", "a,b,a"], "--worker-names: 'a' is there more than once"),
+        (["-n", "3", "--worker-names", "a,b"], "--worker-names: 2 names for 3 workers (--num-of-workers)"),
+        (["--worker-names", "a\tb"], "--worker-names: 'a\\tb' is not a name of 1 to 128 printable characters"),
+        (["--worker-names", ","], "--worker-names: names nothing"),
+        (["--trim-memory-threshold-bytes", "1GiB"], "--trim-memory-threshold-bytes: '1GiB' is not a whole"),
+        (["--preload", "module"], "--preload: 'module' is not module:function"),
+        (["--preload", "a:b()"], "--preload: 'a:b()' is not module:function"),
+        (["--config", "/no/such"], "cannot read /no/such: No such file or directory"),
+    ],
+)
+def test_wrong_arguments(argv, wanted):
+    assert complaint(ADDRESS, *argv).startswith(wanted)
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon"])
+@pytest.mark.parametrize("name", ["heartbeat-interval", "death-timeout", "garbage-collect-interval"])
+def test_wrong_seconds(name, given):
+    assert complaint(ADDRESS, f"--{name}-seconds", given).startswith(f"--{name}-seconds: {given!r} is not a number of")
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:0", "tcp://127.0.0.1:*", "tcp://*:2345"])
+def test_addresses_that_can_only_be_bound(address):
+    assert complaint(address).startswith(f"address: bad address '{address}': ")
+    assert complaint(SCALER_ADDRESS=address).startswith(f"SCALER_ADDRESS: bad address '{address}': ")
+
+
+def test_no_address_anywhere():
+    assert complaint().startswith("no address: give it as an argument, in SCALER_ADDRESS, or as `address` in ")
+
+
+def test_wrong_files(toml):
+    path = toml("# names\nnum_of_workers = 3\nworker_names = ['a', 'b']\n")
+    wanted = f"{path} line 3: worker_names: 2 names for 3 workers ({path} line 2: num_of_workers)"
+    assert complaint(ADDRESS, "--config", path) == wanted
+    assert complaint(ADDRESS, "--config", toml("colour = 3")).endswith("line 1: colour: unknown key")
+    assert "line 1: preload: 'x' is not module:function" in complaint(ADDRESS, "--config", toml("preload = 'x'"))
+
+
+def test_check_config(toml, capsys):
+    good = toml("num_of_workers = 2")
+    assert cli.main(["--check-config", good]) == 0
+    assert capsys.readouterr() == (f"{good}: OK\n", "")
+    bad = toml("worker_names = ['a', 'a']", "bad.toml")
+    assert cli.main(["--check-config", bad]) == 2
+    assert capsys.readouterr() == ("", f"scaler_cluster: {bad} line 1: worker_names: 'a' is there more than once\n")
+
+
+@pytest.mark.parametrize(
+    "called, program",
+    [
+        ("/usr/bin/scaler_worker", "scaler_worker"),
+        ("scaler_cluster.exe", "scaler_cluster"),
+        ("/x/__main__.py", "scaler_cluster"),
+    ],
+)
+def test_program_name(monkeypatch, capsys, called, program):
+    monkeypatch.setattr(sys, "argv", [called, "--bogus"])
+    assert cli.main() == 2
+    assert capsys.readouterr() == ("", f"{program}: unknown option --bogus\n")
+    assert cli.main(["--version"]) == 0
+    assert re.fullmatch(rf"{program} 0\.1\.0, \w+ \d+\.\d+\.\d+.*\n", capsys.readouterr().out)
+
+
+def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert cli.main(["-h"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert re.search("-n(,| N,) --num-of-workers N", text)
+    for option in config.COMMAND.options:
+        assert (option.kind.metavar if option.positional else option.label) in text
+        assert f"{option.help} [default: {option.describe_default()}]" in text
+    for default in ("2 seconds", "300 seconds", "30 seconds", "1073741824 bytes (1 GiB)", "<host>-<pid>-<number>"):
+        assert f"[default: {default}]" in text
+    for name in ("usable core", "SCALER_ADDRESS", "SCALER_CLUSTER_NUM_OF_WORKERS"):
+        assert name in text
+
+
+def test_main_sets_up_the_log_and_hands_the_configuration_on(monkeypatch, tmp_path):
+    def run(configuration):
+        logging.getLogger("scaler_worker.cluster").info("%d workers", configuration.num_of_workers)
+        return 7
+
+    cluster = types.ModuleType("cluster")
+    cluster.run = run
+    monkeypatch.setitem(sys.modules, "scaler_worker.cluster", cluster)
+    assert cli.main([ADDRESS, "-n", "4", "--logging-paths", str(tmp_path / "log")]) == 7
+    line = (tmp_path / "log").read_text()
+    assert re.fullmatch(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: 4 workers\n", line)
+
+
+def test_as_a_process_wrong_input_is_one_line():
+    found = [os.path.dirname(os.path.dirname(module.__file__)) for module in (config, options)]
+    environ = dict(os.environ, PYTHONPATH=os.pathsep.join(found))
+    argv = [sys.executable, "-m", "scaler_worker", "tcp://nowhere"]
+    ran = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("scaler_cluster: address: bad address 'tcp://nowhere'") and ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("module", [options, command_line, addresses, logs, sys.modules["scaler_client.toml_file"]])
+def test_the_schedulers_copy_is_the_same(module):
+    copy = REPOSITORY / "scheduler_daemon" / "scaler_scheduler" / Path(module.__file__).name
+    assert copy.read_bytes() == Path(module.__file__).read_bytes()
+
+
+def write(root, path, content):
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content)
+
+
+@pytest.fixture
+def eight_cores(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+
+
+@pytest.mark.usefixtures("eight_cores")
+@pytest.mark.parametrize(
+    "files, cores",
+    [
+        ({}, 8),
+        ({"proc/self/cgroup": "nonsense\n::\n"}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "250000 100000\n"}, 3),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "1000 100000\n"}, 1),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "0 100000\n"}, 1),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "3200000 100000\n"}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "junk\n"}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "1 0\n"}, 8),
+        (  # the limit of a cgroup around this one
+            {
+                "proc/self/cgroup": "0::/user/job\n",
+                "sys/fs/cgroup/user/job/cpu.max": "600000 100000\n",
+                "sys/fs/cgroup/user/cpu.max": "400000 100000\n",
+            },
+            4,
+        ),
+        (  # a path that is the host's
+            {"proc/self/cgroup": "0::/../docker/1\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"},
+            2,
+        ),
+        (  # version 1
+            {
+                "proc/self/cgroup": "5:memory:/x\n4:cpu,cpuacct:/docker/1\n0::/\n",
+                "sys/fs/cgroup/cpu/docker/1/cpu.cfs_quota_us": "150000\n",
+                "sys/fs/cgroup/cpu/docker/1/cpu.cfs_period_us": "100000\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+            2,
+        ),
+        (  # version 1, no limit
+            {
+                "proc/self/cgroup": "4:cpu:/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+            8,
+        ),
+        (  # version 1, mounted under both controllers' names, seen from inside a container
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/not/here\n",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "300000\n",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+            },
+            3,
+        ),
+    ],
+)
+def test_usable_cores(tmp_path, files, cores):
+    for path, content in files.items():
+        write(tmp_path, path, content)
+    assert resources.usable_cores(tmp_path) == cores
+
+
+def test_usable_cores_without_affinity(monkeypatch, tmp_path):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    assert resources.usable_cores(tmp_path) == 5
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert resources.usable_cores(tmp_path) == 1
+
+
+def test_usable_cores_of_this_machine():
+    assert 1 <= resources.usable_cores() <= (os.cpu_count() or 1)
+
+
+def test_the_client_needs_no_command_line_for_an_address():
+    assert importlib.util.find_spec("scaler_client.addresses") is not None
+    code = "import sys, scaler_client.addresses; print('argparse' in sys.modules)"
+    environ = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(options.__file__)))
+    ran = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("False\n", "")

@@ -1,0 +1,334 @@
+"""How worker processes are made, ended and watched: real processes, with stand-ins for what a worker does."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from scaler_worker import state_page
+from scaler_worker.nursery import ForkNursery, Nursery, NurseryLost, SubprocessNursery
+from scaler_worker.process_events import ProcessEnded, ProcessEvent, ProcessStarted
+from scaler_worker.settings import WorkerSettings
+from scaler_worker.state_page import StatePage, WorkerState
+
+SETTINGS = WorkerSettings(
+    address="tcp://127.0.0.1:1",
+    name="",
+    incarnation=0,
+    agent=7,
+    heartbeat_interval_seconds=2.0,
+    garbage_collect_interval_seconds=30.0,
+    trim_memory_threshold_bytes=1 << 30,
+    preload="",
+    logging_level="INFO",
+    logging_paths=("/dev/stderr",),
+)
+WAIT_SECONDS = 20.0
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
+
+
+def stand_in(settings: WorkerSettings, words: memoryview) -> None:
+    """A worker that does what its name says."""
+    exec(settings.name, {"words": words, "settings": settings})
+
+
+def worker(incarnation: int, does: str) -> WorkerSettings:
+    return replace(SETTINGS, incarnation=incarnation, name=does)
+
+
+SLEEP = "import time; time.sleep(600)"
+
+
+class Events:
+    """What a nursery tells, waited for."""
+
+    def __init__(self, nursery: Nursery) -> None:
+        self.nursery = nursery
+        self.seen: list[ProcessEvent] = []
+
+    def wait_for(self, kind: type[ProcessEvent], incarnation: int) -> ProcessEvent:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            for event in self.seen:
+                if isinstance(event, kind) and event.incarnation == incarnation:
+                    return event
+            select.select([self.nursery.fileno()], [], [], max(0.0, deadline - time.monotonic()))
+            assert time.monotonic() < deadline, f"no {kind.__name__} of {incarnation}, only {self.seen}"
+            self.nursery.flush()
+            self.seen += self.nursery.receive()
+
+    def started(self, incarnation: int) -> int:
+        event = self.wait_for(ProcessStarted, incarnation)
+        return event.pid
+
+    def ended(self, incarnation: int) -> ProcessEnded:
+        event = self.wait_for(ProcessEnded, incarnation)
+        assert isinstance(event, ProcessEnded)
+        return event
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """For what gives no file descriptor to wait for: look again and again."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, what
+        pause.wait(0.005)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.fixture
+def page() -> StatePage:
+    return StatePage(4)
+
+
+@pytest.fixture
+def nursery(page: StatePage) -> Iterator[ForkNursery]:
+    nursery = ForkNursery(stand_in, page)
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def events(nursery: ForkNursery) -> Events:
+    return Events(nursery)
+
+
+pytestmark = needs_fork
+
+
+def test_exit_codes_and_signals_are_told_with_pid_and_peak_memory(nursery: ForkNursery, events: Events) -> None:
+    nursery.start(0, worker(1, ""))
+    nursery.start(1, worker(2, "import sys; sys.exit(3)"))
+    nursery.start(2, worker(3, "import os; os._exit(4)"))
+    nursery.start(3, worker(4, "import os; os.kill(os.getpid(), 9)"))
+    causes = [events.ended(incarnation).cause() for incarnation in (1, 2, 3, 4)]
+    assert causes == ["exit code 0", "exit code 3", "exit code 4", "signal 9 (SIGKILL)"]
+    for incarnation, slot in ((1, 0), (2, 1), (3, 2), (4, 3)):
+        ended = events.ended(incarnation)
+        assert (ended.slot, ended.pid) == (slot, events.started(incarnation))
+        assert 1 << 20 < ended.peak_bytes < 1 << 32
+
+
+def test_peak_memory_is_the_workers_own(nursery: ForkNursery, events: Events) -> None:
+    nursery.start(0, worker(1, "b = bytearray(200 << 20); del b"))
+    nursery.start(1, worker(2, ""))
+    assert events.ended(1).peak_bytes > 200 << 20
+    assert events.ended(2).peak_bytes < 200 << 20
+
+
+def test_an_exception_is_printed_and_is_exit_code_1(page: StatePage, capfd: pytest.CaptureFixture[str]) -> None:
+    nursery = ForkNursery(stand_in, page)  # here, so that it has the standard error that is captured
+    try:
+        nursery.start(0, worker(1, "raise ValueError('from the worker')"))
+        assert Events(nursery).ended(1).cause() == "exit code 1"
+    finally:
+        nursery.close()
+    assert "ValueError: from the worker" in capfd.readouterr().err
+
+
+def test_what_a_killed_worker_ran_is_in_its_slot(nursery: ForkNursery, events: Events, page: StatePage) -> None:
+    does = (
+        "import os\n"
+        "from scaler_worker.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING\n"
+        "words[READY] = 1; words[CLIENT] = 4; words[ID] = (1 << 63) - 1; words[ATTEMPT] = 2; words[RUNNING] = 1\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    nursery.start(1, worker(1, does))
+    events.ended(1)
+    assert page.read(1) == WorkerState(4, (1 << 63) - 1, 2, ready=True)
+    assert page.read(0) == page.read(2) == WorkerState()
+    page.slot(1)[state_page.RUNNING] = 0
+    assert page.read(1) == WorkerState(ready=True)
+    page.clear(1)
+    assert list(page.slot(1)) == [0] * state_page.SLOT_WORDS
+
+
+def test_settings_arrive_unchanged(nursery: ForkNursery, events: Events) -> None:
+    settings = worker(1 << 62, "")
+    nursery.start(0, replace(settings, name=f"assert repr(settings.logging_paths) == {str(settings.logging_paths)!r}"))
+    assert events.ended(1 << 62).cause() == "exit code 0"
+
+
+def test_terminate_and_kill(nursery: ForkNursery, events: Events) -> None:
+    nursery.start(0, worker(1, SLEEP))
+    nursery.start(1, worker(2, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
+    events.started(1)
+    nursery.end(1, kill=False)
+    assert events.ended(1).cause() == "signal 15 (SIGTERM)"
+    nursery.end(2, kill=True)
+    assert events.ended(2).cause() == "signal 9 (SIGKILL)"
+    nursery.end(2, kill=True)  # of one that is gone: nothing
+
+
+def test_terminate_right_behind_the_start_is_not_lost(nursery: ForkNursery, events: Events) -> None:
+    for incarnation in range(1, 21):
+        nursery.start(0, worker(incarnation, SLEEP))
+        nursery.end(incarnation, kill=False)
+        assert events.ended(incarnation).cause() == "signal 15 (SIGTERM)"
+
+
+def test_a_worker_has_signals_as_any_python_has_and_no_terminal(nursery: ForkNursery, events: Events) -> None:
+    does = (
+        "import os, signal, sys\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+        "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
+        "assert signal.getsignal(signal.SIGCHLD) is signal.SIG_DFL\n"
+        "assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()\n"
+        "assert signal.set_wakeup_fd(-1) == -1\n"
+        "assert os.getpgid(0) == os.getpid() and os.getsid(0) == os.getppid()\n"
+        "assert os.read(0, 1) == b''\n"
+        "try: signal.raise_signal(signal.SIGINT)\n"
+        "except KeyboardInterrupt: sys.exit(0)\n"
+        "sys.exit(9)"
+    )
+    nursery.start(0, worker(1, does))
+    assert events.ended(1).cause() == "exit code 0"
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="no os.waitid here")
+def test_what_a_task_started_ends_with_its_worker(nursery: ForkNursery, events: Events, page: StatePage) -> None:
+    does = f"words[0] = subprocess.Popen([sys.executable, '-c', {SLEEP!r}]).pid; os._exit(7)"
+    nursery.start(0, worker(1, f"import os, subprocess, sys; {does}"))
+    assert events.ended(1).cause() == "exit code 7"
+    wait_until(lambda: is_gone(page.slot(0)[0]), "what a task started outlived its worker")
+
+
+def test_many_requests_at_once_block_nobody(nursery: ForkNursery, events: Events) -> None:
+    nursery.start(0, worker(1, SLEEP))
+    os.kill(nursery.pid, signal.SIGSTOP)
+    for _ in range(5000):
+        nursery.end(10**18, kill=True)
+    for incarnation in range(2, 42):
+        nursery.start(1, worker(incarnation, "#" + 10_000 * "x"))
+    assert nursery.wants_write
+    os.kill(nursery.pid, signal.SIGCONT)
+    while nursery.wants_write:
+        select.select([], [nursery.fileno()], [], WAIT_SECONDS)
+        nursery.flush()
+    assert {events.ended(incarnation).status for incarnation in range(2, 42)} == {0}
+
+
+def test_close_ends_workers_and_nursery(page: StatePage) -> None:
+    nursery = ForkNursery(stand_in, page)
+    events = Events(nursery)
+    nursery.start(0, worker(1, SLEEP))
+    pid = events.started(1)
+    nursery.close()
+    assert is_gone(nursery.pid) and is_gone(pid)
+
+
+def test_close_ends_what_does_not_want_to_end(page: StatePage) -> None:
+    nursery = ForkNursery(stand_in, page)
+    nursery.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
+    pid = Events(nursery).started(1)
+    wait_until(lambda: page.read(0).ready, "the worker did not start")
+    nursery.close()
+    assert is_gone(nursery.pid)
+    wait_until(lambda: is_gone(pid), "a worker outlived the nursery")
+
+
+def test_workers_die_with_the_nursery_and_that_is_told(nursery: ForkNursery, events: Events, page: StatePage) -> None:
+    nursery.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
+    pid = events.started(1)
+    wait_until(lambda: page.read(0).ready, "the worker did not start")
+    os.kill(nursery.pid, signal.SIGKILL)
+    with pytest.raises(NurseryLost, match=str(nursery.pid)):
+        events.ended(1)
+    wait_until(lambda: is_gone(pid), "a worker outlived the nursery")
+
+
+AGENT = """
+import os, sys
+from scaler_worker.nursery import ForkNursery
+from scaler_worker.settings import WorkerSettings
+from scaler_worker.state_page import StatePage
+
+def stand_in(settings, words):
+    import signal, time
+    signal.signal(signal.SIGTERM, lambda *_: (print("terminated", flush=True), sys.exit(0)))
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+nursery = ForkNursery(stand_in, StatePage(2))
+print(nursery.pid, flush=True)
+for slot in range(2):
+    nursery.start(slot, WorkerSettings("", "", slot, 7, 2.0, 30.0, 0, "", "INFO", ()))
+os.read(0, 1)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_outlives_a_killed_agent(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as agent:
+        try:
+            assert agent.stdout is not None
+            pids = [int(agent.stdout.readline()) for _ in range(3)]
+        finally:
+            agent.send_signal(number)
+        assert agent.stdout.read().split() == [b"terminated", b"terminated"]  # and the end of the file: all have gone
+    wait_until(lambda: all(is_gone(pid) for pid in pids), "a process outlived the agent")
+
+
+SUBPROCESS_WORKER = (
+    "import json, sys\n"
+    "from scaler_worker.nursery_process import settings_from_plain\n"
+    "from scaler_worker.parent_watch import exit_at_end_of\n"
+    "exit_at_end_of(0)\n"
+    "exec(settings_from_plain(json.loads(sys.argv[1])).name)"
+)
+
+
+@pytest.fixture
+def subprocess_nursery() -> Iterator[SubprocessNursery]:
+    nursery = SubprocessNursery((sys.executable, "-c", SUBPROCESS_WORKER))
+    yield nursery
+    nursery.close()
+
+
+def test_without_fork_each_worker_is_a_fresh_interpreter(subprocess_nursery: SubprocessNursery) -> None:
+    nursery, events = subprocess_nursery, Events(subprocess_nursery)
+    nursery.start(0, worker(1, "import sys; sys.exit(3)"))
+    nursery.start(1, worker(2, SLEEP))
+    nursery.start(2, worker(3, SLEEP))
+    ended = events.ended(1)
+    assert (ended.slot, ended.pid, ended.cause()) == (0, events.started(1), "exit code 3")
+    nursery.end(2, kill=True)
+    assert events.ended(2).status != 0
+    nursery.end(3, kill=False)
+    assert events.ended(3).status != 0
+
+
+def test_without_fork_an_interpreter_that_is_not_there_is_told() -> None:
+    nursery = SubprocessNursery(("/nowhere/python",))
+    nursery.start(0, worker(1, ""))
+    ended = Events(nursery).ended(1)
+    assert ended.pid == 0 and "could not be started" in ended.cause()
+
+
+def test_without_fork_a_worker_ends_with_its_agent(subprocess_nursery: SubprocessNursery) -> None:
+    nursery, events = subprocess_nursery, Events(subprocess_nursery)
+    nursery.start(0, worker(1, SLEEP))
+    events.started(1)
+    process = nursery._processes[1]
+    assert process.stdin is not None
+    process.stdin.close()  # what the end of the agent does
+    assert events.ended(1).cause() == "exit code 1"

@@ -1,0 +1,55 @@
+"""What the agent's session wants done, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from scaler_client.wire import Goodbye, Hello, WorkerDied
+
+
+@dataclass(frozen=True)
+class Send:
+    """To the scheduler."""
+
+    message: Hello | Goodbye | WorkerDied
+
+
+@dataclass(frozen=True)
+class Beat:
+    """Send a Heartbeat with what the agent and these workers use; measuring that is not the session's."""
+
+    sequence: int
+    workers: tuple[tuple[int, int], ...]
+    """Each living worker's incarnation and pid."""
+
+
+@dataclass(frozen=True)
+class StartWorker:
+    slot: int
+    name: str
+    incarnation: int
+
+
+@dataclass(frozen=True)
+class EndWorker:
+    incarnation: int
+    kill: bool
+    """SIGKILL instead of SIGTERM."""
+
+
+@dataclass(frozen=True)
+class Log:
+    level: int
+    """One of `logging`'s."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Exit:
+    """Everything is done: the agent's process ends with this status."""
+
+    status: int
+
+
+Effect = Union[Send, Beat, StartWorker, EndWorker, Log, Exit]

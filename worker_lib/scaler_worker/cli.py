@@ -1,0 +1,30 @@
+"""The command `scaler_cluster`, also `scaler_worker` by its older name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from scaler_client import logs
+from scaler_client.command_line import answer, parse_arguments
+from scaler_client.options import OptionError
+
+from . import __version__
+from .config import COMMAND, fail, load, program_name
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    try:
+        arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
+        status = answer(COMMAND, program_name(), __version__, arguments)
+        if status is not None:
+            return status
+        config = load(arguments, os.environ)
+        logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
+    except OptionError as error:
+        return fail(str(error))
+    from .cluster import run  # after the above: -h and a wrong option get their answer without sockets
+
+    return run(config)

@@ -1,0 +1,256 @@
+"""The host agent's process: one poll loop over the scheduler's socket, the nursery and the signals.
+
+What to do is agent_session.py's to decide; here it is done.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import platform
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import zmq
+
+from scaler_client.wire import Heartbeat, Hello, Message, Role, WireError, WorkerHeartbeat, decode, encode
+
+from . import __version__
+from .agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
+from .agent_session import AgentSession
+from .config import Config, fail
+from .nursery import ForkNursery, Nursery, NurseryLost, SubprocessNursery
+from .nursery_process import WorkerMain
+from .process_events import ProcessStarted
+from .process_resources import process_usage
+from .settings import WorkerSettings
+from .state_page import StatePage
+
+LINGER_MILLISECONDS = 500
+"""How long the last messages (the goodbye) may take when the agent leaves."""
+
+CONNECT_TIMEOUT_MILLISECONDS = 5000
+"""A host that swallows packets must not hold one attempt to connect for the minutes TCP would."""
+
+MESSAGES_A_ROUND = 100
+"""So many messages are read before the other sources get their turn."""
+
+_log = logging.getLogger(__name__)
+
+
+def run(config: Config, worker_main: WorkerMain | None = None) -> int:
+    """Run workers until a signal, a lost scheduler or a refusal ends it; the process' exit status.
+
+    `worker_main` is what each worker process does; the worker of this library unless told otherwise.
+    """
+    page = StatePage(config.num_of_workers)
+    signals = _SignalSocket()
+    nursery = _make_nursery(worker_main, page)
+    try:
+        context = zmq.Context()
+        try:
+            connection = _connect(context, config)
+        except zmq.ZMQError as error:
+            context.destroy(linger=0)
+            return fail(f"cannot connect to {config.address}: {error}")
+        try:
+            return _Agent(config, connection, nursery, signals, page).serve()
+        finally:
+            context.destroy(linger=LINGER_MILLISECONDS)
+    finally:
+        nursery.close()
+
+
+def _make_nursery(worker_main: WorkerMain | None, page: StatePage) -> Nursery:
+    if not hasattr(os, "fork"):
+        return SubprocessNursery()
+    if worker_main is None:
+        from .worker import run_worker  # now, to be shared by all that is forked
+
+        worker_main = run_worker
+    return ForkNursery(worker_main, page)
+
+
+class _SignalSocket:
+    """SIGTERM and SIGINT as something to poll."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        for end in (self._reader, self._writer):
+            end.setblocking(False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+
+    def fileno(self) -> int:
+        return self._reader.fileno()
+
+    def receive(self) -> list[signal.Signals]:
+        try:
+            received = self._reader.recv(4096)
+        except BlockingIOError:
+            return []
+        return [signal.Signals(number) for number in received if number in (signal.SIGTERM, signal.SIGINT)]
+
+
+def _connect(context: zmq.Context[zmq.Socket[bytes]], config: Config) -> zmq.Socket[bytes]:
+    connection = context.socket(zmq.DEALER)
+    connection.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
+    connection.setsockopt(zmq.IPV6, int(config.address.is_ipv6))
+    connection.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_TIMEOUT_MILLISECONDS)
+    # While there is no scheduler no more than this piles up; room for all workers dying at once.
+    connection.setsockopt(zmq.SNDHWM, 16 + config.num_of_workers)
+    # A scheduler's host that vanished without a word: ZeroMQ drops the dead connection and makes a new one.
+    interval = max(1000, round(config.heartbeat_interval_seconds * 1000))
+    connection.setsockopt(zmq.HEARTBEAT_IVL, interval)
+    connection.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * interval)
+    connection.connect(str(config.address))
+    return connection
+
+
+def _draw_incarnation() -> int:
+    return secrets.randbelow((1 << 63) - 1) + 1
+
+
+class _Agent:
+    def __init__(
+        self,
+        config: Config,
+        connection: zmq.Socket[bytes],
+        nursery: Nursery,
+        signals: _SignalSocket,
+        page: StatePage,
+    ) -> None:
+        self._config = config
+        self._connection = connection
+        self._nursery = nursery
+        self._signals = signals
+        self._page = page
+        self._exit_status: int | None = None
+        host, pid = socket.gethostname(), os.getpid()
+        self._hello = Hello(
+            Role.AGENT, _draw_incarnation(), platform.python_version(), __version__, host, pid, f"{host}-{pid}"
+        )
+        names = config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)]
+        self._session = AgentSession(
+            self._hello,
+            str(config.address),
+            names,
+            config.heartbeat_interval_seconds,
+            config.death_timeout_seconds,
+            _draw_incarnation,
+            time.monotonic(),
+        )
+
+    def serve(self) -> int:
+        """The loop. Returns the exit status."""
+        _log.info(
+            "scaler_cluster %s: %d workers for the scheduler at %s, %s %s, process %d",
+            __version__,
+            self._config.num_of_workers,
+            self._config.address,
+            platform.python_implementation(),
+            platform.python_version(),
+            os.getpid(),
+        )
+        poller = zmq.Poller()
+        poller.register(self._connection, zmq.POLLIN)
+        poller.register(self._signals.fileno(), zmq.POLLIN)
+        self._do(self._session.start(time.monotonic()))
+        while self._exit_status is None:
+            write = zmq.POLLOUT if self._nursery.wants_write else 0
+            poller.register(self._nursery.fileno(), zmq.POLLIN | write)
+            poller.poll(max(0, math.ceil((self._session.deadline() - time.monotonic()) * 1000)))
+            # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
+            for number in self._signals.receive():
+                self._do(self._session.stop(number.name, time.monotonic()))
+            self._read_scheduler()
+            self._read_nursery()
+            self._do(self._session.tick(time.monotonic()))
+        return self._exit_status
+
+    def _read_scheduler(self) -> None:
+        for _ in range(MESSAGES_A_ROUND):
+            try:
+                frames = self._connection.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            try:
+                message = decode(frames)
+            except WireError as error:
+                _log.warning("dropped what is no message of the protocol: %s", error)
+                continue
+            self._do(self._session.received(message, time.monotonic()))
+
+    def _read_nursery(self) -> None:
+        if self._exit_status is not None:
+            return
+        self._nursery.flush()
+        try:
+            events = self._nursery.receive()
+        except NurseryLost:
+            states = {slot: self._page.read(slot) for slot in range(self._config.num_of_workers)}
+            self._do(self._session.nursery_lost(states))
+            return
+        for event in events:
+            now = time.monotonic()
+            if isinstance(event, ProcessStarted):
+                self._do(self._session.worker_started(event.incarnation, event.pid, now))
+                continue
+            state = self._page.read(event.slot)
+            self._page.clear(event.slot)
+            self._do(self._session.worker_ended(event, state, now))
+
+    # --------------------------------------------------------------------------------------------------------- effects
+
+    def _do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._actions[type(effect)](self, effect)
+
+    def _send(self, message: Message) -> None:
+        try:
+            self._connection.send_multipart(encode(message), zmq.NOBLOCK)
+        except zmq.Again:
+            # No scheduler for long: the session repeats by itself what still matters when there is one.
+            _log.debug("not sent, the queue is full: %s", type(message).__name__)
+
+    def _send_heartbeat(self, beat: Beat) -> None:
+        own = process_usage(os.getpid())
+        workers = []
+        for incarnation, pid in beat.workers:
+            usage = process_usage(pid)
+            workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
+        self._send(Heartbeat(beat.sequence, own.resident_bytes, own.cpu_milliseconds, workers))
+
+    def _start_worker(self, start: StartWorker) -> None:
+        config = self._config
+        settings = WorkerSettings(
+            address=str(config.address),
+            name=start.name,
+            incarnation=start.incarnation,
+            agent=self._hello.incarnation,
+            heartbeat_interval_seconds=config.heartbeat_interval_seconds,
+            garbage_collect_interval_seconds=config.garbage_collect_interval_seconds,
+            trim_memory_threshold_bytes=config.trim_memory_threshold_bytes,
+            preload=config.preload,
+            logging_level=config.logging_level,
+            logging_paths=config.logging_paths,
+        )
+        self._nursery.start(start.slot, settings)
+
+    def _exit(self, effect: Exit) -> None:
+        self._exit_status = effect.status
+
+    _actions: dict[type, Callable[[_Agent, Any], None]] = {
+        Send: lambda self, effect: self._send(effect.message),
+        Beat: _send_heartbeat,
+        StartWorker: _start_worker,
+        EndWorker: lambda self, effect: self._nursery.end(effect.incarnation, effect.kill),
+        Log: lambda self, effect: _log.log(effect.level, effect.text),
+        Exit: _exit,
+    }

@@ -1,0 +1,164 @@
+"""The cluster's options and the frozen configuration that comes out of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scaler_client import options
+from scaler_client.addresses import ADDRESS_VARIABLE, Address, parse_connect_address
+from scaler_client.command_line import Arguments, resolve
+from scaler_client.logs import LOGGING_OPTIONS
+from scaler_client.options import Command, Found, Kind, Option, OptionError
+
+from .resources import usable_cores
+
+PROGRAMS = ("scaler_cluster", "scaler_worker")
+MOST_WORKERS = 10_000
+LONGEST_WORKER_NAME = 128  # characters
+GIBIBYTE = 1 << 30
+MOST_MEMORY_BYTES = 1 << 50
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a host agent is told at its start. Every limit with its unit."""
+
+    address: Address
+    """The scheduler's."""
+    num_of_workers: int
+    """Worker processes."""
+    worker_names: tuple[str, ...]
+    """One for each worker, all different; empty: the agent makes them."""
+    heartbeat_interval_seconds: float
+    """Between two heartbeats of the agent, and of a worker."""
+    death_timeout_seconds: float
+    """Give up when no scheduler answers for that long."""
+    garbage_collect_interval_seconds: float
+    """Between two garbage collections of a worker."""
+    trim_memory_threshold_bytes: int
+    """A worker whose resident size is beyond it after a collection hands free memory back to the system."""
+    preload: str
+    """`module:function`, called once in each worker before its first task; empty: nothing."""
+    logging_level: str
+    """One of `logs.LEVELS`."""
+    logging_paths: tuple[str, ...]
+    """Files to append to; /dev/stdout and /dev/stderr are the process' own."""
+    logging_config_file: str
+    """A file for Python's logging.config in place of level and paths; empty: none."""
+
+
+def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
+    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    values = resolve(COMMAND, arguments, environ)
+    if values["num_of_workers"] is None:
+        values["num_of_workers"] = len(values["worker_names"]) or usable_cores()
+    return Config(**values)
+
+
+def program_name() -> str:
+    """The name under which this command was called."""
+    called = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+    return called if called in PROGRAMS else PROGRAMS[0]
+
+
+def fail(message: str) -> int:
+    """Print `scaler_cluster: message` to standard error, on one line; returns the exit status 2."""
+    return options.fail(program_name(), message)
+
+
+def _parse_worker_name(given: str) -> str:
+    if not given or len(given) > LONGEST_WORKER_NAME or not given.isprintable():
+        raise ValueError(f"{options.shown(given)} is not a name of 1 to {LONGEST_WORKER_NAME} printable characters")
+    return given
+
+
+def _parse_preload(given: str) -> str:
+    name = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
+    if not re.fullmatch(f"{name}:{name}", given):
+        raise ValueError(f"{options.shown(given)} is not module:function")
+    return given
+
+
+def _check(found: Mapping[str, Found]) -> None:
+    names = found.get("worker_names")
+    number = found.get("num_of_workers")
+    if names is None:
+        return
+    repeated = next((name for name in names.value if names.value.count(name) > 1), None)
+    if repeated is not None:
+        raise OptionError(f"{names.source}: {options.shown(repeated)} is there more than once")
+    if number is not None and number.value != len(names.value):
+        raise OptionError(f"{names.source}: {len(names.value)} names for {number.value} workers ({number.source})")
+
+
+COMMAND = Command(
+    description="Runs worker processes on this host, under an agent that looks after them.",
+    environment_prefix="SCALER_CLUSTER",
+    default_file="/etc/scaler/cluster.toml",
+    check=_check,
+    options=(
+        Option(
+            "address",
+            Kind("ADDRESS", parse_connect_address, (str,)),
+            None,
+            "the scheduler's, tcp://HOST:PORT or ipc://PATH; IPv6 is written tcp://[::1]:2345",
+            positional=True,
+            required=True,
+            environment=ADDRESS_VARIABLE,
+        ),
+        Option(
+            "num-of-workers",
+            options.whole(1, MOST_WORKERS),
+            None,
+            "how many worker processes",
+            short="-n",
+            default_text="as many as --worker-names, else as usable cores, affinity and cgroup limits counted",
+        ),
+        Option(
+            "worker-names",
+            Kind("NAMES", _parse_worker_name, (str,), many=True),
+            (),
+            "names of the workers, comma separated, as many as there are workers, all different",
+            default_text="<host>-<pid>-<number>",
+        ),
+        Option(
+            "heartbeat-interval-seconds",
+            options.seconds(),
+            2.0,
+            "time between two signs of life to the scheduler",
+            unit="seconds",
+        ),
+        Option(
+            "death-timeout-seconds",
+            options.seconds(),
+            300.0,
+            "give up when no scheduler answers for that long",
+            unit="seconds",
+        ),
+        Option(
+            "garbage-collect-interval-seconds",
+            options.seconds(),
+            30.0,
+            "time between two garbage collections of a worker",
+            unit="seconds",
+        ),
+        Option(
+            "trim-memory-threshold-bytes",
+            options.whole(0, MOST_MEMORY_BYTES),
+            GIBIBYTE,
+            "a worker larger than that after a garbage collection hands its free memory back to the system",
+            unit="bytes (1 GiB)",
+        ),
+        Option(
+            "preload",
+            Kind("MODULE:FUNCTION", _parse_preload, (str,)),
+            "",
+            "a function without arguments that each worker calls before its first task",
+        ),
+        *LOGGING_OPTIONS,
+    ),
+)

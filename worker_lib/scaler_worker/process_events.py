@@ -1,0 +1,44 @@
+"""What happens to worker processes, as plain data: from the nursery to the agent's session."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Union
+
+SCHEDULER_LOST_STATUS = 69
+"""Exit status (EX_UNAVAILABLE) of a worker that ends by itself because no scheduler answers it: not a death."""
+
+
+@dataclass(frozen=True)
+class ProcessStarted:
+    slot: int
+    incarnation: int
+    pid: int
+
+
+@dataclass(frozen=True)
+class ProcessEnded:
+    slot: int
+    incarnation: int
+    pid: int
+    """0 when the process could not even be made; `error` then says why."""
+    status: int = 0
+    """The exit status; negative: the number of the signal that ended the process."""
+    peak_bytes: int = 0
+    """The largest resident size it had; 0 where the system does not tell."""
+    error: str = ""
+
+    def cause(self) -> str:
+        """How it ended, as people and the scheduler read it: "signal 9 (SIGKILL)", "exit code 1"."""
+        if self.error:
+            return self.error
+        if self.status >= 0:
+            return f"exit code {self.status}"
+        try:
+            return f"signal {-self.status} ({signal.Signals(-self.status).name})"
+        except ValueError:  # a real-time signal has no name
+            return f"signal {-self.status}"
+
+
+ProcessEvent = Union[ProcessStarted, ProcessEnded]

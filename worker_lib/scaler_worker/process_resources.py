@@ -1,0 +1,25 @@
+"""What a process uses, as the operating system counts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psutil
+
+
+@dataclass(frozen=True)
+class ProcessUsage:
+    resident_bytes: int = 0
+    cpu_milliseconds: int = 0
+    """User and system time since the process started."""
+
+
+def process_usage(pid: int) -> ProcessUsage:
+    """Resident bytes and processor time of a process; zeros once it is gone (or where reading is not allowed)."""
+    try:
+        process = psutil.Process(pid)
+        with process.oneshot():
+            times = process.cpu_times()
+            return ProcessUsage(process.memory_info().rss, round((times.user + times.system) * 1000))
+    except psutil.Error:
+        return ProcessUsage()

@@ -1,0 +1,143 @@
+"""The agent's side of its conversation with the scheduler: hello, heartbeats, reports of deaths, silence. Sans-IO."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from scaler_client.wire import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
+
+from .agent_effects import Beat, Effect, Log, Send
+
+LEAST_HELLO_GAP_SECONDS = 0.1
+"""Several heartbeats may each be answered with a HelloWanted; one Hello answers them all."""
+
+SILENT_INTERVALS = 3
+"""So many heartbeat intervals without an answer are worth a line in the log."""
+
+LEASE_HEARTBEATS = 3
+"""A lease must outlast a few lost heartbeats, whatever interval was asked for."""
+
+
+@dataclass
+class _Report:
+    died: WorkerDied
+    confirmed_by: int
+    """The first heartbeat sent after it: its echo says that the scheduler has the report too."""
+
+
+class SchedulerLink:
+    def __init__(
+        self,
+        hello: Hello,
+        address: str,
+        heartbeat_interval_seconds: float,
+        death_timeout_seconds: float,
+        now: float,
+    ) -> None:
+        self.address = address
+        """For the log only."""
+        self.death_timeout_seconds = death_timeout_seconds
+        self._hello = hello
+        self._interval = heartbeat_interval_seconds
+        self._welcomed = False
+        self._scheduler = 0
+        self._heard_at = now
+        self._silent = False
+        self._hello_at = now
+        self._beat_at = now
+        self._beat_checked_at = now
+        self._sequence = 0
+        self._unconfirmed: list[_Report] = []
+
+    # ------------------------------------------------------------------------------------------------------------ time
+
+    def say_hello(self, now: float) -> list[Effect]:
+        self._hello_at = now
+        self._beat_at = now + self._interval
+        return [Send(self._hello)]
+
+    def beat_if_due(self, workers: tuple[tuple[int, int], ...], now: float) -> list[Effect]:
+        """A heartbeat that renews the leases of these (incarnation, pid); a Hello as long as there was no Welcome."""
+        self._allow_for_standstill(now)
+        if now < self._beat_at:
+            return []
+        if not self._welcomed:
+            return self.say_hello(now)
+        self._beat_at = now + self._interval
+        self._sequence += 1
+        return [Beat(self._sequence, workers)]
+
+    def watch(self, now: float) -> list[Effect]:
+        """Say so, once, when the scheduler falls silent."""
+        silence = now - self._heard_at
+        if self._silent or silence < SILENT_INTERVALS * self._interval:
+            return []
+        self._silent = True
+        left = self.death_timeout_seconds - silence
+        return [Log(logging.WARNING, f"no answer from a scheduler at {self.address}; giving up in {left:.0f} s")]
+
+    def is_lost(self, now: float) -> bool:
+        """No scheduler answered for the death timeout."""
+        return now - self._heard_at >= self.death_timeout_seconds
+
+    def deadline(self) -> float:
+        return min(self._beat_at, self._heard_at + self.death_timeout_seconds)
+
+    def _allow_for_standstill(self, now: float) -> None:
+        """Time in which this process did not run (stopped, suspended) is no silence of the scheduler's."""
+        gap = now - self._beat_checked_at - self._interval
+        if gap > self._interval:
+            self._heard_at = min(now, self._heard_at + gap)
+        self._beat_checked_at = now
+
+    # ------------------------------------------------------------------------------------------------------- messages
+
+    def report(self, died: WorkerDied) -> list[Effect]:
+        """Tell of a death, now and after each Welcome until a later heartbeat is echoed."""
+        self._unconfirmed.append(_Report(died, confirmed_by=self._sequence + 1))
+        return [Send(died)] if self._welcomed else []
+
+    def on_welcome(self, welcome: Welcome, now: float) -> list[Effect]:
+        effects = self._heard(now)
+        if not self._scheduler:
+            effects.append(Log(logging.INFO, f"welcomed by the scheduler {welcome.version} at {self.address}"))
+        elif self._scheduler != welcome.incarnation:
+            effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: carrying on with it"))
+        self._welcomed = True
+        self._scheduler = welcome.incarnation
+        longest = welcome.lease_seconds / LEASE_HEARTBEATS
+        if 0 < longest < self._interval:
+            self._interval = longest
+            self._beat_at = min(self._beat_at, now + longest)
+            text = f"one heartbeat every {longest:g} s, as the scheduler's lease is {welcome.lease_seconds:g} s"
+            effects.append(Log(logging.INFO, text))
+        return effects + [Send(report.died) for report in self._unconfirmed]
+
+    def on_hello_wanted(self, _: HelloWanted, now: float) -> list[Effect]:
+        effects = self._heard(now)
+        self._welcomed = False
+        if now - self._hello_at >= LEAST_HELLO_GAP_SECONDS:
+            effects += self.say_hello(now)
+        return effects
+
+    def on_heartbeat_echo(self, echo: HeartbeatEcho, now: float) -> list[Effect]:
+        self._unconfirmed = [report for report in self._unconfirmed if echo.sequence < report.confirmed_by]
+        return self._heard(now)
+
+    def on_goodbye(self, goodbye: Goodbye, now: float) -> list[Effect]:
+        self._welcomed = False
+        reason = f" ({goodbye.reason})" if goodbye.reason else ""
+        wait = f"waiting {self.death_timeout_seconds:g} s for another"
+        text = f"the scheduler at {self.address} says goodbye{reason}; {wait}"
+        return [*self._heard(now), Log(logging.WARNING, text)]
+
+    def on_error(self, error: Error, now: float) -> list[Effect]:
+        return [*self._heard(now), Log(logging.WARNING, f"the scheduler dropped a message of this agent: {error.text}")]
+
+    def _heard(self, now: float) -> list[Effect]:
+        self._heard_at = now
+        if not self._silent:
+            return []
+        self._silent = False
+        return [Log(logging.WARNING, f"the scheduler at {self.address} answers again")]

@@ -1,0 +1,25 @@
+"""What a worker process is told at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """Everything a worker process needs; plain data, so that it also passes through a command line as JSON."""
+
+    address: str
+    """The scheduler's, as in `tcp://127.0.0.1:2345`."""
+    name: str
+    incarnation: int
+    """Drawn by the agent for every process it starts; below 2^63."""
+    agent: int
+    """The incarnation of the host agent that looks after this process."""
+    heartbeat_interval_seconds: float
+    garbage_collect_interval_seconds: float
+    trim_memory_threshold_bytes: int
+    preload: str
+    """`module:function`, called once before the first task; empty: nothing."""
+    logging_level: str
+    logging_paths: tuple[str, ...]
