@@ -1,4 +1,5 @@
-# Each target sets up what it needs first (packaging/setup.sh); PYTHON= and PYPY= choose other interpreters.
+# Each target sets up what it needs first (packaging/setup.sh). PYTHON= and PYPY= name other interpreters for it: after
+# make clean, where there are environments already.
 
 export PYTHON PYPY
 

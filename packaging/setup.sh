@@ -12,7 +12,8 @@ cd "$(dirname "$0")/.."
 LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout hypothesis)
 LINT_TOOLS=(ruff mypy types-psutil)
-export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
+# An older release with a wheel serves better than the newest one without: there may be no compiler.
+export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
 say() { printf '[setup] %s\n' "$*"; }
 
@@ -64,6 +65,8 @@ is_at_least() {
     "$1" -c "import sys; sys.exit(sys.implementation.name != '$2' or sys.version_info < (3, $3))" >/dev/null 2>&1
 }
 
+has_venv() { "$1" -c 'import venv, ensurepip' 2>/dev/null; }
+
 find_python() {
     local candidate
     for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python3.10}; do
@@ -87,7 +90,7 @@ further_pythons() {
     for minor in 10 11 12 13 14; do
         [ "$minor" = "$own" ] && continue
         for candidate in $(type -ap "python3.$minor") "$(pyenv root 2>/dev/null)"/versions/3."$minor".*/bin/python; do
-            if is_at_least "$candidate" cpython "$minor" && "$candidate" -c 'import venv, ensurepip' 2>/dev/null; then
+            if is_at_least "$candidate" cpython "$minor" && has_venv "$candidate"; then
                 printf '3.%s %s\n' "$minor" "$candidate"
                 break
             fi
@@ -119,7 +122,7 @@ setup_cpython() {
     local python
     is_fresh .venv/stamp-run .venv/bin/python && return
     python=$(find_python) || die "no CPython 3.10 or newer found: install one, or name it with PYTHON=/path/to/python3"
-    if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+    if ! has_venv "$python"; then
         may_install || die "$python has no venv module: install it (Debian: apt-get install python3-venv) and try again"
         must "Debian packages: python3-venv" apt_install python3-venv
     fi
@@ -129,26 +132,31 @@ setup_cpython() {
     stamp_value .venv/bin/python >.venv/stamp-run
 }
 
-# Without PyPy the scheduler runs on CPython, so nothing in here ends the set-up.
+# Without PyPy the scheduler runs on CPython, so nothing in here ends the set-up. What failed is not tried again at every
+# start, which may be slow: installing a package not while .venv/no-pypy is there, pip not until something changes.
 setup_pypy() {
     local pypy
     is_fresh .venv-pypy/stamp-run .venv-pypy/bin/python && return
-    if ! { pypy=$(find_pypy) && "$pypy" -c 'import venv, ensurepip' 2>/dev/null; }; then
+    if ! { pypy=$(find_pypy) && has_venv "$pypy"; }; then
         if [ -e .venv/no-pypy ] || ! may_install || ! step "Debian packages: pypy3, pypy3-venv" \
             apt_install pypy3 pypy3-venv || ! pypy=$(find_pypy); then
-            touch .venv/no-pypy  # one try is enough: a machine that is offline would wait for it at every start
+            touch .venv/no-pypy
             rm -rf .venv-pypy
             say "no PyPy: the scheduler runs on CPython, slower. To get it: apt-get install pypy3 pypy3-venv"
             return
         fi
     fi
-    if ! step ".venv-pypy: $("$pypy" --version 2>&1 | tail -n 1)" make_environment .venv-pypy "$pypy" ||
+    rm -f .venv/no-pypy
+    if is_fresh .venv/pypy-failed "$pypy" ||
+        ! step ".venv-pypy: $("$pypy" --version 2>&1 | tail -n 1)" make_environment .venv-pypy "$pypy" ||
         ! step ".venv-pypy: scaler-scheduler" .venv-pypy/bin/python -m pip install -e scheduler_daemon; then
         rm -rf .venv-pypy
-        say "PyPy could not be set up ($LOG says why): the scheduler runs on CPython, slower"
+        stamp_value "$pypy" >.venv/pypy-failed
+        say "PyPy could not be set up ($LOG says why): the scheduler runs on CPython, slower." \
+            "To try again: rm .venv/pypy-failed"
         return
     fi
-    rm -f .venv/no-pypy
+    rm -f .venv/pypy-failed
     stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-run
 }
 

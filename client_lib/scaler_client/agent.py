@@ -18,17 +18,18 @@ from typing import Any
 
 import zmq
 
-from . import wire
+from . import messages, wire
 from .addresses import Address
 from .errors import ClientClosedError
 from .functions import Function
 from .future import TaskFuture
+from .messages import Payload
 from .session import Session, State
+from .sockets import receive
 from .wake import Wake
-from .wire import Payload
 
-RECEIVE_AT_MOST = 100
-"""Messages received before what user threads handed over has its turn."""
+UNSENT_SECONDS = 0.01
+"""How soon to try again to send what ZeroMQ did not take."""
 
 GOODBYE_MILLISECONDS = 1000
 """How long a last message may take to get out when the client leaves."""
@@ -56,7 +57,9 @@ class Agent:
         # What is unsent waits in the session, which can still change its mind about it.
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.setsockopt(zmq.RCVHWM, 0)
-        self._unsent: deque[wire.Frames] = deque()
+        self._unsent: deque[messages.Frames] = deque()
+        # What ZeroMQ's poll wants; its Poller builds this list anew at every call.
+        self._sources = [(self._socket, int(zmq.POLLIN)), (self._wake.fileno(), int(zmq.POLLIN))]
         self._thread = threading.Thread(target=self._run, name="scaler-client", daemon=True)
         self._socket.connect(str(address))
         self._thread.start()
@@ -150,12 +153,9 @@ class Agent:
     # -------------------------------------------------------------------------------------------------- the I/O thread
 
     def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._wake.fileno(), zmq.POLLIN)
-        poller.register(self._socket, zmq.POLLIN)
         try:
             while self._session.state is not State.CLOSED or self._session.refused is not None:
-                self._step(poller)
+                self._step()
                 if self._session.refused is not None and self._closed is not None:
                     break
             self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS)
@@ -171,23 +171,20 @@ class Agent:
             if self._callbacks is not None:
                 self._callbacks.put(None)
 
-    def _step(self, poller: zmq.Poller) -> None:
+    def _step(self) -> None:
         self._take_inbox()
-        self._session.tick(time.monotonic())
+        now = time.monotonic()
+        if now >= self._session.next_deadline:
+            self._session.tick(now)
         self._send()
         # The order is what makes it safe: asleep first, then one more look. A submitter appends first, then looks.
         self._is_asleep = True
-        if self._inbox:
-            self._is_asleep = False
-            timeout = 0.0
-        else:
-            timeout = max(0.0, self._session.next_deadline - time.monotonic())
-        poller.modify(self._socket, zmq.POLLIN | zmq.POLLOUT if self._unsent else zmq.POLLIN)
-        ready = poller.poll(int(timeout * 1000 + 0.999))
+        timeout = 0.0 if self._inbox else UNSENT_SECONDS if self._unsent else self._session.next_deadline - now
+        ready = zmq.zmq_poll(self._sources, int(max(0.0, timeout) * 1000 + 0.999))
         self._is_asleep = False
-        for source, _mask in ready:
+        for source, _events in ready:
             if source is self._socket:
-                self._receive()
+                self._receive(now)
             else:
                 self._wake.clear()
 
@@ -202,28 +199,28 @@ class Agent:
             else:
                 item()
 
-    def _receive(self) -> None:
-        for _ in range(RECEIVE_AT_MOST):
-            try:
-                frames = self._socket.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
-                return
-            try:
-                message = wire.decode(frames)
-            except wire.WireError as error:
-                _log.error("dropped a message of the scheduler at %s: %s", self._address, error)
-                continue
-            self._session.handle(message, time.monotonic())
-            if isinstance(message, (wire.Welcome, wire.Refused)):
-                self._joined.set()
+    def _receive(self, now: float) -> None:
+        """Take the message that has arrived."""
+        try:
+            message = wire.decode(receive(self._socket))
+        except wire.WireError as error:
+            _log.error("dropped a message of the scheduler at %s: %s", self._address, error)
+            return
+        self._session.handle(message, now)
+        if isinstance(message, (messages.Welcome, messages.Refused)):
+            self._joined.set()
 
     def _send(self) -> None:
         unsent = self._unsent
         for message in self._session.take_outgoing():
             unsent.append(wire.encode(message))
         while unsent:
+            frames = unsent[0]
             try:
-                self._socket.send_multipart(unsent[0], zmq.NOBLOCK)
+                if len(frames) == 1:
+                    self._socket.send(frames[0], zmq.NOBLOCK)
+                else:
+                    self._socket.send_multipart(frames, zmq.NOBLOCK)
             except zmq.Again:
                 return
             unsent.popleft()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from . import __version__, serializer, wire
+from . import __version__, messages, serializer
 from .addresses import ADDRESS_VARIABLE, parse_connect_address
 from .agent import Agent
 from .functions import FunctionTable
@@ -45,9 +45,7 @@ class Client:
         self._address = parse_connect_address(_given_address(address))
         _check_positive("timeout_seconds", timeout_seconds)
         _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
-        session = Session(
-            _hello(), str(self._address), heartbeat_interval_seconds, timeout_seconds, time.monotonic()
-        )
+        session = Session(_hello(), str(self._address), heartbeat_interval_seconds, timeout_seconds, time.monotonic())
         self._agent = Agent(self._address, session)
         self._functions = FunctionTable(self._agent.forget_function)
         try:
@@ -77,9 +75,7 @@ class Client:
             TypeError: the function or an argument can't be pickled, or `fn` can't be called.
             ClientClosedError: the client is disconnected, or belongs to a parent process.
         """
-        future: TaskFuture[T] = TaskFuture(
-            self._agent, self._functions.get(fn), serializer.dump_call(args, kwargs)
-        )
+        future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), serializer.dump_call(args, kwargs))
         self._agent.submit(future)
         return future
 
@@ -125,9 +121,9 @@ def _check_positive(name: str, value: float) -> None:
         raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")
 
 
-def _hello() -> wire.Hello:
-    return wire.Hello(
-        role=wire.Role.CLIENT,
+def _hello() -> messages.Hello:
+    return messages.Hello(
+        role=messages.Role.CLIENT,
         incarnation=random.SystemRandom().getrandbits(62) + 1,
         language_version=platform.python_version(),
         version=__version__,

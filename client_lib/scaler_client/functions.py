@@ -18,7 +18,7 @@ from typing import Any
 
 from . import serializer
 from .errors import FunctionLoadError, RemoteTraceback, ResultPickleError, WorkerDiedError
-from .wire import Outcome, Payload
+from .messages import Outcome, Payload
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial)
 _RECENT = 64

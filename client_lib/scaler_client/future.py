@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, TimeoutError
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .wire import Outcome, Payload
+from .messages import Outcome, Payload
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -43,8 +43,8 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     It is a `concurrent.futures.Future` to `wait`, `as_completed` and `asyncio.wrap_future`, and can be awaited.
     """
 
-    # Only the I/O thread ends a future (state, then wake-up), and only waiters make the condition (condition, then look
-    # at the state): in whichever order the two meet, one sees the other. That is what spares the lock.
+    # Only the I/O thread ends a future (state, then wake-up), and only waiters make latch or condition (that first, then
+    # a look at the state): in whichever order the two meet, one sees the other. That is what spares the lock.
 
     # What most futures never change are class attributes: setting twelve fields costs a third of a submit.
     _state = PENDING
@@ -54,6 +54,7 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     _exception: BaseException | None = None
     _lazy_condition: threading.Condition | None = None
     _lazy_waiters: list[Any] | None = None
+    _latches: list[threading.Lock] | None = None
     _done_callbacks: Any = ()
     task_id = -1
 
@@ -173,6 +174,9 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
                 self._outcome = outcome
             self._answer = answer
             self._state = FINISHED
+        if self._latches is not None:
+            for latch in self._latches:
+                latch.release()
         if self._lazy_condition is not None:
             self._wake()
 
@@ -183,6 +187,9 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
         self._payload = None
         self._exception = error
         self._state = FINISHED
+        if self._latches is not None:
+            for latch in self._latches:
+                latch.release()
         if self._lazy_condition is not None:
             self._wake()
 
@@ -214,25 +221,39 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
 
     def _await(self, timeout: float | None) -> None:
         """Wait until the future is finished; raise where it is cancelled or not in time."""
-        with self._condition:
-            if self._state not in _OVER:
-                self._agent.check_waiting()
-                self._condition.wait_for(lambda: self._state in _OVER, timeout)
-        if self._state in (CANCELLED, CANCELLED_AND_NOTIFIED):
+        # A bare lock as a latch: a Condition's wait makes one too, and three more objects around it.
+        latch = threading.Lock()
+        latch.acquire()
+        latches = self._latches
+        if latches is None:
+            with _making:
+                latches = self._latches
+                if latches is None:
+                    latches = self._latches = []
+        latches.append(latch)
+        if self._state not in _OVER:
+            self._agent.check_waiting()
+            latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
+        state = self._state
+        if state in (CANCELLED, CANCELLED_AND_NOTIFIED):
             raise CancelledError()
-        if self._state != FINISHED:
+        if state != FINISHED:
+            latches.remove(latch)
             raise TimeoutError()
 
     def _read(self) -> None:
-        """Turn the answer's bytes into result or exception, once."""
-        with self._condition:
-            answer = self._answer
-            if answer is None:
-                return
-            assert self._function is not None
-            self._result, self._exception = self._function.read_answer(self._outcome, answer)
-            self._answer = None
-            self._function = None
+        """Turn the answer's bytes into result or exception."""
+        answer, function = self._answer, self._function
+        if answer is None or function is None:
+            return
+        result, exception = function.read_answer(self._outcome, answer)
+        # Not under the lock: unpickling runs foreign code. Of two threads that read at once, the first decides.
+        with _making:
+            if self._answer is not None:
+                self._result = result
+                self._exception = exception
+                self._answer = None
+                self._function = None
 
 
 def _call(callback: Callable[[Any], object], future: Future[Any]) -> None:

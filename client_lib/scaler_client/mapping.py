@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import serializer
 from .errors import ClientClosedError
 from .functions import Function
-from .wire import Outcome, Payload
+from .messages import Outcome, Payload
 
 if TYPE_CHECKING:
     from .agent import Agent

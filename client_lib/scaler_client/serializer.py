@@ -13,7 +13,7 @@ from typing import Any
 
 import cloudpickle
 
-from .wire import Payload
+from .messages import Payload
 
 DEFAULT = "cloudpickle"
 """What the protocol calls this way of making bytes."""

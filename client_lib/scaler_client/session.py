@@ -11,10 +11,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from . import serializer, wire
+from . import messages, serializer
 from .errors import SchedulerLostError
 from .functions import Function
-from .wire import Payload
+from .messages import Payload
 
 BATCH_ROWS = 4096
 """Most tasks of one Submit: a longer batch would let the scheduler's other peers wait."""
@@ -46,14 +46,14 @@ class State(enum.Enum):
 
 class Session:
     def __init__(
-        self, hello: wire.Hello, address: str, heartbeat_interval_seconds: float, timeout_seconds: float, now: float
+        self, hello: messages.Hello, address: str, heartbeat_interval_seconds: float, timeout_seconds: float, now: float
     ) -> None:
         self.state = State.JOINING
         self.address = address
-        self.scheduler: wire.Welcome | None = None
+        self.scheduler: messages.Welcome | None = None
         self.pending: dict[int, Owner] = {}
         """Who waits for which task, in the order of submission."""
-        self.refused: wire.Refused | None = None
+        self.refused: messages.Refused | None = None
         self._hello = hello
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
         self._timeout_seconds = timeout_seconds
@@ -61,7 +61,7 @@ class Session:
         self._sequence = 0
         self._next_heartbeat = now + heartbeat_interval_seconds
         self._last_heard = now
-        self._outgoing: list[wire.Message] = [hello]
+        self._outgoing: list[messages.Message] = [hello]
         self._rows: list[tuple[int, Function, Payload]] = []
         self._cancelling: dict[int, Callable[[], None]] = {}
 
@@ -92,54 +92,54 @@ class Session:
         if self.state is not State.JOINED:
             # No scheduler has them, or one that may be gone: they will not be submitted again.
             for task_id in waiting:
-                self._resolve(task_id, wire.Outcome.CANCELLED, b"")
+                self._resolve(task_id, messages.Outcome.CANCELLED, b"")
                 answered()
             return
         for task_id in waiting:
             self._cancelling[task_id] = answered
         self._flush_rows()
-        self._outgoing.append(wire.Cancel(sorted(waiting)))
+        self._outgoing.append(messages.Cancel(sorted(waiting)))
 
     def forget_function(self, number: int) -> None:
         if self.state is State.JOINED:
             self._flush_rows()
-            self._outgoing.append(wire.ForgetFunctions([number]))
+            self._outgoing.append(messages.ForgetFunctions([number]))
 
     def close(self, reason: str) -> None:
         """Leave the scheduler, which cancels what is unfinished."""
-        self._outgoing.append(wire.Goodbye(reason))
+        self._outgoing.append(messages.Goodbye(reason))
         self.state = State.CLOSED
         self._rows = []
         for task_id in list(self.pending):
-            self._resolve(task_id, wire.Outcome.CANCELLED, b"")
+            self._resolve(task_id, messages.Outcome.CANCELLED, b"")
 
     # ---------------------------------------------------------------------------------------------- from the scheduler
 
-    def handle(self, message: wire.Message, now: float) -> None:
+    def handle(self, message: messages.Message, now: float) -> None:
         """Take a message of the scheduler's."""
         self._last_heard = now
-        if isinstance(message, wire.Resolved):
+        if isinstance(message, messages.Resolved):
             self._resolved(message)
-        elif isinstance(message, wire.Started):
+        elif isinstance(message, messages.Started):
             for task_id in message.ids:
                 owner = self.pending.get(task_id)
                 if owner is not None:
                     owner.start()
-        elif isinstance(message, wire.CancelRefused):
+        elif isinstance(message, messages.CancelRefused):
             for task_id in message.ids:
                 self._answer_cancel(task_id)
-        elif isinstance(message, wire.Welcome):
+        elif isinstance(message, messages.Welcome):
             self._join(message)
-        elif isinstance(message, wire.HelloWanted):
+        elif isinstance(message, messages.HelloWanted):
             if self.state is State.JOINED:
                 self.state = State.JOINING
                 self._rows = []
                 self._outgoing.append(self._hello)
-        elif isinstance(message, wire.Refused):
+        elif isinstance(message, messages.Refused):
             self._refuse(message)
-        elif isinstance(message, wire.Goodbye):
+        elif isinstance(message, messages.Goodbye):
             _log.info("the scheduler at %s has left: %s", self.address, message.reason)
-        elif isinstance(message, wire.Error):
+        elif isinstance(message, messages.Error):
             _log.error("the scheduler at %s refused a message: %s", self.address, message.text)
 
     def tick(self, now: float) -> None:
@@ -147,7 +147,7 @@ class Session:
         if now >= self._next_heartbeat and self.state is not State.CLOSED:
             self._next_heartbeat = now + self._heartbeat_interval_seconds
             self._sequence += 1
-            self._outgoing.append(wire.Heartbeat(self._sequence))
+            self._outgoing.append(messages.Heartbeat(self._sequence))
         if now - self._last_heard > self._timeout_seconds:
             self._lose(SchedulerLostError(f"no scheduler at {self.address} for {self._timeout_seconds:g} seconds"))
             self._last_heard = now
@@ -156,7 +156,7 @@ class Session:
     def next_deadline(self) -> float:
         return min(self._next_heartbeat, self._last_heard + self._timeout_seconds)
 
-    def take_outgoing(self) -> list[wire.Message]:
+    def take_outgoing(self) -> list[messages.Message]:
         """What to send now, in this order."""
         if self._rows:
             self._flush_rows()
@@ -165,7 +165,7 @@ class Session:
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
-    def _join(self, welcome: wire.Welcome) -> None:
+    def _join(self, welcome: messages.Welcome) -> None:
         self.scheduler = welcome
         self.state = State.JOINED
         self._cancel_again()
@@ -181,9 +181,9 @@ class Session:
     def _cancel_again(self) -> None:
         """Wishes that were on their way when the connection was lost: those tasks are not submitted again."""
         for task_id in list(self._cancelling):
-            self._resolve(task_id, wire.Outcome.CANCELLED, b"")
+            self._resolve(task_id, messages.Outcome.CANCELLED, b"")
 
-    def _refuse(self, refused: wire.Refused) -> None:
+    def _refuse(self, refused: messages.Refused) -> None:
         self.refused = refused
         self.state = State.CLOSED
         self._lose(SchedulerLostError(refusal_text(self.address, refused)))
@@ -195,7 +195,7 @@ class Session:
         self.pending.clear()
         self._rows = []
 
-    def _resolved(self, message: wire.Resolved) -> None:
+    def _resolved(self, message: messages.Resolved) -> None:
         pop = self.pending.pop
         for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
             owner = pop(task_id, None)
@@ -225,9 +225,9 @@ class Session:
                 if not function.is_sent:
                     function.is_sent = True
                     self._outgoing.append(
-                        wire.Function(function.number, function.name, serializer.DEFAULT, function.payload)
+                        messages.Function(function.number, function.name, serializer.DEFAULT, function.payload)
                     )
-            self._outgoing.append(wire.Submit(ids, [function.number for function in functions], payloads))
+            self._outgoing.append(messages.Submit(ids, [function.number for function in functions], payloads))
 
 
 def _batches(rows: Sequence[tuple[int, Function, Payload]]) -> list[tuple[int, int]]:
@@ -245,8 +245,8 @@ def _batches(rows: Sequence[tuple[int, Function, Payload]]) -> list[tuple[int, i
     return bounds
 
 
-def refusal_text(address: str, refused: wire.Refused) -> str:
+def refusal_text(address: str, refused: messages.Refused) -> str:
     return (
         f"the scheduler at {address} (version {refused.version}, protocol version {refused.protocol_version}) refuses "
-        f"this client (protocol version {wire.PROTOCOL_VERSION}): {refused.text}"
+        f"this client (protocol version {messages.PROTOCOL_VERSION}): {refused.text}"
     )

@@ -1,217 +1,67 @@
-"""Bytes <-> messages of the protocol, for clients, workers and host agents (pycapnp).
+"""Bytes <-> messages of the protocol, for clients, workers and host agents.
 
-One dataclass a message, named like the schema's struct. Columns are plain lists. Payloads of a batch are a list with one
-bytes-like object a row; how they are spread over frames (protocol/PROTOCOL.md, "payload frames") is known only here and
-in the scheduler's own wire package.
+Batches, which carry everything that happens per task, go through `columns`; all other messages through pycapnp.
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import capnp
+
+from .columns import Batch, NotPlainError, Values, write_batch
+from .messages import (
+    Cancel,
+    CancelRefused,
+    Dispatch,
+    Error,
+    ForgetFunctions,
+    Frames,
+    Function,
+    Goodbye,
+    Heartbeat,
+    HeartbeatEcho,
+    Hello,
+    HelloWanted,
+    Message,
+    Payload,
+    Refused,
+    Resolved,
+    Results,
+    Snapshot,
+    Started,
+    Submit,
+    Welcome,
+    WorkerDied,
+)
 
 capnp.remove_import_hook()
 _schema = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
 
-PROTOCOL_VERSION: int = _schema.protocolVersion
 LARGE_PAYLOAD_BYTES = 64 * 1024
 """A payload of at least this size travels in a frame of its own: it is then never copied to be joined or cut out."""
 
 MAX_MESSAGE_WORDS = 1 << 27
 """Traversal limit when reading, in words of 8 bytes: only guards against pointers that make a message read many times."""
 
-Payload = Union[bytes, bytearray, memoryview]
-Frames = list[Payload]
+_FORGET_FUNCTIONS, _SUBMIT, _DISPATCH, _RESULTS, _RESOLVED, _STARTED, _CANCEL, _CANCEL_REFUSED = (
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+)
+"""Ordinals of the batches in the schema's union."""
 
 
 class WireError(Exception):
     """The bytes are not a message of this protocol."""
-
-
-class Role(enum.IntEnum):
-    CLIENT = 0
-    WORKER = 1
-    AGENT = 2
-
-
-class Outcome(enum.IntEnum):
-    """How a task ended; the schema says what the payload is."""
-
-    VALUE = 0
-    EXCEPTION = 1
-    FUNCTION_FAILED = 2
-    RESULT_FAILED = 3
-    WORKER_DIED = 4
-    CANCELLED = 5
-
-
-@dataclass
-class Hello:
-    role: Role
-    incarnation: int
-    language_version: str
-    version: str
-    host: str
-    pid: int
-    name: str = ""
-    agent: int = 0
-    language: str = "python"
-    protocol_version: int = PROTOCOL_VERSION
-
-
-@dataclass
-class Welcome:
-    protocol_version: int
-    version: str
-    incarnation: int
-    peer: int
-    lease_seconds: float
-
-
-@dataclass
-class Refused:
-    reason: str
-    text: str
-    protocol_version: int
-    version: str
-
-
-@dataclass
-class HelloWanted:
-    pass
-
-
-@dataclass
-class Goodbye:
-    reason: str = ""
-
-
-@dataclass
-class WorkerHeartbeat:
-    incarnation: int
-    resident_bytes: int
-    cpu_milliseconds: int
-
-
-@dataclass
-class Heartbeat:
-    sequence: int
-    resident_bytes: int = 0
-    cpu_milliseconds: int = 0
-    workers: list[WorkerHeartbeat] = field(default_factory=list)
-
-
-@dataclass
-class HeartbeatEcho:
-    sequence: int
-
-
-@dataclass
-class Function:
-    number: int
-    name: str
-    serializer: str
-    payload: Payload
-
-
-@dataclass
-class ForgetFunctions:
-    numbers: list[int]
-
-
-@dataclass
-class Submit:
-    ids: Sequence[int]
-    functions: Sequence[int]
-    payloads: Sequence[Payload]
-
-
-@dataclass
-class Dispatch:
-    clients: list[int]
-    ids: list[int]
-    attempts: list[int]
-    functions: list[int]
-    payloads: list[Payload]
-
-
-@dataclass
-class Results:
-    clients: list[int]
-    ids: list[int]
-    attempts: list[int]
-    outcomes: list[int]
-    durations: list[int]
-    payloads: list[Payload]
-
-
-@dataclass
-class Resolved:
-    ids: list[int]
-    outcomes: list[int]
-    payloads: list[Payload]
-
-
-@dataclass
-class Started:
-    ids: list[int]
-    clients: list[int] = field(default_factory=list)
-    attempts: list[int] = field(default_factory=list)
-
-
-@dataclass
-class Cancel:
-    ids: list[int]
-
-
-@dataclass
-class CancelRefused:
-    ids: list[int]
-
-
-@dataclass
-class WorkerDied:
-    incarnation: int
-    pid: int
-    cause: str
-    peak_bytes: int = 0
-    client: int = 0
-    id: int = 0
-    attempt: int = 0
-
-
-@dataclass
-class Error:
-    text: str
-
-
-@dataclass
-class Snapshot:
-    version: str
-    incarnation: int
-    uptime_seconds: float
-    address: str
-    waiting: int
-    dispatched: int
-    resolved: int
-    clients: int
-    workers: int
-    agents: int
-    received: dict[str, int]
-    sent: dict[str, int]
-    dropped: dict[str, int]
-
-
-Message = Union[
-    Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit, Dispatch,
-    Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot,
-]  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------- columns, payloads
@@ -233,42 +83,40 @@ def _full(values: list[int], rows: int, name: str) -> list[int]:
     raise WireError(f"column {name} has {len(values)} elements for {rows} rows")
 
 
-def _pack_payloads(batch: Any, payloads: Sequence[Payload]) -> Frames:
-    """Fill the batch's `sizes` and `large`; return the payload frames."""
-    sizes = [len(payload) for payload in payloads]
-    if not sizes:
-        return []
-    if max(sizes) < LARGE_PAYLOAD_BYTES:
-        batch.sizes = _column(sizes)
-        return [b"".join(payloads)]
+def _pack_payloads(payloads: Sequence[Payload]) -> tuple[list[tuple[str, Values]], Frames]:
+    """The columns `sizes`, `large` and `payload` of a batch, and the frames of its large payloads."""
+    sizes = list(map(len, payloads))
+    if not sizes or max(sizes) < LARGE_PAYLOAD_BYTES:
+        return [("I", _column(sizes)), ("I", ()), ("B", b"".join(payloads))], []
     large = [row for row, size in enumerate(sizes) if size >= LARGE_PAYLOAD_BYTES]
     frames = [payloads[row] for row in large]
     small = list(payloads)
     for row in large:
         sizes[row] = 0
         small[row] = b""
-    batch.sizes = _column(sizes)
-    batch.large = large
-    return [b"".join(small), *frames]
+    return [("I", _column(sizes)), ("I", large), ("B", b"".join(small))], frames
 
 
-def _unpack_payloads(batch: Any, rows: int, frames: Sequence[Payload]) -> list[Payload]:
-    """Each row's payload, from the frames behind frame 0."""
-    if rows == 0:
-        return []
-    large = list(batch.large)
-    if len(frames) != 1 + len(large):
-        raise WireError(f"{len(frames)} payload frames where {1 + len(large)} are announced")
-    joined = frames[0]
-    sizes = _full(list(batch.sizes), rows, "sizes")
+def _unpack_payloads(batch: Batch, field: int, rows: int, frames: Sequence[Payload]) -> list[Payload]:
+    """Each row's payload, from the columns `sizes`, `large` and `payload`, which begin at `field`."""
+    joined = batch.data(field + 2)
+    sizes = batch.numbers(field, "I")
+    large = batch.numbers(field + 1, "I")
+    if len(frames) != len(large):
+        raise WireError(f"{len(frames)} large payloads where {len(large)} are announced")
+    if rows == 1 and not large:
+        if sizes != [len(joined)]:
+            raise WireError(f"payload of {len(joined)} bytes where {sizes} are announced")
+        return [joined]
+    sizes = _full(sizes, rows, "sizes")
     ends = list(accumulate(sizes))
-    if ends[-1] != len(joined):
-        raise WireError(f"payload frame of {len(joined)} bytes where {ends[-1]} are announced")
+    if rows and ends[-1] != len(joined):
+        raise WireError(f"payload of {len(joined)} bytes where {ends[-1]} are announced")
     payloads: list[Payload] = [joined[end - size : end] for size, end in zip(sizes, ends)]
-    for position, row in enumerate(large):
+    for row, frame in zip(large, frames):
         if row >= rows:
             raise WireError(f"large payload for row {row} of {rows}")
-        payloads[row] = frames[1 + position]
+        payloads[row] = frame
     return payloads
 
 
@@ -330,48 +178,6 @@ def _encode_function(message: Function) -> Frames:
     return [root.to_bytes(), message.payload]
 
 
-def _encode_forget_functions(message: ForgetFunctions) -> Frames:
-    root = _new(64 + len(message.numbers))
-    root.init("forgetFunctions").numbers = message.numbers
-    return [root.to_bytes()]
-
-
-def _encode_submit(message: Submit) -> Frames:
-    root = _new(64 + 2 * len(message.ids) + len(message.ids))
-    submit = root.init("submit")
-    submit.ids = message.ids
-    submit.functions = _column(message.functions)
-    frames = _pack_payloads(submit, message.payloads)
-    return [root.to_bytes(), *frames]
-
-
-def _encode_results(message: Results) -> Frames:
-    root = _new(64 + 5 * len(message.ids))
-    results = root.init("results")
-    results.clients = _column(message.clients)
-    results.ids = message.ids
-    results.attempts = _column(message.attempts)
-    results.outcomes = _column(message.outcomes)
-    results.durations = message.durations
-    frames = _pack_payloads(results, message.payloads)
-    return [root.to_bytes(), *frames]
-
-
-def _encode_started(message: Started) -> Frames:
-    root = _new(64 + 3 * len(message.ids))
-    started = root.init("started")
-    started.clients = message.clients
-    started.ids = message.ids
-    started.attempts = message.attempts
-    return [root.to_bytes()]
-
-
-def _encode_cancel(message: Cancel) -> Frames:
-    root = _new(64 + len(message.ids))
-    root.init("cancel").ids = message.ids
-    return [root.to_bytes()]
-
-
 def _encode_worker_died(message: WorkerDied) -> Frames:
     root = _new()
     died = root.init("workerDied")
@@ -385,7 +191,38 @@ def _encode_worker_died(message: WorkerDied) -> Frames:
     return [root.to_bytes()]
 
 
-_ENCODERS: dict[type, Any] = {
+def _encode_forget_functions(message: ForgetFunctions) -> Frames:
+    return [write_batch(_FORGET_FUNCTIONS, [("I", message.numbers)])]
+
+
+def _encode_submit(message: Submit) -> Frames:
+    payload_columns, frames = _pack_payloads(message.payloads)
+    columns = [("Q", message.ids), ("I", _column(message.functions)), *payload_columns]
+    return [write_batch(_SUBMIT, columns), *frames]
+
+
+def _encode_results(message: Results) -> Frames:
+    payload_columns, frames = _pack_payloads(message.payloads)
+    columns = [
+        ("I", _column(message.clients)),
+        ("Q", message.ids),
+        ("I", _column(message.attempts)),
+        ("B", _column(message.outcomes)),
+        ("Q", message.durations),
+        *payload_columns,
+    ]
+    return [write_batch(_RESULTS, columns), *frames]
+
+
+def _encode_started(message: Started) -> Frames:
+    return [write_batch(_STARTED, [("I", message.clients), ("Q", message.ids), ("I", message.attempts)])]
+
+
+def _encode_cancel(message: Cancel) -> Frames:
+    return [write_batch(_CANCEL, [("Q", message.ids)])]
+
+
+_ENCODERS: dict[type, Callable[[Any], Frames]] = {
     Hello: _encode_hello,
     Goodbye: _encode_goodbye,
     Heartbeat: _encode_heartbeat,
@@ -410,16 +247,73 @@ def decode(frames: Sequence[Payload]) -> Message:
     """
     if not frames:
         raise WireError("a message without frames")
+    first = bytes(frames[0])
     try:
-        with _schema.Message.from_bytes(frames[0], traversal_limit_in_words=MAX_MESSAGE_WORDS) as root:
-            kind = root.which()
-            decoder = _DECODERS.get(str(kind))
-            if decoder is None:
-                raise WireError(f"unexpected message {kind}")
-            message: Message = decoder(getattr(root, str(kind)), frames[1:])
-            return message
+        batch = Batch(first)
+        decoder = _BATCH_DECODERS.get(batch.tag)
+        if decoder is not None:
+            return decoder(batch, frames[1:])
+    except NotPlainError:
+        pass  # an unusual message, or none: pycapnp tells
+    return _decode_with_capnp(first, frames[1:])
+
+
+def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
+    try:
+        with _schema.Message.from_bytes(frame, traversal_limit_in_words=MAX_MESSAGE_WORDS) as root:
+            kind = str(root.which())
+            decoder = _DECODERS.get(kind)
+            if decoder is not None:
+                message: Message = decoder(getattr(root, kind), payloads)
+                return message
+            batch = Batch(root.as_builder(num_first_segment_words=len(frame) // 8 + 8).to_bytes())
+        batch_decoder = _BATCH_DECODERS.get(batch.tag)
+        if batch_decoder is None:
+            raise WireError(f"message {kind} is not for a peer of the scheduler")
+        return batch_decoder(batch, payloads)
     except (capnp.KjException, ValueError) as error:
         raise WireError(f"malformed message: {str(error).splitlines()[0]}") from None
+    except NotPlainError:
+        raise WireError("malformed message: a list of another element type") from None
+
+
+def _decode_forget_functions(batch: Batch, _: Sequence[Payload]) -> Message:
+    return ForgetFunctions(batch.numbers(0, "I"))
+
+
+def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    rows = len(ids)
+    return Dispatch(
+        _full(batch.numbers(0, "I"), rows, "clients"),
+        ids,
+        _full(batch.numbers(2, "I"), rows, "attempts"),
+        _full(batch.numbers(3, "I"), rows, "functions"),
+        _unpack_payloads(batch, 4, rows, frames),
+    )
+
+
+def _decode_resolved(batch: Batch, frames: Sequence[Payload]) -> Message:
+    ids = batch.numbers(0, "Q")
+    rows = len(ids)
+    return Resolved(ids, _full(batch.numbers(1, "B"), rows, "outcomes"), _unpack_payloads(batch, 2, rows, frames))
+
+
+def _decode_started(batch: Batch, _: Sequence[Payload]) -> Message:
+    return Started(batch.numbers(1, "Q"), batch.numbers(0, "I"), batch.numbers(2, "I"))
+
+
+def _decode_cancel_refused(batch: Batch, _: Sequence[Payload]) -> Message:
+    return CancelRefused(batch.numbers(0, "Q"))
+
+
+_BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
+    _FORGET_FUNCTIONS: _decode_forget_functions,
+    _DISPATCH: _decode_dispatch,
+    _RESOLVED: _decode_resolved,
+    _STARTED: _decode_started,
+    _CANCEL_REFUSED: _decode_cancel_refused,
+}
 
 
 def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
@@ -448,36 +342,6 @@ def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
     if len(frames) != 1:
         raise WireError(f"{len(frames)} payload frames with a function, not 1")
     return Function(function.number, function.name, function.serializer, frames[0])
-
-
-def _decode_forget_functions(forget: Any, _: Sequence[Payload]) -> ForgetFunctions:
-    return ForgetFunctions(list(forget.numbers))
-
-
-def _decode_dispatch(dispatch: Any, frames: Sequence[Payload]) -> Dispatch:
-    ids = list(dispatch.ids)
-    rows = len(ids)
-    return Dispatch(
-        _full(list(dispatch.clients), rows, "clients"),
-        ids,
-        _full(list(dispatch.attempts), rows, "attempts"),
-        _full(list(dispatch.functions), rows, "functions"),
-        _unpack_payloads(dispatch, rows, frames),
-    )
-
-
-def _decode_resolved(resolved: Any, frames: Sequence[Payload]) -> Resolved:
-    ids = list(resolved.ids)
-    rows = len(ids)
-    return Resolved(ids, _full(list(resolved.outcomes), rows, "outcomes"), _unpack_payloads(resolved, rows, frames))
-
-
-def _decode_started(started: Any, _: Sequence[Payload]) -> Started:
-    return Started(list(started.ids), list(started.clients), list(started.attempts))
-
-
-def _decode_cancel_refused(refused: Any, _: Sequence[Payload]) -> CancelRefused:
-    return CancelRefused(list(refused.ids))
 
 
 def _decode_error(error: Any, _: Sequence[Payload]) -> Error:
@@ -513,11 +377,6 @@ _DECODERS: dict[str, Any] = {
     "goodbye": _decode_goodbye,
     "heartbeatEcho": _decode_heartbeat_echo,
     "function": _decode_function,
-    "forgetFunctions": _decode_forget_functions,
-    "dispatch": _decode_dispatch,
-    "resolved": _decode_resolved,
-    "started": _decode_started,
-    "cancelRefused": _decode_cancel_refused,
     "error": _decode_error,
     "snapshot": _decode_snapshot,
 }

@@ -2,13 +2,13 @@
 # The one contract between scaler_scheduler, its clients, workers and host agents.
 #
 # Every ZeroMQ message is one `Message` in frame 0 (standard, unpacked Cap'n Proto stream framing) and, where the
-# message says so, payload frames behind it. PROTOCOL.md tells the flows, the order, the limits and the errors.
+# message says so, frames with large payloads behind it. PROTOCOL.md tells the flows, the order, the limits, the errors.
 #
 # What happens per task travels in columns: row i of every column is about the same task. A column is either as long as
 # the batch or has one element, which then holds for every row (a "constant column"). `ids` is always of full length.
 #
-# Payloads of a batch: frame 1 holds the payloads of all rows behind one another, `sizes` says where each ends. A row
-# whose payload travels alone is listed in `large` (ascending row numbers); its size in `sizes` is 0, and frame 2 + k
+# Payloads of a batch: `payload` holds the payloads of all rows behind one another, `sizes` says where each ends. A row
+# whose payload travels alone is listed in `large` (ascending row numbers); its size in `sizes` is 0, and frame 1 + k
 # holds the payload of the row large[k].
 
 const protocolVersion :UInt32 = 1;
@@ -24,10 +24,10 @@ struct Message {
     heartbeatEcho @6 :HeartbeatEcho;      # scheduler -> peer: the answer to one heartbeat
     function @7 :Function;                # client -> scheduler -> worker; frame 1: its bytes
     forgetFunctions @8 :ForgetFunctions;  # client -> scheduler -> worker: these numbers are free
-    submit @9 :Submit;                    # client -> scheduler; payload frames
-    dispatch @10 :Dispatch;               # scheduler -> worker; payload frames
-    results @11 :Results;                 # worker -> scheduler; payload frames
-    resolved @12 :Resolved;               # scheduler -> client; payload frames
+    submit @9 :Submit;                    # client -> scheduler; large payloads
+    dispatch @10 :Dispatch;               # scheduler -> worker; large payloads
+    results @11 :Results;                 # worker -> scheduler; large payloads
+    resolved @12 :Resolved;               # scheduler -> client; large payloads
     started @13 :Started;                 # worker -> scheduler -> client: these tasks run now
     cancel @14 :Cancel;                   # client -> scheduler: the user's wish
     cancelRefused @15 :CancelRefused;     # scheduler -> client: these are past cancelling
@@ -99,6 +99,7 @@ struct Submit {
   functions @1 :List(UInt32);       # the client's function numbers
   sizes @2 :List(UInt32);
   large @3 :List(UInt32);
+  payload @4 :Data;
 }
 
 struct Dispatch {
@@ -108,6 +109,7 @@ struct Dispatch {
   functions @3 :List(UInt32);       # the scheduler's function numbers
   sizes @4 :List(UInt32);
   large @5 :List(UInt32);
+  payload @6 :Data;
 }
 
 enum Outcome {
@@ -127,6 +129,7 @@ struct Results {
   durations @4 :List(UInt64);       # nanoseconds, arguments read to result written
   sizes @5 :List(UInt32);
   large @6 :List(UInt32);
+  payload @7 :Data;
 }
 
 struct Resolved {
@@ -134,6 +137,7 @@ struct Resolved {
   outcomes @1 :List(UInt8);
   sizes @2 :List(UInt32);
   large @3 :List(UInt32);
+  payload @4 :Data;
 }
 
 struct Started {

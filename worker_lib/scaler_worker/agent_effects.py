@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
-from scaler_client.wire import Goodbye, Hello, WorkerDied
+from scaler_client.messages import Goodbye, Hello, WorkerDied
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from scaler_client.wire import (
+from scaler_client.messages import (
     Error,
     Goodbye,
     HeartbeatEcho,

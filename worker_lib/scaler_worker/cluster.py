@@ -18,7 +18,8 @@ from typing import Any
 
 import zmq
 
-from scaler_client.wire import Heartbeat, Hello, Message, Role, WireError, WorkerHeartbeat, decode, encode
+from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
+from scaler_client.wire import WireError, decode, encode
 
 from . import __version__
 from .agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker

@@ -8,8 +8,8 @@ from typing import Any
 
 import cloudpickle
 
-from scaler_client import serializer, wire
-from scaler_client.wire import Outcome, Payload
+from scaler_client import messages, serializer
+from scaler_client.messages import Outcome, Payload
 
 
 class _Failed:
@@ -22,7 +22,7 @@ class _Failed:
 class Executor:
     """Loads functions and calls them."""
 
-    def __init__(self, functions: dict[int, wire.Function]) -> None:
+    def __init__(self, functions: dict[int, messages.Function]) -> None:
         """`functions` are those that the scheduler has sent, by number; it changes as they come and go."""
         self._sent = functions
         self._loaded: dict[int, Callable[..., Any] | _Failed] = {}

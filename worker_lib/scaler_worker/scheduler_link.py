@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from scaler_client.wire import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
+from scaler_client.messages import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
 
 from .agent_effects import Beat, Effect, Log, Send
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from scaler_client import wire
-from scaler_client.wire import Payload
+
+from scaler_client import messages
+from scaler_client.messages import Payload
 
 _log = logging.getLogger(__name__)
 
@@ -23,63 +24,61 @@ Answer = tuple[int, int, int, int, int, Payload]
 
 
 class WorkerSession:
-    def __init__(self, hello: wire.Hello, heartbeat_interval_seconds: float, now: float) -> None:
+    def __init__(self, hello: messages.Hello, heartbeat_interval_seconds: float, now: float) -> None:
         self.queue: deque[Row] = deque()
         self.answers: deque[Answer] = deque()
-        self.functions: dict[int, wire.Function] = {}
+        self.functions: dict[int, messages.Function] = {}
         """What the scheduler has sent, by its numbers."""
         self.forgotten: deque[int] = deque()
         """Numbers whose loaded functions the executor may drop."""
-        self.refused: wire.Refused | None = None
+        self.refused: messages.Refused | None = None
         self._hello = hello
         self._is_joined = False
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
         self._next_heartbeat = now + heartbeat_interval_seconds
         self._sequence = 0
-        self._outgoing: list[wire.Message] = [hello]
+        self._outgoing: list[messages.Message] = [hello]
 
-    def handle(self, message: wire.Message) -> None:
+    def handle(self, message: messages.Message) -> None:
         """Take a message of the scheduler's."""
-        if isinstance(message, wire.Dispatch):
-            self.queue.extend(
-                zip(message.clients, message.ids, message.attempts, message.functions, message.payloads)
-            )
-        elif isinstance(message, wire.Function):
+        if isinstance(message, messages.Dispatch):
+            self.queue.extend(zip(message.clients, message.ids, message.attempts, message.functions, message.payloads))
+        elif isinstance(message, messages.Function):
             self.functions[message.number] = message
-        elif isinstance(message, wire.ForgetFunctions):
+        elif isinstance(message, messages.ForgetFunctions):
             for number in message.numbers:
                 self.functions.pop(number, None)
                 self.forgotten.append(number)
-        elif isinstance(message, wire.Welcome):
+        elif isinstance(message, messages.Welcome):
             self._join()
-        elif isinstance(message, wire.HelloWanted):
+        elif isinstance(message, messages.HelloWanted):
             if self._is_joined:
                 self._is_joined = False
                 self._outgoing.append(self._hello)
-        elif isinstance(message, wire.Refused):
+        elif isinstance(message, messages.Refused):
             self.refused = message
-        elif isinstance(message, wire.Error):
+        elif isinstance(message, messages.Error):
             _log.error("the scheduler refused a message: %s", message.text)
 
     def started(self, client: int, task_id: int, attempt: int) -> None:
         """This task has been running for long enough to tell."""
-        self._outgoing.append(wire.Started([task_id], [client], [attempt]))
+        self._outgoing.append(messages.Started([task_id], [client], [attempt]))
 
     def tick(self, now: float) -> None:
         """Send a heartbeat when one is due: a scheduler that was started anew answers that it wants a hello."""
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._heartbeat_interval_seconds
             self._sequence += 1
-            self._outgoing.append(wire.Heartbeat(self._sequence))
+            self._outgoing.append(messages.Heartbeat(self._sequence))
 
     @property
     def next_deadline(self) -> float:
         return self._next_heartbeat
 
     def close(self) -> None:
-        self._outgoing.append(wire.Goodbye("the worker ends"))
+        self._outgoing.append(messages.Goodbye("the worker ends"))
 
-    def take_outgoing(self) -> list[wire.Message]:
+    def take_outgoing(self) -> list[messages.Message]:
         """What to send now, in this order."""
         outgoing, self._outgoing = self._outgoing, []
         answers = self.answers
@@ -87,7 +86,7 @@ class WorkerSession:
             # One at a time from the left: the running thread may append to the right meanwhile.
             taken = [answers.popleft() for _ in range(len(answers))]
             clients, ids, attempts, outcomes, durations, payloads = map(list, zip(*taken))
-            outgoing.append(wire.Results(clients, ids, attempts, outcomes, durations, payloads))  # type: ignore[arg-type]
+            outgoing.append(messages.Results(clients, ids, attempts, outcomes, durations, payloads))  # type: ignore[arg-type]
         return outgoing
 
     def _join(self) -> None:

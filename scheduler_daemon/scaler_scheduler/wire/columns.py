@@ -7,7 +7,7 @@ costs 0.20 (PyPy, rows of six columns; `make bench`, scheduler alone).
 
 import sys
 from array import array
-from typing import Any, Sequence, Tuple
+from typing import Any, Sequence, Tuple, Union
 
 from capnpy import ptr
 
@@ -18,7 +18,8 @@ _SWAP = sys.byteorder == "big"
 
 UINT8, UINT32, UINT64 = "B", "I", "Q"
 
-Column = Tuple[str, Sequence[int]]
+Column = Tuple[str, Union[Sequence[int], bytes]]
+"""A typecode and its numbers; for UINT8 also the bytes themselves."""
 
 
 def read_column(values: Any, typecode: str, name: str) -> "array[int]":
@@ -44,6 +45,12 @@ def read_column(values: Any, typecode: str, name: str) -> "array[int]":
     if _SWAP:
         column.byteswap()
     return column
+
+
+def read_bytes(message: Any, name: str) -> bytes:
+    """A Data field; empty for a null pointer."""
+    data: Any = getattr(message, name)
+    return b"" if data is None else bytes(data)
 
 
 def full(column: "array[int]", rows: int, name: str) -> "array[int]":
@@ -76,12 +83,16 @@ def columns_message(tag: int, columns: Sequence[Column]) -> bytes:
         if len(values) == 0:
             pointers.append(0)
             continue
-        column = array(typecode, values)
-        itemsize = column.itemsize
-        if _SWAP:
-            column.byteswap()
-        body = column.tobytes()
-        pointers.append(ptr.new_list(count - field - 1 + words, _SIZE_TAGS[itemsize], len(column)))
+        if isinstance(values, bytes):
+            body = values
+            itemsize = 1
+        else:
+            column = array(typecode, values)
+            itemsize = column.itemsize
+            if _SWAP:
+                column.byteswap()
+            body = column.tobytes()
+        pointers.append(ptr.new_list(count - field - 1 + words, _SIZE_TAGS[itemsize], len(values)))
         padding = -len(body) & 7
         bodies.append(body)
         if padding:

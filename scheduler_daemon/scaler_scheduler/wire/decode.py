@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from scaler_scheduler.core import events
 from scaler_scheduler.core.effects import WORKER_OUTCOMES
 from scaler_scheduler.core.ids import NAME_LIMIT, TASK_ID_LIMIT
-from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_column
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
@@ -42,8 +42,8 @@ def _text(value: Any) -> str:
 
 
 def _expect_frames(frames: List[bytes], count: int) -> None:
-    if len(frames) != count:
-        raise WireError(f"{len(frames) - 1} payload frames where {count - 1} are announced")
+    if len(frames) != 1 + count:
+        raise WireError(f"{len(frames) - 1} payload frames where {count} are announced")
 
 
 def _member(value: Any) -> Any:
@@ -89,7 +89,7 @@ def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     function = _member(message.function)
-    _expect_frames(frames, 2)
+    _expect_frames(frames, 1)
     payload = frames[1]
     # The scheduler names a function by what it holds, not by what somebody says that it holds.
     digest = hashlib.blake2b(payload, digest_size=16).digest()
@@ -117,17 +117,17 @@ def _payloads(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]",
     """Sizes, joined payload and large payloads by row, checked against one another."""
     sizes = full(read_column(batch.sizes, UINT32, "sizes"), rows, "sizes")
     large_rows = read_column(batch.large, UINT32, "large")
-    _expect_frames(frames, 2 + len(large_rows))
-    joined = frames[1]
+    _expect_frames(frames, len(large_rows))
+    joined = read_bytes(batch, "payload")
     announced = sum(sizes)
     if announced != len(joined):
-        raise WireError(f"payload frame of {len(joined)} bytes where {announced} are announced")
+        raise WireError(f"payload of {len(joined)} bytes where {announced} are announced")
     large: Dict[int, bytes] = {}
     previous = -1
     for position, row in enumerate(large_rows):
         if not previous < row < rows or sizes[row]:
             raise WireError(f"large payload for row {row} of {rows}")
-        large[row] = frames[2 + position]
+        large[row] = frames[1 + position]
         previous = row
     return sizes, joined, large
 

@@ -77,10 +77,9 @@ def _forget_functions(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.FORGET_FUNCTIONS, ((UINT32, effect.numbers),))]
 
 
-def _payload_frames(rows: effects.Rows) -> List[bytes]:
+def _joined(rows: effects.Rows) -> bytes:
     parts = rows.parts
-    joined = parts[0] if len(parts) == 1 else b"".join(parts)
-    return [joined, *rows.large_frames]
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
@@ -94,9 +93,10 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
             (UINT32, shrunk(effect.functions)),
             (UINT32, shrunk(rows.sizes)),
             (UINT32, rows.large_rows),
+            (UINT8, _joined(rows)),
         ),
     )
-    return [frame, *_payload_frames(rows)]
+    return [frame, *rows.large_frames]
 
 
 def _resolved(effect: Any, identity: Identity) -> List[bytes]:
@@ -108,9 +108,10 @@ def _resolved(effect: Any, identity: Identity) -> List[bytes]:
             (UINT8, shrunk(effect.outcomes)),
             (UINT32, shrunk(rows.sizes)),
             (UINT32, rows.large_rows),
+            (UINT8, _joined(rows)),
         ),
     )
-    return [frame, *_payload_frames(rows)]
+    return [frame, *rows.large_frames]
 
 
 def _started(effect: Any, identity: Identity) -> List[bytes]:

@@ -674,7 +674,7 @@ _ForgetFunctions_list_item_type = _StructItemType(ForgetFunctions)
 class Submit(_Struct):
     __capnpy_id__ = 0xbcdee20eaabd142d
     __static_data_size__ = 0
-    __static_ptrs_size__ = 4
+    __static_ptrs_size__ = 5
     
     
     @property
@@ -737,19 +737,32 @@ class Submit(_Struct):
         ptr = self._read_fast_ptr(24)
         return ptr != 0
     
+    @property
+    def payload(self):
+        # no union check
+        return self._read_data(32)
+    
+    def get_payload(self):
+        return self._read_data(32, default_=b"")
+    
+    def has_payload(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
     @staticmethod
-    def __new(ids=None, functions=None, sizes=None, large=None):
+    def __new(ids=None, functions=None, sizes=None, large=None, payload=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(32)
+        pos = builder.allocate(40)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), functions)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), large)
+        builder.alloc_data(pos + 32, payload)
         return builder.as_string()
     
-    def __init__(self, ids=None, functions=None, sizes=None, large=None):
-        _buf = Submit.__new(ids, functions, sizes, large)
-        self._init_from_buffer(_buf, 0, 0, 4)
+    def __init__(self, ids=None, functions=None, sizes=None, large=None, payload=None):
+        _buf = Submit.__new(ids, functions, sizes, large, payload)
+        self._init_from_buffer(_buf, 0, 0, 5)
     
     def shortrepr(self):
         parts = []
@@ -757,6 +770,7 @@ class Submit(_Struct):
         if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
         return "(%s)" % ", ".join(parts)
 
 _Submit_list_item_type = _StructItemType(Submit)
@@ -765,7 +779,7 @@ _Submit_list_item_type = _StructItemType(Submit)
 class Dispatch(_Struct):
     __capnpy_id__ = 0xea6133e22b0caef7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 6
+    __static_ptrs_size__ = 7
     
     
     @property
@@ -858,21 +872,34 @@ class Dispatch(_Struct):
         ptr = self._read_fast_ptr(40)
         return ptr != 0
     
+    @property
+    def payload(self):
+        # no union check
+        return self._read_data(48)
+    
+    def get_payload(self):
+        return self._read_data(48, default_=b"")
+    
+    def has_payload(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None):
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(48)
+        pos = builder.allocate(56)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), functions)
         builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), large)
+        builder.alloc_data(pos + 48, payload)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None):
-        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large)
-        self._init_from_buffer(_buf, 0, 0, 6)
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload)
+        self._init_from_buffer(_buf, 0, 0, 7)
     
     def shortrepr(self):
         parts = []
@@ -882,6 +909,7 @@ class Dispatch(_Struct):
         if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
         return "(%s)" % ", ".join(parts)
 
 _Dispatch_list_item_type = _StructItemType(Dispatch)
@@ -890,7 +918,7 @@ _Dispatch_list_item_type = _StructItemType(Dispatch)
 class Results(_Struct):
     __capnpy_id__ = 0x950bf41333a8971f
     __static_data_size__ = 0
-    __static_ptrs_size__ = 7
+    __static_ptrs_size__ = 8
     
     
     @property
@@ -998,10 +1026,22 @@ class Results(_Struct):
         ptr = self._read_fast_ptr(48)
         return ptr != 0
     
+    @property
+    def payload(self):
+        # no union check
+        return self._read_data(56)
+    
+    def get_payload(self):
+        return self._read_data(56, default_=b"")
+    
+    def has_payload(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None):
+    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(56)
+        pos = builder.allocate(64)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1009,11 +1049,12 @@ class Results(_Struct):
         builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), durations)
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint32), large)
+        builder.alloc_data(pos + 56, payload)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None):
-        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large)
-        self._init_from_buffer(_buf, 0, 0, 7)
+    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None):
+        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload)
+        self._init_from_buffer(_buf, 0, 0, 8)
     
     def shortrepr(self):
         parts = []
@@ -1024,6 +1065,7 @@ class Results(_Struct):
         if self.has_durations(): parts.append("durations = %s" % self.get_durations().shortrepr())
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
         return "(%s)" % ", ".join(parts)
 
 _Results_list_item_type = _StructItemType(Results)
@@ -1032,7 +1074,7 @@ _Results_list_item_type = _StructItemType(Results)
 class Resolved(_Struct):
     __capnpy_id__ = 0xa09d70753bbc0ea7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 4
+    __static_ptrs_size__ = 5
     
     
     @property
@@ -1095,19 +1137,32 @@ class Resolved(_Struct):
         ptr = self._read_fast_ptr(24)
         return ptr != 0
     
+    @property
+    def payload(self):
+        # no union check
+        return self._read_data(32)
+    
+    def get_payload(self):
+        return self._read_data(32, default_=b"")
+    
+    def has_payload(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
     @staticmethod
-    def __new(ids=None, outcomes=None, sizes=None, large=None):
+    def __new(ids=None, outcomes=None, sizes=None, large=None, payload=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(32)
+        pos = builder.allocate(40)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint8), outcomes)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), large)
+        builder.alloc_data(pos + 32, payload)
         return builder.as_string()
     
-    def __init__(self, ids=None, outcomes=None, sizes=None, large=None):
-        _buf = Resolved.__new(ids, outcomes, sizes, large)
-        self._init_from_buffer(_buf, 0, 0, 4)
+    def __init__(self, ids=None, outcomes=None, sizes=None, large=None, payload=None):
+        _buf = Resolved.__new(ids, outcomes, sizes, large, payload)
+        self._init_from_buffer(_buf, 0, 0, 5)
     
     def shortrepr(self):
         parts = []
@@ -1115,6 +1170,7 @@ class Resolved(_Struct):
         if self.has_outcomes(): parts.append("outcomes = %s" % self.get_outcomes().shortrepr())
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
+        if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
         return "(%s)" % ", ".join(parts)
 
 _Resolved_list_item_type = _StructItemType(Resolved)
