@@ -19,7 +19,7 @@ suite() {
         verdict=FAILED
         status=1
     fi
-    summary+=("$(printf '%-14s %-7s %s' "$name" "$verdict" "$(grep -v '^ *$' "$output" | tail -n 1 | sed 's/^[= ]*//; s/[= ]*$//')")")
+    summary+=("$(printf '%-16s %-7s %s' "$name" "$verdict" "$(grep -v '^ *$' "$output" | tail -n 1 | sed 's/^[= ]*//; s/[= ]*$//')")")
 }
 
 name_of() { "$1/bin/python" -c 'import platform as p; print(p.python_implementation(), p.python_version())'; }
@@ -39,7 +39,7 @@ if [ "${1-}" != lint ]; then
     if [ -f .venv-pypy/stamp-test ]; then
         suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire
     else
-        summary+=("PyPy           not on this machine, left out")
+        summary+=("PyPy             not on this machine, left out")
     fi
     for environment in .venv-3.*; do
         [ -f "$environment/stamp-test" ] || continue

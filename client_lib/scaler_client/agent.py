@@ -14,7 +14,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
@@ -33,6 +33,9 @@ UNSENT_SECONDS = 0.01
 
 GOODBYE_MILLISECONDS = 1000
 """How long a last message may take to get out when the client leaves."""
+
+if TYPE_CHECKING:
+    from .mapping import Chunk
 
 _log = logging.getLogger(__name__)
 _agents: weakref.WeakSet[Agent] = weakref.WeakSet()
@@ -75,9 +78,9 @@ class Agent:
         if self._is_asleep:
             self._wake_up()
 
-    def submit_many(self, owner: Any, function: Function, payloads: Sequence[Payload]) -> None:
-        """Hand over tasks of one function, whose first id is told to `owner.submitted`."""
-        self._hand_over(lambda: owner.submitted(self._session.submit_many(owner, function, payloads)))
+    def submit_chunk(self, owner: Chunk, function: Function, payloads: list[Payload]) -> None:
+        """Hand over tasks of one function, whose first id is told to the owner."""
+        self._hand_over(lambda: owner.submitted(self._session.submit_chunk(owner, function, payloads)))
 
     def cancel(self, future: TaskFuture[Any]) -> None:
         """Ask that the task never runs, and wait for the answer."""
@@ -179,7 +182,7 @@ class Agent:
         self._send()
         # The order is what makes it safe: asleep first, then one more look. A submitter appends first, then looks.
         self._is_asleep = True
-        timeout = 0.0 if self._inbox else UNSENT_SECONDS if self._unsent else self._session.next_deadline - now
+        timeout = 0.0 if self._inbox or self._closed is not None else UNSENT_SECONDS if self._unsent else self._session.next_deadline - now
         ready = zmq.zmq_poll(self._sources, int(max(0.0, timeout) * 1000 + 0.999))
         self._is_asleep = False
         for source, _events in ready:

@@ -53,7 +53,7 @@ class Function:
         if outcome == Outcome.VALUE:
             return value, None
         error, text = value
-        error.__cause__ = RemoteTraceback(text)
+        BaseException.__setattr__(error, "__cause__", RemoteTraceback(text))  # a class may refuse attributes
         if outcome == Outcome.FUNCTION_FAILED:
             failed = FunctionLoadError(f"{self.name} can't be unpickled on the worker: {error!r}")
             failed.__cause__ = error

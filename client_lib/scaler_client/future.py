@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, TimeoutError
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -43,8 +44,13 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     It is a `concurrent.futures.Future` to `wait`, `as_completed` and `asyncio.wrap_future`, and can be awaited.
     """
 
-    # Only the I/O thread ends a future (state, then wake-up), and only waiters make latch or condition (that first, then
-    # a look at the state): in whichever order the two meet, one sees the other. That is what spares the lock.
+    # Only the I/O thread ends a future (state, then wake-up), and only waiters make a latch (that first, then a look at
+    # the state): in whichever order the two meet, one sees the other. That is what spares the lock.
+    #
+    # The standard library's functions hold the condition while they look at the state twice: nothing may end a future
+    # under their hands. So the I/O thread says that it is about to (`_is_ending`), then looks for a condition, and ends
+    # the future under it where there is one. Who makes a condition then looks whether the future is ending: in whichever
+    # order these two meet, one sees the other, and who waits lets the I/O thread go first.
 
     # What most futures never change are class attributes: setting twelve fields costs a third of a submit.
     _state = PENDING
@@ -53,6 +59,7 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     _result: Any = None
     _exception: BaseException | None = None
     _lazy_condition: threading.Condition | None = None
+    _is_ending = False
     _lazy_waiters: list[Any] | None = None
     _latches: list[threading.Lock] | None = None
     _done_callbacks: Any = ()
@@ -73,6 +80,8 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
                 condition = self._lazy_condition
                 if condition is None:
                     condition = self._lazy_condition = threading.Condition()
+        while self._is_ending and self._state not in _OVER:
+            time.sleep(0)  # the I/O thread is between two lines of `resolve`
         return condition
 
     @property
@@ -152,6 +161,11 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     def __await__(self) -> Generator[Any, None, T]:
         return asyncio.wrap_future(self).__await__()
 
+    def __repr__(self) -> str:
+        if self._answer is not None and self._state == FINISHED:
+            self._read()  # it says what was returned or raised
+        return super().__repr__()
+
     def __reduce__(self) -> Any:
         raise TypeError("a future can't be pickled: pass its result() to the task instead")
 
@@ -167,18 +181,20 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
         if self._state in _OVER:
             return
         self._payload = None
+        state = FINISHED
         if outcome == Outcome.CANCELLED:
-            self._state = CANCELLED_AND_NOTIFIED
+            state = CANCELLED_AND_NOTIFIED
         else:
             if outcome:
                 self._outcome = outcome
             self._answer = answer
-            self._state = FINISHED
+        self._is_ending = True
+        if self._lazy_condition is None:
+            self._state = state
+        else:
+            self._end_watched(state)
         if self._latches is not None:
-            for latch in self._latches:
-                latch.release()
-        if self._lazy_condition is not None:
-            self._wake()
+            self._release_latches(self._latches)
 
     def fail(self, _task_id: int, error: BaseException) -> None:
         """End the future with an error of the client's own."""
@@ -186,19 +202,28 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
             return
         self._payload = None
         self._exception = error
-        self._state = FINISHED
+        self._is_ending = True
+        if self._lazy_condition is None:
+            self._state = FINISHED
+        else:
+            self._end_watched(FINISHED)
         if self._latches is not None:
-            for latch in self._latches:
-                latch.release()
-        if self._lazy_condition is not None:
-            self._wake()
+            self._release_latches(self._latches)
 
     def start(self) -> None:
         if self._state == PENDING:
             self._state = RUNNING
 
-    def _wake(self) -> None:
+    @staticmethod
+    def _release_latches(latches: list[threading.Lock]) -> None:
+        for latch in tuple(latches):  # a copy: who gives up waiting takes its own out meanwhile
+            latch.release()
+
+    def _end_watched(self, state: str) -> None:
+        """End a future that has a condition, and tell whoever waits."""
+        self._is_ending = False  # who holds the condition must get on for us to get it
         with self._condition:
+            self._state = state
             for waiter in self._lazy_waiters or ():
                 if self._state == CANCELLED_AND_NOTIFIED:
                     waiter.add_cancelled(self)

@@ -10,13 +10,10 @@ from . import serializer
 from .errors import ClientClosedError
 from .functions import Function
 from .messages import Outcome, Payload
+from .session import CHUNK_ROWS
 
 if TYPE_CHECKING:
     from .agent import Agent
-
-CHUNK_ROWS = 1024
-"""Tasks handed to the I/O thread at once: enough to make its share per task small, few enough to start at once."""
-
 
 class Progress:
     """What the I/O thread tells the thread that called `map`."""
@@ -47,17 +44,19 @@ class Chunk:
     def row(self, task_id: int) -> tuple[Function, Payload]:
         return self._function, self._payloads[task_id - self.first]
 
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         position = task_id - self.first
         self.answers[position] = answer
         if outcome:
             self.outcomes[position] = outcome
             self._tell_failure()
         self._left -= 1
-        if not self._left:
-            self._payloads = []
-            self.is_done = True
-            self._progress.news.set()
+        if self._left:
+            return False
+        self._payloads = []
+        self.is_done = True
+        self._progress.news.set()
+        return True
 
     def fail(self, _task_id: int, error: BaseException) -> None:
         self.error = error
@@ -88,7 +87,7 @@ def run_map(agent: Agent, function: Function, iterable: Iterable[Iterable[Any]])
                 break
             chunk = Chunk(function, payloads, progress)
             chunks.append(chunk)
-            agent.submit_many(chunk, function, payloads)
+            agent.submit_chunk(chunk, function, payloads)
         return _gather(agent, function, chunks, progress)
     except BaseException:
         _cancel_rest(agent, chunks)

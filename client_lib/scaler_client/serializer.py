@@ -1,6 +1,7 @@
 """How functions, arguments and results become bytes.
 
-A task's payload is one pickle of `(args, kwargs)`. Arguments of exactly built-in types go through the C pickler
+A call's payload is one pickle: of the tuple of arguments, or of the list `[args, kwargs]` where there are keywords.
+Arguments of exactly built-in types go through the C pickler
 (0.17 us for a small tuple), everything else through cloudpickle (1.6 us): plain pickle would name `__main__` things
 that workers don't have.
 """
@@ -40,8 +41,13 @@ def is_plain(value: Any) -> bool:
     return all(map(is_plain, value))
 
 
+_NONE = _dumps(None, _PROTOCOL)
+
+
 def dumps(value: Any) -> bytes:
     """The value as bytes. Raises whatever its pickling raises."""
+    if value is None:
+        return _NONE
     if type(value) in _PLAIN or is_plain(value):
         return _dumps(value, _PROTOCOL)
     data: bytes = cloudpickle.dumps(value, _PROTOCOL)
@@ -61,10 +67,12 @@ def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
         if type(value) not in _PLAIN and not is_plain(value):
             break
     else:
-        if not kwargs or all(map(is_plain, kwargs.values())):
-            return _dumps((args, kwargs), _PROTOCOL)
+        if not kwargs:
+            return _dumps(args, _PROTOCOL)
+        if all(map(is_plain, kwargs.values())):
+            return _dumps([args, kwargs], _PROTOCOL)
     try:
-        data: bytes = cloudpickle.dumps((args, kwargs), _PROTOCOL)
+        data: bytes = cloudpickle.dumps([args, kwargs] if kwargs else args, _PROTOCOL)
     except Exception as error:
         raise _unpicklable(args, kwargs, error) from error
     return data

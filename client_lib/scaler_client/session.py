@@ -22,6 +22,10 @@ BATCH_ROWS = 4096
 BATCH_BYTES = 4 << 20
 """Payload bytes after which a Submit is closed."""
 
+CHUNK_BITS = 10
+CHUNK_ROWS = 1 << CHUNK_BITS
+"""Most tasks that `map` hands over at once: enough to make its share per task small, few enough to start at once."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -31,17 +35,30 @@ class Owner(Protocol):
     def row(self, task_id: int) -> tuple[Function, Payload]:
         """What to submit again."""
 
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> None: ...
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> object: ...
 
     def fail(self, task_id: int, error: BaseException) -> None: ...
 
     def start(self) -> None: ...
 
 
+class ChunkOwner(Owner, Protocol):
+    """Who wants the answers of up to CHUNK_ROWS ids behind one another."""
+
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
+        """Returns whether all are answered."""
+
+    def open_ids(self) -> list[int]:
+        """Those that are not answered."""
+
+
 class State(enum.Enum):
     JOINING = "joining"
     JOINED = "joined"
     CLOSED = "closed"
+
+
+_JOINED = State.JOINED  # looked up once a task
 
 
 class Session:
@@ -52,7 +69,9 @@ class Session:
         self.address = address
         self.scheduler: messages.Welcome | None = None
         self.pending: dict[int, Owner] = {}
-        """Who waits for which task, in the order of submission."""
+        """Who waits for which single task, in the order of submission."""
+        self.chunks: dict[int, ChunkOwner] = {}
+        """Who waits for the tasks of a chunk, by their ids without the last CHUNK_BITS bits."""
         self.refused: messages.Refused | None = None
         self._hello = hello
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
@@ -62,7 +81,11 @@ class Session:
         self._next_heartbeat = now + heartbeat_interval_seconds
         self._last_heard = now
         self._outgoing: list[messages.Message] = [hello]
-        self._rows: list[tuple[int, Function, Payload]] = []
+        # The batch that grows, by column; functions that the scheduler lacks are announced when a row first names them.
+        self._ids: list[int] = []
+        self._functions: list[int] = []
+        self._payloads: list[Payload] = []
+        self._last_function: Function | None = None
         self._cancelling: dict[int, Callable[[], None]] = {}
 
     # ------------------------------------------------------------------------------------------------- from the client
@@ -72,23 +95,30 @@ class Session:
         task_id = self._next_id
         self._next_id = task_id + 1
         self.pending[task_id] = owner
-        if self.state is State.JOINED:
-            self._rows.append((task_id, function, payload))
+        if self.state is _JOINED:
+            if function is not self._last_function:
+                self._announce(function)
+            self._ids.append(task_id)
+            self._functions.append(function.number)
+            self._payloads.append(payload)
         return task_id
 
-    def submit_many(self, owner: Owner, function: Function, payloads: Sequence[Payload]) -> int:
-        """New tasks of one function, their ids behind one another; returns the first."""
-        first = self._next_id
-        end = self._next_id = first + len(payloads)
-        ids = range(first, end)
-        self.pending.update(dict.fromkeys(ids, owner))
-        if self.state is State.JOINED:
-            self._rows.extend(zip(ids, [function] * len(payloads), payloads))
+    def submit_chunk(self, owner: ChunkOwner, function: Function, payloads: list[Payload]) -> int:
+        """New tasks of one function, at most CHUNK_ROWS; returns the first id, the others follow it."""
+        # Aligned, so that one entry finds all of them: a million entries would cost more than a million results.
+        first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
+        self._next_id = first + len(payloads)
+        self.chunks[first >> CHUNK_BITS] = owner
+        if self.state is _JOINED:
+            self._flush_rows()
+            if function is not self._last_function:
+                self._announce(function)
+            self._add_batches(range(first, first + len(payloads)), [function.number], payloads)
         return first
 
     def cancel(self, ids: Sequence[int], answered: Callable[[], None]) -> None:
         """Ask that these tasks never run; `answered` is called once for each that was open, when its fate is known."""
-        waiting = [task_id for task_id in ids if task_id in self.pending]
+        waiting = [task_id for task_id in ids if task_id in self.pending or task_id >> CHUNK_BITS in self.chunks]
         if self.state is not State.JOINED:
             # No scheduler has them, or one that may be gone: they will not be submitted again.
             for task_id in waiting:
@@ -109,8 +139,8 @@ class Session:
         """Leave the scheduler, which cancels what is unfinished."""
         self._outgoing.append(messages.Goodbye(reason))
         self.state = State.CLOSED
-        self._rows = []
-        for task_id in list(self.pending):
+        self._drop_rows()
+        for task_id in self._open_ids():
             self._resolve(task_id, messages.Outcome.CANCELLED, b"")
 
     # ---------------------------------------------------------------------------------------------- from the scheduler
@@ -133,7 +163,7 @@ class Session:
         elif isinstance(message, messages.HelloWanted):
             if self.state is State.JOINED:
                 self.state = State.JOINING
-                self._rows = []
+                self._drop_rows()
                 self._outgoing.append(self._hello)
         elif isinstance(message, messages.Refused):
             self._refuse(message)
@@ -158,7 +188,7 @@ class Session:
 
     def take_outgoing(self) -> list[messages.Message]:
         """What to send now, in this order."""
-        if self._rows:
+        if self._ids:
             self._flush_rows()
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
@@ -166,17 +196,41 @@ class Session:
     # ---------------------------------------------------------------------------------------------------------- inside
 
     def _join(self, welcome: messages.Welcome) -> None:
+        """Submit everything that is open, to a scheduler that may have none of it."""
+        if self.state is State.CLOSED:
+            return
         self.scheduler = welcome
         self.state = State.JOINED
         self._cancel_again()
-        functions: set[Function] = set()
-        self._rows = []
-        for task_id, owner in self.pending.items():
-            function, payload = owner.row(task_id)
-            functions.add(function)
-            self._rows.append((task_id, function, payload))
-        for function in functions:
+        self._drop_rows()
+        self._last_function = None
+        open_rows = [(task_id, *self._owner(task_id).row(task_id)) for task_id in self._open_ids()]
+        for _, function, _ in open_rows:
             function.is_sent = False
+        for task_id, function, payload in open_rows:
+            self._announce(function)
+            self._ids.append(task_id)
+            self._functions.append(function.number)
+            self._payloads.append(payload)
+
+    def _open_ids(self) -> list[int]:
+        """Every task without an answer, ascending."""
+        ids = list(self.pending)
+        for owner in self.chunks.values():
+            ids += owner.open_ids()
+        return sorted(ids)
+
+    def _owner(self, task_id: int) -> Owner:
+        return self.pending.get(task_id) or self.chunks[task_id >> CHUNK_BITS]
+
+    def _announce(self, function: Function) -> None:
+        """Send the function unless the scheduler has it; rows that name it come later."""
+        self._last_function = function
+        if not function.is_sent:
+            function.is_sent = True
+            self._outgoing.append(
+                messages.Function(function.number, function.name, serializer.DEFAULT, function.payload)
+            )
 
     def _cancel_again(self) -> None:
         """Wishes that were on their way when the connection was lost: those tasks are not submitted again."""
@@ -189,18 +243,25 @@ class Session:
         self._lose(SchedulerLostError(refusal_text(self.address, refused)))
 
     def _lose(self, error: BaseException) -> None:
-        for task_id, owner in list(self.pending.items()):
-            owner.fail(task_id, error)
+        for task_id in self._open_ids():
+            owner = self._take_owner(task_id)
+            if owner is not None:
+                owner.fail(task_id, error)
             self._answer_cancel(task_id)
-        self.pending.clear()
-        self._rows = []
+        self.chunks.clear()
+        self._drop_rows()
 
     def _resolved(self, message: messages.Resolved) -> None:
         pop = self.pending.pop
+        chunks = self.chunks
         for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
             owner = pop(task_id, None)
             if owner is not None:
                 owner.resolve(task_id, outcome, answer)
+                continue
+            chunk = chunks.get(task_id >> CHUNK_BITS)
+            if chunk is not None and chunk.resolve(task_id, outcome, answer):
+                del chunks[task_id >> CHUNK_BITS]
         if self._cancelling:
             for task_id in message.ids:
                 self._answer_cancel(task_id)
@@ -209,39 +270,50 @@ class Session:
         owner = self.pending.pop(task_id, None)
         if owner is not None:
             owner.resolve(task_id, outcome, answer)
+        else:
+            chunk = self.chunks.get(task_id >> CHUNK_BITS)
+            if chunk is not None and chunk.resolve(task_id, outcome, answer):
+                del self.chunks[task_id >> CHUNK_BITS]
         self._answer_cancel(task_id)
+
+    def _take_owner(self, task_id: int) -> Owner | None:
+        return self.pending.pop(task_id, None) or self.chunks.get(task_id >> CHUNK_BITS)
 
     def _answer_cancel(self, task_id: int) -> None:
         answered = self._cancelling.pop(task_id, None)
         if answered is not None:
             answered()
 
+    def _drop_rows(self) -> None:
+        self._ids, self._functions, self._payloads = [], [], []
+
     def _flush_rows(self) -> None:
-        """Turn the rows gathered so far into messages: functions that the scheduler lacks, then batches."""
-        rows, self._rows = self._rows, []
-        for begin, end in _batches(rows):
-            ids, functions, payloads = zip(*rows[begin:end])
-            for function in set(functions):
-                if not function.is_sent:
-                    function.is_sent = True
-                    self._outgoing.append(
-                        messages.Function(function.number, function.name, serializer.DEFAULT, function.payload)
-                    )
-            self._outgoing.append(messages.Submit(ids, [function.number for function in functions], payloads))
+        """Close the batch that grows."""
+        if self._ids:
+            ids, functions, payloads = self._ids, self._functions, self._payloads
+            self._drop_rows()
+            self._add_batches(ids, functions, payloads)
+
+    def _add_batches(self, ids: Sequence[int], functions: list[int], payloads: list[Payload]) -> None:
+        for begin, end in _batches(payloads):
+            named = functions if len(functions) == 1 else functions[begin:end]
+            self._outgoing.append(messages.Submit(ids[begin:end], named, payloads[begin:end]))
 
 
-def _batches(rows: Sequence[tuple[int, Function, Payload]]) -> list[tuple[int, int]]:
+def _batches(payloads: list[Payload]) -> list[tuple[int, int]]:
     """Where to cut rows into batches that are not too long and not too heavy."""
+    if len(payloads) <= BATCH_ROWS and sum(map(len, payloads)) <= BATCH_BYTES:
+        return [(0, len(payloads))]
     bounds = []
     begin = size = 0
-    for position, (_id, _function, payload) in enumerate(rows):
+    for position, payload in enumerate(payloads):
         size += len(payload)
         if size >= BATCH_BYTES or position - begin + 1 >= BATCH_ROWS:
             bounds.append((begin, position + 1))
             begin = position + 1
             size = 0
-    if begin < len(rows):
-        bounds.append((begin, len(rows)))
+    if begin < len(payloads):
+        bounds.append((begin, len(payloads)))
     return bounds
 
 

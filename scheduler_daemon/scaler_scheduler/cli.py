@@ -9,13 +9,15 @@ from typing import Optional, Sequence
 from . import __version__, logs
 from .command_line import answer, parse_arguments
 from .config import COMMAND, PROGRAM, fail, load
+from .interpreter import restart_with_nursery
 from .options import OptionError
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    given = sys.argv[1:] if argv is None else argv
     try:
-        arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
+        arguments = parse_arguments(COMMAND, given)
         status = answer(COMMAND, PROGRAM, __version__, arguments)
         if status is not None:
             return status
@@ -23,6 +25,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
     except OptionError as error:
         return fail(str(error))
+    restart_with_nursery(given)
     from .daemon import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config)

@@ -48,9 +48,7 @@ class Daemon:
         self.monitor = monitor
         self.is_stopping = False
         self.traffic = Traffic()
-        self.identity = Identity(
-            int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__, int(config.client_timeout_seconds * 1000)
-        )
+        self.identity = Identity(int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__)
         limits = Limits(
             config.client_timeout_seconds,
             config.worker_timeout_seconds,

@@ -128,7 +128,10 @@ class Monitor(BoundSocket):
                 message = self._socket.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return self._subscriptions > 0
-            self._subscriptions += 1 if message[:1] == b"\1" else -1
+            if message[:1] == b"\1":
+                self._subscriptions += 1
+            elif message[:1] == b"\0":
+                self._subscriptions -= 1
 
     def publish(self, frames: List[bytes]) -> None:
         self._socket.send_multipart(frames, zmq.NOBLOCK)

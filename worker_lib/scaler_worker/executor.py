@@ -12,6 +12,9 @@ from scaler_client import messages, serializer
 from scaler_client.messages import Outcome, Payload
 
 
+dumps, loads = serializer.dumps, serializer.loads
+
+
 class _Failed:
     """Stands for a function that can't be loaded."""
 
@@ -38,12 +41,16 @@ class Executor:
         if type(fn) is _Failed:
             return Outcome.FUNCTION_FAILED.value, fn.payload
         try:
-            args, kwargs = serializer.loads(payload)
-            value = fn(*args, **kwargs)  # type: ignore[operator]
+            arguments = loads(payload)
+            if type(arguments) is tuple:
+                value = fn(*arguments)  # type: ignore[operator]
+            else:
+                args, kwargs = arguments
+                value = fn(*args, **kwargs)  # type: ignore[operator]
         except BaseException as error:
             return self._exception(number, error)
         try:
-            return 0, serializer.dumps(value)
+            return 0, dumps(value)
         except BaseException as error:
             return Outcome.RESULT_FAILED.value, self._unpicklable(number, "result", value, error)
 

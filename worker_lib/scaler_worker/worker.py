@@ -120,13 +120,15 @@ class Worker:
         while session.forgotten:
             self._executor.forget(session.forgotten.popleft())
         begun = flushed = clock()
-        while not self._is_stopping:
-            try:
-                row = queue.popleft()
-            except IndexError:
-                break
+        known_client = known_attempt = 0
+        while queue and not self._is_stopping:
+            row = queue.popleft()
             client, task_id, attempt, function, payload = row
-            page[0], page[1], page[2], page[3] = client, task_id, attempt, 1
+            page[1] = task_id
+            if client != known_client or attempt != known_attempt:
+                # Written when they change only: each write costs a tenth of a no-op.
+                page[0], page[2], page[3] = client, attempt, 1
+                known_client, known_attempt = client, attempt
             self._since = begun
             self._running = row
             outcome, payload = run(function, payload)

@@ -12,6 +12,9 @@ TARGET_NS = 15_000_000
 GRAIN_NS = 200_000
 """Work worth a message of its own: fewer tasks than this are not spread over more workers."""
 
+DISPATCH_BYTES = 1 << 26
+"""Joined payload bytes after which a Dispatch is closed and another one begun: a message has an end."""
+
 UNKNOWN_COST_NS = TARGET_NS + 1
 """Load of a task whose function never returned yet: nothing is queued behind it."""
 

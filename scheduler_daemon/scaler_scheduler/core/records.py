@@ -155,7 +155,6 @@ class Worker:
         "functions",
         "host",
         "incarnation",
-        "is_gone",
         "is_ready",
         "load",
         "name",
@@ -184,7 +183,6 @@ class Worker:
         """Nanoseconds of work that it holds, by the functions' mean run times at dispatch."""
         self.functions: Set[Function] = set()
         """What it has been sent and not told to forget."""
-        self.is_gone = False
         self.is_ready = False
         """Whether it stands in the dispatcher's list."""
         self.outgoing: Optional[Dispatch] = None

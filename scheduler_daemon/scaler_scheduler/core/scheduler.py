@@ -11,7 +11,7 @@ from typing import Callable, Deque, Dict, List, Optional
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.batches import Batch
 from scaler_scheduler.core.clients import ClientTable
-from scaler_scheduler.core.dispatch import allowance, cost, wants_work
+from scaler_scheduler.core.dispatch import DISPATCH_BYTES, allowance, cost, wants_work
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.functions import FunctionTable
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
@@ -150,14 +150,16 @@ class Scheduler:
         if refusal is not None:
             self._effects.append(refusal)
             return
-        self._leave_route(event.route, event.incarnation)
+        self._leave_route(event.route, event.role, event.incarnation)
         if event.role == events.CLIENT:
             number = self._welcome_client(event, now)
         elif event.role == events.WORKER:
             number = self._welcome_worker(event, now)
         else:
             number = self._welcome_agent(event, now)
-        self._effects.append(effects.Welcome(event.route, number))
+        limits = self.limits
+        lease = limits.client_timeout_seconds if event.role == events.CLIENT else limits.worker_timeout_seconds
+        self._effects.append(effects.Welcome(event.route, number, int(lease * 1000)))
 
     def _refusal(self, event: events.Hello) -> Optional[effects.Refused]:
         if event.protocol_version != self._protocol_version:
@@ -168,16 +170,16 @@ class Scheduler:
             return effects.Refused(event.route, effects.REFUSED_MALFORMED_HELLO, text)
         return None
 
-    def _leave_route(self, route: bytes, incarnation: int) -> None:
+    def _leave_route(self, route: bytes, role: int, incarnation: int) -> None:
         """Whoever else spoke on this connection before has been replaced."""
         client = self.clients.by_route.get(route)
-        if client is not None and client.incarnation != incarnation:
+        if client is not None and (client.incarnation != incarnation or role != events.CLIENT):
             self._remove_client(client)
         worker = self.workers.by_route.get(route)
-        if worker is not None and worker.incarnation != incarnation:
+        if worker is not None and (worker.incarnation != incarnation or role != events.WORKER):
             self._lose_worker(worker, "", 0, None)
         agent = self.agents.by_route.get(route)
-        if agent is not None and agent.incarnation != incarnation:
+        if agent is not None and (agent.incarnation != incarnation or role != events.AGENT):
             self.agents.remove(agent)
 
     def _welcome_client(self, event: events.Hello, now: float) -> int:
@@ -316,11 +318,11 @@ class Scheduler:
             self._dropped_functions.append(function)
 
     def _forget_dropped_functions(self) -> None:
-        dropped = [function for function in self._dropped_functions if function.is_unused]
+        # Once each: a function may have been dropped, taken up and dropped again meanwhile.
+        dropped = [function for function in dict.fromkeys(self._dropped_functions) if function.is_unused]
         self._dropped_functions = []
         for function in dropped:
-            if function in self.functions:
-                self.functions.remove(function)
+            self.functions.remove(function)
         for worker in self.workers:
             numbers = [function.number for function in dropped if function in worker.functions]
             if numbers:
@@ -379,7 +381,7 @@ class Scheduler:
 
     def _offer(self, worker: Worker) -> None:
         """The worker can take more: put it where the dispatcher looks."""
-        if worker.is_ready or worker.is_gone:
+        if worker.is_ready:
             return
         worker.is_ready = True
         if worker.tasks:
@@ -400,8 +402,6 @@ class Scheduler:
                 continue
             worker = self._idle.pop() if self._idle else self._partial.popleft()
             worker.is_ready = False
-            if worker.is_gone:
-                continue
             workers = len(self._idle) + len(self._partial) + 1
             count = allowance(worker, function, self.waiting, workers, queue_size)
             if count == 0:
@@ -437,6 +437,9 @@ class Scheduler:
                 effects.Function(worker.route, function.number, function.name, function.serializer, function.payload)
             )
         outgoing = worker.outgoing
+        if outgoing is not None and outgoing.rows.run_bytes > DISPATCH_BYTES:
+            self._effects.append(outgoing)
+            outgoing = None
         if outgoing is None:
             outgoing = worker.outgoing = effects.Dispatch(worker.route)
             self._outgoing.append(worker)
@@ -650,6 +653,8 @@ class Scheduler:
                 batch.cancelled.add(row)
                 batch.large.pop(row, None)
                 self._cancelled(client, task_id, batch.function_at(row))
+        # What is cancelled at the front is let go of at once: with no worker there nobody comes to dispatch it.
+        self._next_function(client)
         if refused:
             self._effects.append(effects.CancelRefused(event.route, refused))
 
@@ -689,8 +694,14 @@ class Scheduler:
     def _lose_worker(self, worker: Worker, cause: str, peak_bytes: int, running: Optional[Task]) -> None:
         """The worker is gone: what it held waits again. Only the task that was running counts an attempt."""
         self.workers.remove(worker)
-        worker.is_gone = True
         worker.outgoing = None
+        if worker.is_ready:
+            # What stands in these lists shares the waiting tasks.
+            worker.is_ready = False
+            if worker in self._partial:
+                self._partial.remove(worker)
+            else:
+                self._idle.remove(worker)
         if running is not None:
             peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
             death = f"attempt {running.attempt} on {worker.host} (pid {worker.pid}): {cause}{peak}"
@@ -730,6 +741,9 @@ class Scheduler:
         """The client is gone: nothing of it is dispatched any more; what workers hold is dropped when it comes back."""
         self.clients.leave(client)
         client.outbox = None
+        if client.is_queued:
+            client.is_queued = False
+            self._queue.remove(client)
         for batch in client.batches:
             for row in batch.waiting_rows():
                 self._let_go(batch.function_at(row))

@@ -13,6 +13,9 @@ from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 
+LONGEST_PAYLOAD = 1 << 28
+"""Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
+
 # What capnpy raises at truncated, contradictory or hostile bytes.
 _MALFORMED = (AssertionError, AttributeError, EOFError, IndexError, OverflowError, StructError, TypeError, ValueError)
 
@@ -119,6 +122,8 @@ def _payloads(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]",
     large_rows = read_column(batch.large, UINT32, "large")
     _expect_frames(frames, len(large_rows))
     joined = read_bytes(batch, "payload")
+    if len(joined) > LONGEST_PAYLOAD:
+        raise WireError(f"payload of {len(joined)} bytes in one frame, more than {LONGEST_PAYLOAD}")
     announced = sum(sizes)
     if announced != len(joined):
         raise WireError(f"payload of {len(joined)} bytes where {announced} are announced")

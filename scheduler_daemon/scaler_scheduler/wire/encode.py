@@ -22,12 +22,11 @@ PROTOCOL_VERSION = 1
 class Identity:
     """What the scheduler says of itself in a Welcome or a Refused."""
 
-    __slots__ = ("incarnation", "lease_milliseconds", "version")
+    __slots__ = ("incarnation", "version")
 
-    def __init__(self, incarnation: int, version: str, lease_milliseconds: int) -> None:
+    def __init__(self, incarnation: int, version: str) -> None:
         self.incarnation = incarnation
         self.version = version
-        self.lease_milliseconds = lease_milliseconds
 
 
 def encode(effect: effects.Effect, identity: Identity) -> List[bytes]:
@@ -41,7 +40,7 @@ def _welcome(effect: Any, identity: Identity) -> List[bytes]:
         version=identity.version,
         incarnation=identity.incarnation,
         peer=effect.peer,
-        lease_milliseconds=identity.lease_milliseconds,
+        lease_milliseconds=effect.lease_milliseconds,
     )
     return [Message.new_welcome(welcome).dumps()]
 

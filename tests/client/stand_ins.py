@@ -1,0 +1,98 @@
+"""What stands in for the I/O thread and the scheduler in tests of the client's parts."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from scaler_client.functions import Function
+from scaler_client.future import TaskFuture
+from scaler_client.messages import Outcome
+
+
+class FakeAgent:
+    """Answers cancelling as it is told to, and runs callbacks in the thread that ends the future."""
+
+    def __init__(self, grants_cancel: bool = True) -> None:
+        self.grants_cancel = grants_cancel
+        self.cancels = 0
+        self.problem: Exception | None = None
+        """What waiting for a future raises."""
+
+    def cancel(self, future: TaskFuture[Any]) -> None:
+        self.cancels += 1
+        if self.grants_cancel:
+            future.resolve(future.task_id, Outcome.CANCELLED, b"")
+
+    def check_waiting(self) -> None:
+        if self.problem is not None:
+            raise self.problem
+
+    def call_back(self, future: TaskFuture[Any]) -> None:
+        future.run_callbacks()
+
+
+def pending(agent: FakeAgent | None = None) -> TaskFuture[Any]:
+    return TaskFuture(agent or FakeAgent(), Function(1, "function", b""), b"arguments")  # type: ignore[arg-type]
+
+
+def end_with_value(future: TaskFuture[Any], value: Any = 42) -> None:
+    future.resolve(future.task_id, Outcome.VALUE, pickle.dumps(value))
+
+
+def end_with_exception(future: TaskFuture[Any], error: BaseException, text: str = "remote frames\n") -> None:
+    future.resolve(future.task_id, Outcome.EXCEPTION, pickle.dumps((error, text)))
+
+
+def end_cancelled(future: TaskFuture[Any]) -> None:
+    future.resolve(future.task_id, Outcome.CANCELLED, b"")
+
+
+def with_value(value: Any = 42) -> TaskFuture[Any]:
+    future = pending()
+    end_with_value(future, value)
+    return future
+
+
+def with_exception(error: BaseException) -> TaskFuture[Any]:
+    future = pending()
+    end_with_exception(future, error)
+    return future
+
+
+def cancelled() -> TaskFuture[Any]:
+    future = pending()
+    end_cancelled(future)
+    return future
+
+
+def running() -> TaskFuture[Any]:
+    future = pending()
+    future.start()
+    return future
+
+
+def in_threads(count: int, run: Callable[[int], Any], seconds: float = 30.0) -> list[Any]:
+    """Call `run(number)` in so many threads at once; what each returned, or the first error raised."""
+    barrier = threading.Barrier(count)
+    results: list[Any] = [None] * count
+    errors: list[BaseException] = []
+
+    def enter(number: int) -> None:
+        barrier.wait(seconds)
+        try:
+            results[number] = run(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=enter, args=(number,), daemon=True) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds)
+        assert not thread.is_alive(), "a thread hangs"
+    if errors:
+        raise errors[0]
+    return results

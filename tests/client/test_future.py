@@ -1,0 +1,337 @@
+"""The future alone: in each state everything that the standard library's own tests ask of a Future."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import gc
+import logging
+import pickle
+import re
+import threading
+import time
+import weakref
+from typing import Any
+
+import pytest
+
+from scaler_client.errors import ClientClosedError, RemoteTraceback, ResultPickleError, WorkerDiedError
+from scaler_client.future import TaskFuture
+from scaler_client.messages import Outcome
+
+from tests.client.stand_ins import (
+    FakeAgent,
+    cancelled,
+    end_cancelled,
+    end_with_exception,
+    end_with_value,
+    in_threads,
+    pending,
+    running,
+    with_exception,
+    with_value,
+)
+
+STATES = {
+    "pending": pending,
+    "running": running,
+    "cancelled": cancelled,
+    "returned": with_value,
+    "raised": lambda: with_exception(OSError("no")),
+}
+
+
+def test_it_is_a_standard_future() -> None:
+    assert isinstance(pending(), concurrent.futures.Future)
+
+
+@pytest.mark.parametrize(
+    ("state", "done", "is_running", "is_cancelled"),
+    [
+        ("pending", False, False, False),
+        ("running", False, True, False),
+        ("cancelled", True, False, True),
+        ("returned", True, False, False),
+        ("raised", True, False, False),
+    ],
+)
+def test_what_each_state_answers(state: str, done: bool, is_running: bool, is_cancelled: bool) -> None:
+    future = STATES[state]()
+    assert (future.done(), future.running(), future.cancelled()) == (done, is_running, is_cancelled)
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ("pending", "state=pending>"),
+        ("running", "state=running>"),
+        ("cancelled", "state=cancelled>"),
+        ("returned", "state=finished returned int>"),
+        ("raised", "state=finished raised OSError>"),
+    ],
+)
+def test_repr(state: str, shown: str) -> None:
+    assert re.fullmatch(f"<TaskFuture at 0x[0-9a-f]+ {shown}", repr(STATES[state]()))
+
+
+# ---------------------------------------------------------------------------------------------------------------- cancel
+
+
+@pytest.mark.parametrize("state", ["running", "returned", "raised"])
+def test_what_runs_or_is_over_is_not_cancelled(state: str) -> None:
+    future = STATES[state]()
+    before = future._state
+    assert future.cancel() is False
+    assert future._state == before
+
+
+def test_cancel_of_a_pending_one_asks_the_scheduler() -> None:
+    agent = FakeAgent(grants_cancel=True)
+    future = pending(agent)
+    assert future.cancel() is True
+    assert future.cancelled() and future.done()
+    assert future.cancel() is True
+    assert agent.cancels == 1
+
+
+def test_cancel_that_the_scheduler_refuses() -> None:
+    future = pending(FakeAgent(grants_cancel=False))
+    assert future.cancel() is False
+    assert not future.done()
+    end_with_value(future, 1)
+    assert future.result(0) == 1
+
+
+def test_a_cancelled_one_raises() -> None:
+    future = cancelled()
+    for ask in (future.result, future.exception):
+        with pytest.raises(concurrent.futures.CancelledError):
+            ask(timeout=0)
+
+
+# -------------------------------------------------------------------------------------------------- result and exception
+
+
+@pytest.mark.parametrize("state", ["pending", "running"])
+@pytest.mark.parametrize("timeout", [0, 0.001, -1])
+def test_what_is_not_there_in_time(state: str, timeout: float) -> None:
+    future = STATES[state]()
+    for ask in (future.result, future.exception):
+        with pytest.raises(concurrent.futures.TimeoutError):
+            ask(timeout=timeout)
+        with pytest.raises(concurrent.futures.TimeoutError):
+            ask(timeout)
+
+
+def test_a_timeout_lasts_as_long_as_it_says() -> None:
+    began = time.monotonic()
+    with pytest.raises(concurrent.futures.TimeoutError):
+        pending().result(timeout=0.05)
+    assert 0.045 < time.monotonic() - began < 5
+
+
+def test_a_value() -> None:
+    future = with_value([1, {"a": None}])
+    assert future.result(0) == [1, {"a": None}]
+    assert future.result() is future.result()
+    assert future.exception() is None
+
+
+@pytest.mark.parametrize("value", [None, 0, "", b"", (), False])
+def test_values_that_are_false(value: Any) -> None:
+    future = with_value(value)
+    assert future.result(0) == value
+    assert future.exception(0) is None
+
+
+def test_an_exception() -> None:
+    future = with_exception(OSError(2, "no such thing"))
+    with pytest.raises(OSError, match="no such thing") as raised:
+        future.result(timeout=0)
+    assert future.exception(0) is raised.value
+    cause = raised.value.__cause__
+    assert isinstance(cause, RemoteTraceback) and "remote frames" in str(cause)
+
+
+def test_an_exception_can_be_raised_again_and_again() -> None:
+    future = with_exception(ValueError("no"))
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"):
+            future.result()
+
+
+class FrozenError(Exception):
+    """Sets no attribute, as a frozen dataclass doesn't."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"can't set {name}")
+
+
+def test_an_exception_that_lets_no_attribute_be_set() -> None:
+    with pytest.raises(FrozenError) as raised:
+        with_exception(FrozenError("frozen")).result(0)
+    assert isinstance(raised.value.__cause__, RemoteTraceback)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_exceptions_that_are_not_errors(error: BaseException) -> None:
+    future = with_exception(error)
+    assert type(future.exception(0)) is type(error)
+    with pytest.raises(type(error)):
+        future.result(0)
+
+
+class PlainError(Exception):
+    pass
+
+
+def test_no_cycle_keeps_the_exception_alive() -> None:
+    future = with_exception(PlainError())
+    try:
+        future.result(0)
+    except PlainError as error:
+        reference = weakref.ref(error)
+    gc.disable()
+    try:
+        del future
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_an_answer_that_can_not_be_read_here() -> None:
+    future = pending()
+    future.resolve(0, Outcome.VALUE, b"\x80garbage")
+    with pytest.raises(ResultPickleError, match="answer of function can't be unpickled"):
+        future.result(0)
+
+
+def test_what_the_scheduler_says_in_text() -> None:
+    died, unpicklable = pending(), pending()
+    died.resolve(0, Outcome.WORKER_DIED, "signal 9 – twice".encode())
+    unpicklable.resolve(0, Outcome.RESULT_FAILED, b"a lock")
+    with pytest.raises(WorkerDiedError, match="signal 9 – twice"):
+        died.result(0)
+    with pytest.raises(ResultPickleError, match="a lock"):
+        unpicklable.result(0)
+
+
+def test_an_error_of_the_clients_own() -> None:
+    future = pending()
+    error = ConnectionError("gone")
+    future.fail(0, error)
+    assert future.exception(0) is error
+    assert future.done() and not future.cancelled()
+
+
+def test_only_the_first_end_counts() -> None:
+    future = with_value(1)
+    end_with_value(future, 2)
+    end_cancelled(future)
+    future.fail(0, OSError())
+    future.start()
+    assert future.result(0) == 1 and not future.running()
+    gone = cancelled()
+    end_with_value(gone, 2)
+    assert gone.cancelled()
+
+
+def test_waiting_where_it_could_never_end() -> None:
+    agent = FakeAgent()
+    agent.problem = ClientClosedError("the client is disconnected")
+    for ask in (pending(agent).result, pending(agent).exception):
+        with pytest.raises(ClientClosedError, match="disconnected"):
+            ask()
+
+
+def test_it_can_not_be_pickled() -> None:
+    with pytest.raises(TypeError, match="pass its result"):
+        pickle.dumps(pending())
+
+
+# ------------------------------------------------------------------------------------------------------ waiting threads
+
+
+@pytest.mark.parametrize("end", [end_with_value, end_cancelled, lambda future: end_with_exception(future, OSError())])
+def test_many_threads_wait_for_one_future(end: Any) -> None:
+    future = pending()
+    seen: list[str] = []
+
+    def wait(number: int) -> None:
+        if number == 0:
+            end(future)
+        try:
+            seen.append(str(future.result(20)))
+        except (OSError, concurrent.futures.CancelledError) as error:
+            seen.append(type(error).__name__)
+
+    in_threads(16, wait)
+    assert len(seen) == 16 and len(set(seen)) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------- callbacks
+
+
+@pytest.mark.parametrize("end", [end_with_value, end_cancelled, lambda future: end_with_exception(future, OSError())])
+def test_a_callback_is_called_once_with_the_future(end: Any) -> None:
+    future = pending()
+    called: list[Any] = []
+    future.add_done_callback(called.append)
+    assert called == []
+    end(future)
+    assert called == [future] and called[0].done()
+
+
+@pytest.mark.parametrize("state", ["cancelled", "returned", "raised"])
+def test_a_callback_added_late_is_called_at_once(state: str) -> None:
+    future = STATES[state]()
+    called: list[Any] = []
+    future.add_done_callback(called.append)
+    assert called == [future]
+
+
+def test_callbacks_run_in_the_order_they_were_added() -> None:
+    future = pending()
+    called: list[int] = []
+    for number in range(50):
+        future.add_done_callback(lambda _, number=number: called.append(number))
+    end_with_value(future)
+    assert called == list(range(50))
+
+
+def test_a_callback_that_raises_is_logged_and_the_others_run(caplog: pytest.LogCaptureFixture) -> None:
+    future = pending()
+    called: list[str] = []
+
+    def fail(_: Any) -> None:
+        called.append("failing")
+        raise RuntimeError("callback went wrong")
+
+    future.add_done_callback(lambda _: called.append("first"))
+    future.add_done_callback(fail)
+    future.add_done_callback(lambda _: called.append("last"))
+    with caplog.at_level(logging.ERROR):
+        end_with_value(future)
+        future.add_done_callback(fail)
+    assert called == ["first", "failing", "last", "failing"]
+    assert caplog.text.count("exception calling callback") == 2 and "callback went wrong" in caplog.text
+
+
+def test_a_callback_may_use_the_future() -> None:
+    future = pending()
+    seen: list[Any] = []
+
+    def use(done: TaskFuture[Any]) -> None:
+        seen.append(done.result(0))
+        done.add_done_callback(lambda again: seen.append(again.exception(0)))
+
+    future.add_done_callback(use)
+    end_with_value(future, "value")
+    assert seen == ["value", None]
+
+
+def test_callbacks_of_a_cancel_run_before_it_returns_or_soon_after() -> None:
+    future = pending()
+    called = threading.Event()
+    future.add_done_callback(lambda _: called.set())
+    assert future.cancel()
+    assert called.wait(10)

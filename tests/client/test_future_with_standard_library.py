@@ -1,0 +1,326 @@
+"""The future in the hands of concurrent.futures and asyncio, and under races with the thread that ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION, as_completed, wait
+from typing import Any
+
+import pytest
+
+from tests.client.stand_ins import (
+    FakeAgent,
+    cancelled,
+    end_cancelled,
+    end_with_exception,
+    end_with_value,
+    in_threads,
+    pending,
+    running,
+    with_exception,
+    with_value,
+)
+
+ROUNDS = 4000
+HAMMER_SECONDS = 1.0
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """Threads take turns at nearly every instruction: what can go wrong between two of them does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def soon(end: Callable[[], Any]) -> threading.Thread:
+    """Do it in another thread, which is already on its way."""
+    thread = threading.Thread(target=end, daemon=True)
+    thread.start()
+    return thread
+
+
+# ------------------------------------------------------------------------------------------------------------------ wait
+
+
+def test_wait_for_what_is_over() -> None:
+    futures = [with_value(), with_exception(OSError()), cancelled()]
+    done, not_done = wait(futures, timeout=10)
+    assert (done, not_done) == (set(futures), set())
+
+
+def test_wait_all_completed() -> None:
+    futures = [pending() for _ in range(3)]
+
+    def end() -> None:
+        end_with_value(futures[2])
+        end_cancelled(futures[0])
+        end_with_exception(futures[1], OSError())
+
+    soon(end)
+    assert wait(futures, timeout=20, return_when=ALL_COMPLETED) == (set(futures), set())
+
+
+def test_wait_first_completed() -> None:
+    first, other = pending(), pending()
+    soon(lambda: end_with_value(first))
+    done, not_done = wait([first, other, running()], timeout=20, return_when=FIRST_COMPLETED)
+    assert done == {first} and other in not_done
+
+
+def test_wait_first_completed_when_one_is_already() -> None:
+    over, other = cancelled(), pending()
+    assert wait([over, other], timeout=20, return_when=FIRST_COMPLETED) == ({over}, {other})
+
+
+def test_wait_first_exception() -> None:
+    good, bad, other = pending(), pending(), pending()
+
+    def end() -> None:
+        end_with_value(good)
+        end_with_exception(bad, ValueError())
+
+    soon(end)
+    assert wait([good, bad, other], timeout=20, return_when=FIRST_EXCEPTION) == ({good, bad}, {other})
+
+
+def test_wait_first_exception_when_one_has_raised_already() -> None:
+    bad, other = with_exception(ValueError()), pending()
+    assert wait([bad, other], timeout=20, return_when=FIRST_EXCEPTION) == ({bad}, {other})
+
+
+def test_wait_first_exception_when_none_raises() -> None:
+    futures = [pending(), cancelled()]
+    soon(lambda: end_with_value(futures[0]))
+    assert wait(futures, timeout=20, return_when=FIRST_EXCEPTION) == (set(futures), set())
+
+
+def test_wait_that_times_out() -> None:
+    over, other = with_value(), pending()
+    assert wait([over, other], timeout=0.01) == ({over}, {other})
+    assert wait([], timeout=0) == (set(), set())
+
+
+def test_wait_beside_futures_of_another_executor() -> None:
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        ours, theirs = pending(), executor.submit(int, "7")
+        soon(lambda: end_with_value(ours))
+        done, _ = wait([ours, theirs], timeout=20)
+        assert done == {ours, theirs}
+
+
+# ---------------------------------------------------------------------------------------------------------- as_completed
+
+
+def test_as_completed_yields_each_once() -> None:
+    over, first, second = with_value(), pending(), pending()
+
+    def end() -> None:
+        end_with_exception(first, OSError())
+        end_cancelled(second)
+
+    iterator = as_completed([over, first, second, over], timeout=20)
+    assert next(iterator) is over
+    soon(end)
+    rest = list(iterator)
+    assert set(rest) == {first, second} and len(rest) == 2
+
+
+def test_as_completed_times_out() -> None:
+    over = with_value()
+    iterator = as_completed([over, pending()], timeout=0.01)
+    assert next(iterator) is over
+    with pytest.raises(concurrent.futures.TimeoutError):
+        next(iterator)
+
+
+# --------------------------------------------------------------------------------------------------------------- asyncio
+
+
+def test_await() -> None:
+    async def main() -> list[Any]:
+        futures = [pending() for _ in range(3)]
+        soon(lambda: [end_with_value(future, number) for number, future in enumerate(futures)])
+        return [await futures[0], *await asyncio.gather(*map(asyncio.wrap_future, futures[1:]))]
+
+    assert asyncio.run(main()) == [0, 1, 2]
+
+
+def test_await_what_is_over_raised_or_cancelled() -> None:
+    async def main() -> None:
+        assert await with_value(5) == 5
+        with pytest.raises(ZeroDivisionError):
+            await with_exception(ZeroDivisionError())
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled()
+
+    asyncio.run(main())
+
+
+def test_a_timeout_of_asyncio_cancels_the_task() -> None:
+    async def main() -> Any:
+        future = pending()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.wrap_future(future), 0.01)
+        return future
+
+    assert asyncio.run(main()).cancelled()
+
+
+def test_a_cancel_that_is_refused_leaves_the_task_to_run_on() -> None:
+    async def main() -> None:
+        future = pending(FakeAgent(grants_cancel=False))
+        wrapped = asyncio.wrap_future(future)
+        wrapped.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await wrapped
+        end_with_value(future, 3)
+        assert future.result(0) == 3
+
+    asyncio.run(main())
+
+
+# ---------------------------------------------------------------------------------------------------------------- races
+
+
+def hammer(one_round: Callable[[], None]) -> None:
+    """Many rounds, but not for longer than a few seconds."""
+    deadline = time.monotonic() + HAMMER_SECONDS
+    for number in range(ROUNDS):
+        one_round()
+        if time.monotonic() > deadline:
+            assert number > 20
+            return
+
+
+class Ender:
+    """A thread that ends futures, one after the other, as the I/O thread does."""
+
+    def __init__(self) -> None:
+        self._work: list[Any] = []
+        self._given = threading.Semaphore(0)
+        self._thread = soon(self._run)
+
+    def end(self, futures: list[Any], how: Callable[[Any], None] = end_with_value) -> None:
+        self._work.append((futures, how))
+        self._given.release()
+
+    def close(self) -> None:
+        self.end([])
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            self._given.acquire()
+            futures, how = self._work.pop(0)
+            if not futures:
+                return
+            for future in futures:
+                how(future)
+
+
+@pytest.fixture
+def ender() -> Iterator[Ender]:
+    ender = Ender()
+    yield ender
+    ender.close()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("how", [end_with_value, end_cancelled, lambda future: future.fail(0, OSError())])
+def test_wait_against_the_end(ender: Ender, how: Callable[[Any], None]) -> None:
+    def one_round() -> None:
+        futures = [pending() for _ in range(8)]
+        ender.end(futures, how)
+        done, not_done = wait(futures, timeout=10)
+        assert (len(done), len(not_done)) == (8, 0)
+
+    hammer(one_round)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_as_completed_against_the_end(ender: Ender) -> None:
+    def one_round() -> None:
+        futures = [pending() for _ in range(8)]
+        ender.end(futures)
+        yielded = list(as_completed(futures, timeout=10))
+        assert len(yielded) == 8 and set(yielded) == set(futures)
+
+    hammer(one_round)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_result_against_the_end(ender: Ender) -> None:
+    def one_round() -> None:
+        future = pending()
+        ender.end([future])
+        assert future.result(10) == 42
+
+    hammer(one_round)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_callbacks_against_the_end(ender: Ender) -> None:
+    def one_round() -> None:
+        future = pending()
+        called: list[int] = []
+        both = threading.Semaphore(0)
+
+        def note(number: int) -> None:
+            called.append(number)
+            both.release()
+
+        ender.end([future])
+        future.add_done_callback(lambda _: note(1))
+        future.add_done_callback(lambda _: note(2))
+        assert both.acquire(timeout=10) and both.acquire(timeout=10)
+        assert sorted(called) == [1, 2] and not both.acquire(blocking=False)
+
+    hammer(one_round)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_many_ways_of_waiting_at_once_against_the_end(ender: Ender) -> None:
+    def one_round() -> None:
+        futures = [pending() for _ in range(6)]
+        ways: list[Callable[[], int]] = [
+            lambda: len(wait(futures, timeout=10).done),
+            lambda: len(list(as_completed(futures, timeout=10))),
+            lambda: len([future.result(10) for future in reversed(futures)]),
+            lambda: len(wait(futures, timeout=10, return_when=FIRST_EXCEPTION).done),
+        ]
+
+        def run(number: int) -> int:
+            if number == len(ways):
+                ender.end(futures)
+                return 6
+            return ways[number]()
+
+        assert in_threads(len(ways) + 1, run) == [6] * 5
+
+    hammer(one_round)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_giving_up_beside_others_that_wait_on(ender: Ender) -> None:
+    def one_round() -> None:
+        future = pending()
+
+        def run(number: int) -> Any:
+            if number == 0:
+                ender.end([future])
+            try:
+                return future.result(0 if number % 2 else 10)
+            except concurrent.futures.TimeoutError:
+                return "gave up"
+
+        assert set(in_threads(6, run)) <= {42, "gave up"}
+
+    hammer(one_round)

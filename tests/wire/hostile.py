@@ -1,0 +1,130 @@
+"""Messages that nobody should have sent: golden ones cut, bent and joined, and a few made by hand."""
+
+from __future__ import annotations
+
+import random
+import struct
+from typing import Iterator, List, Tuple
+
+from tests.wire.vectors import ALL, Vector
+
+MUTATIONS = 150
+"""Of each vector."""
+
+FAR_AWAY = [0, 1, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 63, (1 << 64) - 1]
+POINTERS = [
+    1 | (7 | ((1 << 29) - 1) << 3) << 32,  # a composite list of all the words there can be
+    1 | (2 | ((1 << 29) - 1) << 3) << 32,  # so many bytes
+    1 | (5 | ((1 << 29) - 1) << 3) << 32,  # so many numbers
+    1 | (0 | ((1 << 29) - 1) << 3) << 32,  # so many nothings
+    0xFFFFFFFC,  # a struct at its own pointer: a loop
+    0xFFFF << 32 | 0xFFFF << 48,  # the largest struct
+    2 | 0 << 3 | 0 << 32,  # a far pointer to the beginning of segment 0
+    2 | 4 | 0xFFFFFFFF << 32,  # a far pointer to a segment that isn't there
+    3,  # a capability
+]
+
+
+def truncated(vector: Vector) -> Iterator[List[bytes]]:
+    """Frame 0 cut at every byte, and the frames behind it cut off."""
+    first, further = vector.frames[0], vector.frames[1:]
+    for end in range(len(first)):
+        yield [first[:end], *further]
+    for end in range(len(further)):
+        yield [first, *further[:end]]
+
+
+def mutated(vector: Vector, chance: random.Random) -> List[bytes]:
+    """A message that is wrong somewhere, or not."""
+    frame = bytearray(vector.frames[0])
+    further = list(vector.frames[1:])
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        words = max(1, len(frame) // 8)
+        at = chance.randrange(words) * 8
+        kind = chance.randrange(8)
+        if kind == 0:
+            frame[chance.randrange(len(frame))] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            frame[chance.randrange(len(frame))] = chance.randrange(256)
+        elif kind == 2:
+            frame[at : at + 8] = struct.pack("<Q", chance.choice(POINTERS))
+        elif kind == 3:
+            frame[at : at + 4] = struct.pack("<I", chance.choice(FAR_AWAY) & 0xFFFFFFFF)
+        elif kind == 4:
+            other = chance.randrange(words) * 8
+            frame[at : at + 8] = frame[other : other + 8]
+        elif kind == 5:
+            frame[at:at] = bytes(8 * chance.randrange(1, 4))
+        elif kind == 6:
+            del frame[at : at + 8 * chance.randrange(1, 4)]
+            frame += bytes(max(0, 16 - len(frame)))
+        elif further and chance.randrange(2):
+            further.pop()
+        else:
+            further.append(b"more")
+        if kind in (5, 6) and chance.randrange(4):
+            frame[:8] = struct.pack("<II", 0, max(0, len(frame) // 8 - 1))
+    return [bytes(frame), *further]
+
+
+def mutations(seed: int) -> Iterator[Tuple[str, List[bytes]]]:
+    """What it was made of, and the frames."""
+    chance = random.Random(seed)
+    for vector in ALL:
+        for number in range(MUTATIONS):
+            yield f"seed {seed}: {vector.name} {number}", mutated(vector, chance)
+
+
+def message(tag: int, *words: int) -> bytes:
+    """A message in one segment: the union's member `tag`, whose pointer and all behind it are given."""
+    segment = [1 << 32 | 1 << 48, tag, *words]
+    return struct.pack(f"<II{len(segment)}Q", 0, len(segment), *segment)
+
+
+HEARTBEAT, SUBMIT, DISPATCH, SNAPSHOT, HELLO, FUNCTION = 5, 9, 10, 18, 0, 7
+_MOST = (1 << 29) - 1
+_TAG = (1 << 29) - 1 << 2
+"""Of a composite list: so many elements of no size."""
+
+BY_HAND = {
+    "nothing": [],
+    "an empty frame": [b""],
+    "text": [b"GET / HTTP/1.1\r\n\r\n"],
+    "zeros": [bytes(64)],
+    "ones": [b"\xff" * 64],
+    "4 billion segments": [b"\xff\xff\xff\xff" + bytes(60)],
+    "16 million empty segments": [struct.pack("<I", (1 << 24) - 1) + bytes(4 << 20)],
+    "segments of 32 GiB": [struct.pack("<IIII", 1, 0xFFFFFFFF, 0xFFFFFFFF, 0) + bytes(64)],
+    "no root": [struct.pack("<II", 0, 0)],
+    "a root that is itself": [struct.pack("<IIQ", 0, 1, 0xFFFFFFFC | 1 << 32 | 1 << 48)],
+    "no member": [message(SUBMIT, 0)],
+    "an unknown member": [message(200, 0)],
+    "a member that is a list": [message(SUBMIT, 1 | (5 | 1 << 3) << 32, 0)],
+    "half a billion workers of no size": [message(HEARTBEAT, 3 << 32 | 1 << 48, 1, 2, 3, 1 | 7 << 32, _TAG)],
+    "half a billion counters of no size": [
+        message(SNAPSHOT, 8 << 32 | 5 << 48, *[0] * 8, *[0] * 2, *[(4 - n) << 2 | 1 | 7 << 32 for n in (2, 3, 4)], _TAG)
+    ],
+    "half a billion ids": [message(SUBMIT, 5 << 48, *[1 | (5 | _MOST << 3) << 32] * 5)],
+    "half a billion nothings for ids": [message(SUBMIT, 5 << 48, *[1 | (0 | _MOST << 3) << 32] * 5)],
+    "half a billion bits for ids": [message(SUBMIT, 5 << 48, *[1 | (1 | _MOST << 3) << 32] * 5)],
+    "half a billion bytes of payload": [
+        message(SUBMIT, 5 << 48, *[(4 - n) << 2 | 1 | (5 | 1 << 3) << 32 for n in range(4)], 1 | (2 | _MOST << 3) << 32, 1)
+    ],
+    "a batch for a peer with half a billion ids": [message(DISPATCH, 7 << 48, *[1 | (5 | _MOST << 3) << 32] * 7)],
+    "half a billion nothings for a peer": [message(DISPATCH, 7 << 48, *[1 | (0 | _MOST << 3) << 32] * 7)],
+    "a name of half a billion characters": [message(HELLO, 4 << 32 | 5 << 48, 1, 1, 0, 0, *[1 | (2 | _MOST << 3) << 32] * 5)],
+    "a function without a name's end": [message(FUNCTION, 1 << 32 | 2 << 48, 1, 0, 1 | (2 | 4 << 3) << 32, 0x41414141), b""],
+    "names that are not UTF-8": [
+        message(FUNCTION, 1 << 32 | 2 << 48, 1, 1 << 2 | 1 | (2 | 4 << 3) << 32, 1 | (2 | 4 << 3) << 32, 0x00FFFEFD), b""
+    ],
+    "far pointers in a circle": [
+        struct.pack("<IIII", 1, 1, 1, 0) + struct.pack("<QQ", 2 | 1 << 32, 2 | 0 << 32)
+    ],
+    "far pointers with two words in a circle": [
+        struct.pack("<IIII", 1, 1, 2, 0) + struct.pack("<QQQ", 2 | 4 | 1 << 32, 2 | 4 | 1 << 32, 2 | 4 | 1 << 32)
+    ],
+    "lists that overlap": [
+        message(SUBMIT, 5 << 48, *[(4 - n) << 2 | 1 | (5 if n == 0 else 4) << 32 | 4096 << 35 for n in range(5)], *range(4096))
+    ],
+}  # fmt: skip
+"""By what they are."""

@@ -1,0 +1,244 @@
+"""The client library's side of the wire, and the scheduler's, against pycapnp. CPython only."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import sys
+from typing import Any
+
+import pytest
+
+capnp = pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
+if sys.version_info < (3, 10):
+    pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
+
+from scaler_client import messages, wire  # noqa: E402
+from scaler_scheduler.core import events  # noqa: E402
+from scaler_scheduler.core.scheduler import Limits, Scheduler  # noqa: E402
+from scaler_scheduler.status import Traffic, snapshot_frames  # noqa: E402
+from scaler_scheduler.wire.decode import decode as scheduler_decode  # noqa: E402
+from scaler_scheduler.wire.encode import encode as scheduler_encode  # noqa: E402
+from tests.wire import make_vectors  # noqa: E402
+from tests.wire.effects_of_vectors import effect_of, identity  # noqa: E402
+from tests.wire.test_scheduler_wire import CHECKS  # noqa: E402
+from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, Vector, is_for_peers, is_for_scheduler  # noqa: E402
+
+SCHEMA = wire._schema
+"""The library's own: pycapnp ends the process when a schema is loaded from two paths."""
+BATCHES = {"submit", "dispatch", "results", "resolved"}
+
+
+def test_the_vectors_are_what_the_script_makes():
+    made = make_vectors.make(SCHEMA)
+    assert made == {name: (FOLDER / name).read_bytes() for name in made}
+    assert set(made) == {path.name for path in FOLDER.iterdir()} - {"README.md"}
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def message_of(vector: Vector) -> messages.Message:
+    """The golden message as the client's library has it."""
+    kind = getattr(messages, vector.message[0].upper() + vector.message[1:])
+    fields = {snake(name): value for name, value in vector.fields.items()}
+    if vector.message in BATCHES:
+        rows = len(fields["ids"])
+        full = {name: vector.column(name, rows) for name in fields if name not in ("sizes", "large", "payload")}
+        return kind(**full, payloads=vector.payloads())  # type: ignore[no-any-return]
+    if vector.message == "hello":
+        fields["role"] = messages.Role[fields["role"].upper()]
+    elif vector.message == "welcome":
+        fields["lease_seconds"] = fields.pop("lease_milliseconds") / 1000
+    elif vector.message == "function":
+        fields["payload"] = vector.frames[1]
+    elif vector.message == "heartbeat":
+        fields["workers"] = [
+            messages.WorkerHeartbeat(*(worker[name] for name in ("incarnation", "residentBytes", "cpuMilliseconds")))
+            for worker in fields.get("workers", [])
+        ]
+    elif vector.message == "snapshot":
+        fields["uptime_seconds"] = fields.pop("uptime_milliseconds") / 1000
+        for name in ("received", "sent", "dropped"):
+            fields[name] = {counter["name"]: counter["count"] for counter in fields[name]}
+        del fields["protocol_version"]
+    return kind(**fields)  # type: ignore[no-any-return]
+
+
+def content(frame: bytes) -> tuple[str, dict[str, Any]]:
+    """What pycapnp reads, without what has the schema's default."""
+    with SCHEMA.Message.from_bytes(frame) as root:
+        member = str(root.which())
+        fields = root.to_dict()[member] or {}
+    return member, {name: value for name, value in fields.items() if value not in (0, "", [], b"")}
+
+
+def golden_content(vector: Vector) -> tuple[str, dict[str, Any]]:
+    return vector.message, {name: value for name, value in vector.fields.items() if value not in (0, "", [], b"")}
+
+
+@pytest.mark.parametrize("vector", ALL, ids=lambda v: v.name)
+def test_pycapnp_reads_the_vector(vector):
+    member, fields = content(vector.frames[0])
+    assert (member, fields) == golden_content(vector)
+
+
+@pytest.mark.parametrize("vector", [v for v in ALL if is_for_peers(v)], ids=lambda v: v.name)
+def test_the_client_reads(vector):
+    assert wire.decode(vector.frames) == message_of(vector)
+    # Frames may come as anything bytes-like.
+    assert wire.decode([memoryview(frame) for frame in vector.frames]) == message_of(vector)
+
+
+@pytest.mark.parametrize(
+    "vector", [v for v in ALL if v.message not in TO_PEERS], ids=lambda v: v.name
+)
+def test_the_client_refuses_what_is_not_for_it(vector):
+    with pytest.raises(wire.WireError, match="is not for a peer"):
+        wire.decode(vector.frames)
+
+
+def is_written_by_the_client(vector: Vector) -> bool:
+    return is_for_scheduler(vector) and not vector.name.endswith("-segments")
+
+
+@pytest.mark.parametrize("vector", [v for v in ALL if is_written_by_the_client(v)], ids=lambda v: v.name)
+def test_the_client_writes(vector, monkeypatch):
+    large = vector.fields.get("large", [])
+    if large:
+        # The library decides by size: here an empty payload that travels alone can't be asked for.
+        monkeypatch.setattr(wire, "LARGE_PAYLOAD_BYTES", 100)
+    frames = [bytes(frame) for frame in wire.encode(message_of(vector))]
+    event = scheduler_decode(b"route", frames)
+    CHECKS[vector.message](event, vector)
+    if b"" not in vector.frames:
+        assert content(frames[0]) == golden_content(vector)
+        assert frames[1:] == vector.frames[1:]
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [v for v in ALL if is_for_peers(v) and v.message != "snapshot" and v.name != "started-from-worker"],
+    ids=lambda v: v.name,
+)
+def test_pycapnp_and_the_client_read_what_the_scheduler_writes(vector):
+    frames = scheduler_encode(effect_of(vector), identity())
+    assert content(frames[0]) == golden_content(vector)
+    assert wire.decode(frames) == message_of(vector)
+
+
+def test_the_schedulers_snapshot():
+    scheduler = Scheduler(Limits(), 1, 0.0)
+    scheduler.handle(events.Hello(b"r", 1, events.CLIENT, 5, 0, "", "", "", 1, ""), 0.0)
+    traffic = Traffic()
+    traffic.received[events.HELLO] = 1
+    traffic.dropped["malformed"] = 4
+    frames = snapshot_frames(scheduler, traffic, identity(), "tcp://127.0.0.1:1", 2.5)
+    assert wire.decode(frames) == messages.Snapshot(
+        version=identity().version,
+        incarnation=identity().incarnation,
+        uptime_seconds=2.5,
+        address="tcp://127.0.0.1:1",
+        waiting=0,
+        dispatched=0,
+        resolved=0,
+        clients=1,
+        workers=0,
+        agents=0,
+        received={"hello": 1},
+        sent={},
+        dropped={"malformed": 4},
+    )
+
+
+@pytest.mark.parametrize("words", [1, 2, 3, 5, 8, 13, 21, 64])
+@pytest.mark.parametrize("vector", ALL, ids=lambda v: v.name)
+def test_segments_of_any_size(vector, words):
+    """The first segment's size decides which pointers are far ones, and of which kind."""
+    content_of_case = next(case for case in make_vectors.CASES if case[0] == vector.name)
+    frame = make_vectors.build(SCHEMA, vector.message, content_of_case[2], words)
+    if is_for_scheduler(vector):
+        CHECKS[vector.message](scheduler_decode(b"r", [frame, *vector.frames[1:]]), vector)
+    if is_for_peers(vector):
+        assert wire.decode([frame, *vector.frames[1:]]) == message_of(vector)
+
+
+def double_far(vector: Vector) -> bytes:
+    """The message with its root in a second segment, behind a far pointer with a landing pad of two words."""
+    words = vector.frames[0][8:]
+    root = int.from_bytes(words[:8], "little")
+    # Segment 0: a far pointer to the pad. Segment 1, the pad: a far pointer to the content, and the tag. Segment 2: the
+    # whole of the old segment, whose root's content begins at word 1.
+    to_pad, to_content, tag = 2 | 1 << 2 | 1 << 32, 2 | 1 << 3 | 2 << 32, root >> 32 << 32
+    head = struct.pack("<4I3Q", 2, 1, 2, len(words) // 8, to_pad, to_content, tag)
+    return head + words
+
+
+@pytest.mark.parametrize("vector", [v for v in ALL if not v.name.endswith("-segments")], ids=lambda v: v.name)
+def test_landing_pads_of_two_words(vector):
+    frame = double_far(vector)
+    assert content(frame) == golden_content(vector)
+    if is_for_scheduler(vector):
+        CHECKS[vector.message](scheduler_decode(b"r", [frame, *vector.frames[1:]]), vector)
+    if is_for_peers(vector):
+        assert wire.decode([frame, *vector.frames[1:]]) == message_of(vector)
+
+
+@pytest.mark.parametrize(
+    "sizes", [[], [0], [0, 0, 0], [1], [3, 3, 3], [1, 2, 0], [65535, 65536, 0], [65536], [200_000, 1, 65536, 70_000]]
+)
+def test_payloads_there_and_back(sizes):
+    """submit and results to the scheduler, dispatch and resolved from it; the same payloads everywhere."""
+    rows = len(sizes)
+    payloads: list[messages.Payload] = [bytes([row + 1]) * size for row, size in enumerate(sizes)]
+    submit = messages.Submit(range(5, 5 + rows), [3] * rows, payloads)
+    frames = [bytes(frame) for frame in wire.encode(submit)]
+    large = [row for row, size in enumerate(sizes) if size >= wire.LARGE_PAYLOAD_BYTES]
+    assert frames[1:] == [payloads[row] for row in large]
+    if not rows:
+        return
+    event = scheduler_decode(b"r", frames)
+    assert isinstance(event, events.Submit)
+    dispatch = _copy_rows(event)
+    decoded = wire.decode(scheduler_encode(dispatch, identity()))
+    assert isinstance(decoded, messages.Dispatch)
+    assert decoded.payloads == payloads
+    assert (decoded.ids, decoded.clients) == (list(range(5, 5 + rows)), [1] * rows)
+
+
+def _copy_rows(event: events.Submit) -> Any:
+    from scaler_scheduler.core import effects
+
+    dispatch = effects.Dispatch(b"w")
+    rows = len(event.ids)
+    position = 0
+    for row in range(rows):
+        if row in event.large:
+            dispatch.rows.append_large(event.large[row])
+        else:
+            dispatch.rows.append_run([event.sizes[row]], event.payload[position : position + event.sizes[row]])
+        position += event.sizes[row]
+    dispatch.ids = list(event.ids)
+    dispatch.clients = dispatch.attempts = dispatch.functions = [1] * rows
+    return dispatch
+
+
+def test_constant_columns_shrink_and_others_do_not():
+    vector = BY_NAME["results"]
+    message = message_of(vector)
+    assert isinstance(message, messages.Results)
+    assert content(wire.encode(message)[0])[1]["attempts"] == [1]
+    changed = dataclasses.replace(message, attempts=[1, 2, 1])
+    assert content(wire.encode(changed)[0])[1]["attempts"] == [1, 2, 1]
+
+
+def test_a_canonical_message_of_another_writer():
+    """A canonical writer leaves out trailing zeros: structs are shorter than the schema's."""
+    # The root: one data word, one pointer; the tag; the pointer to a Heartbeat of one data word, no pointer; sequence 9.
+    words = [1 << 32 | 1 << 48, events.HEARTBEAT, 1 << 32, 9]
+    canonical = struct.pack("<II4Q", 0, len(words), *words)
+    assert content(canonical) == ("heartbeat", {"sequence": 9})
+    event = scheduler_decode(b"r", [canonical])
+    assert isinstance(event, events.Heartbeat)
+    assert (event.sequence, event.workers) == (9, [])

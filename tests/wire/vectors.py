@@ -1,0 +1,64 @@
+"""The golden messages of scheduler_daemon/protocol/vectors, as read from there. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" / "vectors"
+
+TO_SCHEDULER = {
+    "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
+    "workerDied",
+}  # fmt: skip
+TO_PEERS = {
+    "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch", "resolved",
+    "started", "cancelRefused", "error", "snapshot",
+}  # fmt: skip
+DATA = {"payload"}
+"""Fields of type Data, in JSON as hex."""
+
+
+class Vector:
+    def __init__(self, name: str) -> None:
+        described = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+        self.name = name
+        self.message: str = described["message"]
+        """The union's member."""
+        self.fields: Dict[str, Any] = {
+            field: bytes.fromhex(value) if field in DATA else value for field, value in described["fields"].items()
+        }
+        """By the schema's names; those that the JSON leaves out have the schema's default."""
+        payloads = [(FOLDER / f"{name}.{number + 1}.bin").read_bytes() for number in range(len(described["frames"]))]
+        assert [payload.hex() for payload in payloads] == described["frames"]
+        self.frames: List[bytes] = [(FOLDER / f"{name}.bin").read_bytes(), *payloads]
+
+    def column(self, field: str, rows: int) -> List[int]:
+        """A column at full length."""
+        values: List[int] = self.fields.get(field, [])
+        return values * rows if len(values) == 1 else values
+
+    def payloads(self) -> List[bytes]:
+        """Each row's payload."""
+        rows = len(self.fields["ids"])
+        large = dict(zip(self.fields.get("large", []), self.frames[1:]))
+        joined = self.fields.get("payload", b"")
+        payloads = []
+        for row, size in enumerate(self.column("sizes", rows)):
+            payloads.append(large.get(row, joined[:size]))
+            joined = joined[size:]
+        assert not joined
+        return payloads
+
+
+ALL = [Vector(path.stem) for path in sorted(FOLDER.glob("*.json"))]
+BY_NAME = {vector.name: vector for vector in ALL}
+
+
+def is_for_scheduler(vector: Vector) -> bool:
+    return vector.message in TO_SCHEDULER and vector.name != "started-to-client"
+
+
+def is_for_peers(vector: Vector) -> bool:
+    return vector.message in TO_PEERS
