@@ -48,10 +48,14 @@ class Agent:
         self._inbox: deque[Any] = deque()
         self._wake = Wake()
         self._is_asleep = False
+        self._is_over = False
+        """The I/O thread has ended."""
+        self._rejecting = threading.Lock()
         self._closed: str | None = None
         """Why nothing can be submitted any more."""
         self._joined = threading.Event()
         self._callbacks: queue.SimpleQueue[TaskFuture[Any] | None] | None = None
+        self._callback_thread: threading.Thread | None = None
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
@@ -119,9 +123,10 @@ class Agent:
         """Have the future's callbacks run, in the callback thread."""
         if self._callbacks is None:
             self._callbacks = queue.SimpleQueue()
-            threading.Thread(
+            self._callback_thread = threading.Thread(
                 target=_run_callbacks, args=(self._callbacks,), name="scaler-client-callbacks", daemon=True
-            ).start()
+            )
+            self._callback_thread.start()
         self._callbacks.put(future)
 
     def close(self, reason: str) -> None:
@@ -133,6 +138,9 @@ class Agent:
         self._wake_up()
         if threading.current_thread() is not self._thread:
             self._thread.join()
+        callbacks = self._callback_thread
+        if callbacks is not None and threading.current_thread() is not callbacks:
+            callbacks.join()  # as an executor's shutdown does: the callbacks of what has ended have run
 
     def mark_forked(self) -> None:
         """This is a child process: the thread and the connection are its parent's."""
@@ -150,6 +158,9 @@ class Agent:
             self._wake_up()
 
     def _wake_up(self) -> None:
+        if self._is_over:
+            self._reject_inbox()
+            return
         self._is_asleep = False
         self._wake.set()
 
@@ -169,10 +180,18 @@ class Agent:
             self._session.close(self._closed)
         finally:
             self._joined.set()
+            self._reject_inbox()
             self._socket.close()
             self._context.term()
             if self._callbacks is not None:
                 self._callbacks.put(None)
+
+    def _reject_inbox(self) -> None:
+        """What is handed over while the client closes, and later: the closed session turns it away."""
+        with self._rejecting:
+            self._is_over = True
+            self._is_asleep = True  # for good: whoever hands over from now on comes to see that it is over
+            self._take_inbox()
 
     def _step(self) -> None:
         self._take_inbox()
@@ -182,14 +201,20 @@ class Agent:
         self._send()
         # The order is what makes it safe: asleep first, then one more look. A submitter appends first, then looks.
         self._is_asleep = True
-        timeout = 0.0 if self._inbox or self._closed is not None else UNSENT_SECONDS if self._unsent else self._session.next_deadline - now
-        ready = zmq.zmq_poll(self._sources, int(max(0.0, timeout) * 1000 + 0.999))
+        ready = zmq.zmq_poll(self._sources, int(self._seconds_to_sleep(now) * 1000 + 0.999))
         self._is_asleep = False
         for source, _events in ready:
             if source is self._socket:
                 self._receive(now)
             else:
                 self._wake.clear()
+
+    def _seconds_to_sleep(self, now: float) -> float:
+        if self._inbox or self._closed is not None:
+            return 0.0
+        if self._unsent:
+            return UNSENT_SECONDS
+        return max(0.0, self._session.next_deadline - now)
 
     def _take_inbox(self) -> None:
         inbox = self._inbox

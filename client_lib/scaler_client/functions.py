@@ -30,14 +30,14 @@ _TEXT_ERRORS = {Outcome.RESULT_FAILED: ResultPickleError, Outcome.WORKER_DIED: W
 class Function:
     """One function as the scheduler knows it. Once nothing refers to it any more, the scheduler may forget it."""
 
-    __slots__ = ("__weakref__", "is_sent", "name", "number", "payload")
+    __slots__ = ("__weakref__", "name", "number", "payload", "sent_in_join")
 
     def __init__(self, number: int, name: str, payload: bytes) -> None:
         self.number = number
         self.name = name
         self.payload = payload
-        self.is_sent = False
-        """Whether the scheduler that the client is joined to has it."""
+        self.sent_in_join = 0
+        """The session's join in which it was sent last: an earlier one's scheduler may be another."""
 
     def read_answer(self, outcome: int, answer: Payload) -> tuple[Any, BaseException | None]:
         """Result and exception from an answer's bytes."""
@@ -84,7 +84,7 @@ class FunctionTable:
         if not callable(fn):
             raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
         function = self._by_content(fn)
-        if isinstance(fn, _PICKLED_ONCE):
+        if isinstance(fn, _PICKLED_ONCE) and not _is_builtin_method(fn):
             key = id(fn)
             self._by_identity[key] = weakref.ref(fn, lambda gone: self._drop(key, gone)), function
         return function
@@ -105,6 +105,11 @@ class FunctionTable:
             self._by_digest[digest] = function
         self._recent.append(function)
         return function
+
+
+def _is_builtin_method(fn: Callable[..., Any]) -> bool:
+    """Whether it is bound to an object whose state may change, as `some_list.count` is."""
+    return isinstance(fn, types.BuiltinFunctionType) and not isinstance(fn.__self__, (types.ModuleType, type))
 
 
 def _name_of(fn: Callable[..., Any]) -> str:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-from types import TracebackType
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any
 
-from .addresses import parse_bind_address
+from .addresses import Address, parse_bind_address
 
 SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
+START_SECONDS = 60.0
+LOOK_SECONDS = 0.02
 STOP_SECONDS = 10.0
 """Each command promises to end within 5; after this it is killed."""
 
@@ -29,7 +36,7 @@ class SchedulerClusterCombo:
 
     Raises:
         ValueError: the address is none.
-        RuntimeError: a command can't be started; the text has its complaint.
+        RuntimeError: the address is in use, or the scheduler can't start.
     """
 
     def __init__(
@@ -40,22 +47,26 @@ class SchedulerClusterCombo:
         bind = parse_bind_address(address or f"tcp://127.0.0.1:{_free_port()}")
         if bind.transport == "tcp" and bind.port == 0:
             bind = parse_bind_address(f"tcp://{bind.host if not bind.is_ipv6 else f'[{bind.host}]'}:{_free_port()}")
-        self._address = str(bind)
+        if _is_listened_at(bind):
+            raise RuntimeError(f"the address {bind} is in use")
+        self._address = bind
         self._processes: list[subprocess.Popen[bytes]] = []
         atexit.register(self.shutdown)
+        parent = ["--parent-process", str(os.getpid())]
         try:
-            self._start([*_scheduler_command(scheduler_python), self._address])
-            cluster = [sys.executable, "-m", "scaler_worker", self._address]
-            if n_workers is not None:
-                cluster += ["-n", str(n_workers)]
-            self._start(cluster)
+            with _interrupts_deferred():
+                self._start([*_scheduler_command(scheduler_python), str(bind), *parent])
+            with _interrupts_deferred():
+                count = [] if n_workers is None else ["-n", str(n_workers)]
+                self._start([sys.executable, "-m", "scaler_worker", str(bind), *count, *parent])
+            self._wait_until_bound()
         except BaseException:
             self.shutdown()
             raise
 
     def get_address(self) -> str:
         """The scheduler's address, for `Client(address=...)`."""
-        return self._address
+        return str(self._address)
 
     @property
     def scheduler_pid(self) -> int:
@@ -67,14 +78,25 @@ class SchedulerClusterCombo:
 
     def shutdown(self) -> None:
         """End both, the cluster first, and wait until they are gone. A second call does nothing."""
-        atexit.unregister(self.shutdown)
         while self._processes:
             _stop(self._processes[-1])
             self._processes.pop()
+        atexit.unregister(self.shutdown)
 
     def _start(self, command: list[str]) -> None:
         # A group of its own: Ctrl-C in the terminal is the application's to act on, not theirs.
         self._processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True))
+
+    def _wait_until_bound(self) -> None:
+        """Until somebody listens at the address; the scheduler says itself what is wrong when it ends instead."""
+        scheduler = self._processes[0]
+        deadline = time.monotonic() + START_SECONDS
+        while not _is_listened_at(self._address):
+            if scheduler.poll() is not None:
+                raise RuntimeError(f"scaler_scheduler ended at its start with exit status {scheduler.returncode}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
+            time.sleep(LOOK_SECONDS)
 
     def __enter__(self) -> SchedulerClusterCombo:
         return self
@@ -86,6 +108,33 @@ class SchedulerClusterCombo:
 
     def __repr__(self) -> str:
         return f"<SchedulerClusterCombo at {self._address}>"
+
+
+@contextlib.contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Ctrl-C between a process's start and its being written down would leave it behind: it waits for the end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[tuple[int, FrameType | None]] = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: pending.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if pending and callable(previous):
+        previous(*pending[0])
+
+
+def _is_listened_at(address: Address) -> bool:
+    family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
+    target: Any = ("127.0.0.1" if address.host == "*" else address.host, address.port)
+    if address.transport == "ipc":
+        family = socket.AF_UNIX
+        target = "\0" + address.path[1:] if address.path.startswith("@") else address.path
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(target) == 0
 
 
 def _scheduler_command(python: str | None) -> list[str]:

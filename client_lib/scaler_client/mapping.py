@@ -46,6 +46,8 @@ class Chunk:
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         position = task_id - self.first
+        if self.answers[position] is not None:
+            return False
         self.answers[position] = answer
         if outcome:
             self.outcomes[position] = outcome

@@ -30,15 +30,28 @@ _PROTOCOL = 5
 
 
 def is_plain(value: Any) -> bool:
-    """Whether the value holds nothing but built-in types, so that plain pickle is enough."""
+    """Whether the value is known to hold nothing but built-in types, so that plain pickle is enough.
+
+    It looks two containers deep: a value may contain itself, or the same parts over and over.
+    """
     kind = type(value)
     if kind in _PLAIN:
         return True
     if kind not in _PLAIN_CONTAINERS or len(value) > _LOOK_AT_MOST:
         return False
     if kind is dict:
-        return all(map(is_plain, value)) and all(map(is_plain, value.values()))
-    return all(map(is_plain, value))
+        return all(map(_is_flat, value)) and all(map(_is_flat, value.values()))
+    return all(map(_is_flat, value))
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether the value is of a plain type, or a container of nothing else."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind not in _PLAIN_CONTAINERS or len(value) > _LOOK_AT_MOST:
+        return False
+    return _PLAIN.issuperset(map(type, value)) and (kind is not dict or _PLAIN.issuperset(map(type, value.values())))
 
 
 _NONE = _dumps(None, _PROTOCOL)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from . import messages, serializer
-from .errors import SchedulerLostError
+from .errors import ClientClosedError, SchedulerLostError
 from .functions import Function
 from .messages import Payload
 
@@ -21,6 +21,9 @@ BATCH_ROWS = 4096
 
 BATCH_BYTES = 4 << 20
 """Payload bytes after which a Submit is closed."""
+
+LEASE_HEARTBEATS = 3
+"""Heartbeats that fit into the scheduler's lease, at the least."""
 
 CHUNK_BITS = 10
 CHUNK_ROWS = 1 << CHUNK_BITS
@@ -86,7 +89,8 @@ class Session:
         self._functions: list[int] = []
         self._payloads: list[Payload] = []
         self._last_function: Function | None = None
-        self._cancelling: dict[int, Callable[[], None]] = {}
+        self._joins = 0
+        self._cancelling: dict[int, list[Callable[[], None]]] = {}
 
     # ------------------------------------------------------------------------------------------------- from the client
 
@@ -101,6 +105,9 @@ class Session:
             self._ids.append(task_id)
             self._functions.append(function.number)
             self._payloads.append(payload)
+        elif self.state is State.CLOSED:
+            del self.pending[task_id]
+            self._turn_away(owner, task_id)
         return task_id
 
     def submit_chunk(self, owner: ChunkOwner, function: Function, payloads: list[Payload]) -> int:
@@ -114,6 +121,9 @@ class Session:
             if function is not self._last_function:
                 self._announce(function)
             self._add_batches(range(first, first + len(payloads)), [function.number], payloads)
+        elif self.state is State.CLOSED:
+            del self.chunks[first >> CHUNK_BITS]
+            self._turn_away(owner, first)
         return first
 
     def cancel(self, ids: Sequence[int], answered: Callable[[], None]) -> None:
@@ -126,9 +136,10 @@ class Session:
                 answered()
             return
         for task_id in waiting:
-            self._cancelling[task_id] = answered
+            self._cancelling.setdefault(task_id, []).append(answered)
         self._flush_rows()
-        self._outgoing.append(messages.Cancel(sorted(waiting)))
+        if waiting:
+            self._outgoing.append(messages.Cancel(sorted(waiting)))
 
     def forget_function(self, number: int) -> None:
         if self.state is State.JOINED:
@@ -184,7 +195,8 @@ class Session:
 
     @property
     def next_deadline(self) -> float:
-        return min(self._next_heartbeat, self._last_heard + self._timeout_seconds)
+        loss = self._last_heard + self._timeout_seconds
+        return loss if self.state is State.CLOSED else min(self._next_heartbeat, loss)
 
     def take_outgoing(self) -> list[messages.Message]:
         """What to send now, in this order."""
@@ -201,12 +213,12 @@ class Session:
             return
         self.scheduler = welcome
         self.state = State.JOINED
+        self._joins += 1
+        self._keep_lease(welcome.lease_seconds)
         self._cancel_again()
         self._drop_rows()
         self._last_function = None
         open_rows = [(task_id, *self._owner(task_id).row(task_id)) for task_id in self._open_ids()]
-        for _, function, _ in open_rows:
-            function.is_sent = False
         for task_id, function, payload in open_rows:
             self._announce(function)
             self._ids.append(task_id)
@@ -226,11 +238,25 @@ class Session:
     def _announce(self, function: Function) -> None:
         """Send the function unless the scheduler has it; rows that name it come later."""
         self._last_function = function
-        if not function.is_sent:
-            function.is_sent = True
+        if function.sent_in_join != self._joins:
+            function.sent_in_join = self._joins
             self._outgoing.append(
                 messages.Function(function.number, function.name, serializer.DEFAULT, function.payload)
             )
+
+    def _keep_lease(self, lease_seconds: float) -> None:
+        """Heartbeats often enough that the lease outlasts a few lost ones, whatever interval was asked for."""
+        longest = lease_seconds / LEASE_HEARTBEATS
+        if 0 < longest < self._heartbeat_interval_seconds:
+            self._heartbeat_interval_seconds = longest
+            self._next_heartbeat = min(self._next_heartbeat, self._last_heard + longest)
+
+    def _turn_away(self, owner: Owner, task_id: int) -> None:
+        """A task that comes when nobody will ever answer."""
+        if self.refused is not None:
+            owner.fail(task_id, SchedulerLostError(refusal_text(self.address, self.refused)))
+        else:
+            owner.fail(task_id, ClientClosedError("the client is disconnected"))
 
     def _cancel_again(self) -> None:
         """Wishes that were on their way when the connection was lost: those tasks are not submitted again."""
@@ -280,8 +306,7 @@ class Session:
         return self.pending.pop(task_id, None) or self.chunks.get(task_id >> CHUNK_BITS)
 
     def _answer_cancel(self, task_id: int) -> None:
-        answered = self._cancelling.pop(task_id, None)
-        if answered is not None:
+        for answered in self._cancelling.pop(task_id, ()):
             answered()
 
     def _drop_rows(self) -> None:

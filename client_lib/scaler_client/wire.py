@@ -5,6 +5,7 @@ Batches, which carry everything that happens per task, go through `columns`; all
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -44,8 +45,8 @@ _schema = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
 LARGE_PAYLOAD_BYTES = 64 * 1024
 """A payload of at least this size travels in a frame of its own: it is then never copied to be joined or cut out."""
 
-MAX_MESSAGE_WORDS = 1 << 27
-"""Traversal limit when reading, in words of 8 bytes: only guards against pointers that make a message read many times."""
+SPARE_WORDS = 1024
+"""Added to the traversal limit, which guards against pointers that make a message, or nothing at all, read many times."""
 
 _FORGET_FUNCTIONS, _SUBMIT, _DISPATCH, _RESULTS, _RESOLVED, _STARTED, _CANCEL, _CANCEL_REFUSED = (
     8,
@@ -260,21 +261,28 @@ def decode(frames: Sequence[Payload]) -> Message:
 
 def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
     try:
-        with _schema.Message.from_bytes(frame, traversal_limit_in_words=MAX_MESSAGE_WORDS) as root:
+        # In words: each byte may be read eight times.
+        with _schema.Message.from_bytes(frame, traversal_limit_in_words=len(frame) + SPARE_WORDS) as root:
             kind = str(root.which())
             decoder = _DECODERS.get(kind)
             if decoder is not None:
                 message: Message = decoder(getattr(root, kind), payloads)
                 return message
-            batch = Batch(root.as_builder(num_first_segment_words=len(frame) // 8 + 8).to_bytes())
-        batch_decoder = _BATCH_DECODERS.get(batch.tag)
-        if batch_decoder is None:
-            raise WireError(f"message {kind} is not for a peer of the scheduler")
-        return batch_decoder(batch, payloads)
+            if kind not in _BATCH_COLUMNS:
+                raise WireError(f"message {kind} is not for a peer of the scheduler")
+            # By hand: pycapnp's as_builder ends the process where the message is malformed.
+            struct = getattr(root, kind)
+            tag, columns = _BATCH_COLUMNS[kind]
+            values = [(typecode, _values(getattr(struct, name), typecode)) for name, typecode in columns]
+        return _BATCH_DECODERS[tag](Batch(write_batch(tag, values)), payloads)
     except (capnp.KjException, ValueError) as error:
         raise WireError(f"malformed message: {str(error).splitlines()[0]}") from None
     except NotPlainError:
         raise WireError("malformed message: a list of another element type") from None
+
+
+def _values(field: Any, typecode: str) -> Values:
+    return bytes(field) if isinstance(field, bytes) else array(typecode, field)
 
 
 def _decode_forget_functions(batch: Batch, _: Sequence[Payload]) -> Message:
@@ -316,6 +324,21 @@ _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
 }
 
 
+_PAYLOAD_COLUMNS = (("sizes", "I"), ("large", "I"), ("payload", "B"))
+
+_BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
+    "forgetFunctions": (_FORGET_FUNCTIONS, (("numbers", "I"),)),
+    "dispatch": (
+        _DISPATCH,
+        (("clients", "I"), ("ids", "Q"), ("attempts", "I"), ("functions", "I"), *_PAYLOAD_COLUMNS),
+    ),
+    "resolved": (_RESOLVED, (("ids", "Q"), ("outcomes", "B"), *_PAYLOAD_COLUMNS)),
+    "started": (_STARTED, (("clients", "I"), ("ids", "Q"), ("attempts", "I"))),
+    "cancelRefused": (_CANCEL_REFUSED, (("ids", "Q"),)),
+}
+"""The ordinals of the batches for peers, and their fields in order, as `write_batch` takes them."""
+
+
 def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
     return Welcome(
         welcome.protocolVersion, welcome.version, welcome.incarnation, welcome.peer, welcome.leaseMilliseconds / 1000
@@ -323,7 +346,11 @@ def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
 
 
 def _decode_refused(refused: Any, _: Sequence[Payload]) -> Refused:
-    return Refused(str(refused.reason), refused.text, refused.protocolVersion, refused.version)
+    try:
+        reason = str(refused.reason)
+    except RuntimeError:  # of a newer scheduler: it is all the more to be understood that it refuses
+        reason = f"reason {refused.reason.raw}"
+    return Refused(reason, refused.text, refused.protocolVersion, refused.version)
 
 
 def _decode_hello_wanted(_wanted: Any, _: Sequence[Payload]) -> HelloWanted:

@@ -17,6 +17,7 @@ EVENT_LOOPS = ("zmq", "builtin", "uvloop")
 MOST_IO_THREADS = 256
 LONGEST_WORKER_QUEUE = 1_000_000
 MOST_TASK_RETRIES = 1_000_000
+HIGHEST_PROCESS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Config:
     """Further attempts of a task whose worker died while it ran."""
     monitor_address: Optional[Address]
     """Where snapshots are published; None: `addresses.default_monitor_address` of the bound address."""
+    parent_process: int
+    """End when the process with this id is not the parent any more; 0: never."""
     logging_level: str
     """One of `logs.LEVELS`."""
     logging_paths: tuple[str, ...]
@@ -128,6 +131,13 @@ COMMAND = Command(
             None,
             "where the scheduler publishes its state",
             default_text="ipc:///tmp/<host>_<port>_monitor, of the address above",
+        ),
+        Option(
+            "parent-process",
+            options.whole(0, HIGHEST_PROCESS),
+            0,
+            "end when the process with this id is not the parent any more, as an application's own local scheduler and "
+            "cluster do; 0 never",
         ),
         *LOGGING_OPTIONS,
     ),

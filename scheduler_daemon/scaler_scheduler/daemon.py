@@ -12,7 +12,7 @@ import platform
 import signal
 import time
 import traceback
-from typing import Callable, Dict, List
+from typing import Callable, Dict, List, Optional
 
 from . import __version__, event_loops
 from .addresses import default_monitor_address
@@ -42,11 +42,16 @@ EXIT_SOFTWARE = 70
 _log = logging.getLogger(__name__)
 
 
+class StopWaiting(BaseException):
+    """Raised by a signal's handler to get the loop out of its wait for a message."""
+
+
 class Daemon:
     def __init__(self, config: Config, router: Router, monitor: Monitor, clock: Callable[[], float]) -> None:
         self.router = router
         self.monitor = monitor
         self.is_stopping = False
+        self.is_waiting = False
         self.traffic = Traffic()
         self.identity = Identity(int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__)
         limits = Limits(
@@ -56,15 +61,30 @@ class Daemon:
             config.task_retries,
         )
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
+        self._parent_process = config.parent_process
         self._clock = clock
         self._started = clock()
         self._next_snapshot = self._started
         self._next_malformed_line = self._started
         self._malformed_unsaid = 0
 
-    def step(self) -> bool:
-        """One turn of the loop, without waiting. True when it received or sent anything."""
-        received = self._receive()
+    def wait(self) -> Optional[List[bytes]]:
+        """The next message, waited for; None when it took too long or the daemon stops."""
+        self.is_waiting = True
+        try:
+            return None if self.is_stopping else self.router.wait()
+        except StopWaiting:
+            return None
+        finally:
+            self.is_waiting = False
+
+    def step(self, first: Optional[List[bytes]] = None) -> bool:
+        """One turn of the loop, without waiting, beginning with a message that was received already, if any.
+
+        Returns:
+            Whether anything was received or sent.
+        """
+        received = self._receive(first)
         now = self._clock()
         self.core.tick(now)
         collected = self.core.collect()
@@ -72,6 +92,7 @@ class Daemon:
         if now >= self._next_snapshot:
             self._next_snapshot = now + SNAPSHOT_SECONDS
             self._publish(now)
+            self._look_for_parent()
         return received > 0 or len(collected) > 0
 
     def seconds_to_wait(self) -> float:
@@ -81,12 +102,13 @@ class Daemon:
     def say_goodbye(self) -> None:
         self._send(self.core.farewell("the scheduler stops"))
 
-    def _receive(self) -> int:
+    def _receive(self, frames: Optional[List[bytes]]) -> int:
         """Take what has arrived, up to a bound; returns the number of messages."""
         now = self._clock()
         size = 0
         for received in range(DRAIN_MESSAGES):
-            frames = self.router.receive() if size < DRAIN_BYTES else None
+            if frames is None:
+                frames = self.router.receive() if size < DRAIN_BYTES else None
             if frames is None:
                 return received
             route = frames.pop(0)
@@ -94,11 +116,12 @@ class Daemon:
                 event = decode(route, frames)
             except WireError as error:
                 self._drop(route, frames, error, now)
-                continue
-            self.traffic.received[event.kind] += 1
-            self.core.handle(event, now)
+            else:
+                self.traffic.received[event.kind] += 1
+                self.core.handle(event, now)
             for frame in frames:
                 size += len(frame)
+            frames = None
         return DRAIN_MESSAGES
 
     def _drop(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
@@ -120,6 +143,11 @@ class Daemon:
             else:
                 # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
                 self.traffic.dropped["unreachable"] += 1
+
+    def _look_for_parent(self) -> None:
+        if self._parent_process and os.getppid() != self._parent_process and not self.is_stopping:
+            _log.info("the parent process %d is gone", self._parent_process)
+            self.is_stopping = True
 
     def _publish(self, now: float) -> None:
         if self.monitor.has_listeners():
@@ -182,8 +210,10 @@ def _run_until_signal(daemon: Daemon, loop: event_loops.Loop) -> None:
     def stop(number: int, _frame: object) -> None:
         daemon.is_stopping = True
         _log.info("%s received", signal.Signals(number).name)
+        if daemon.is_waiting:
+            raise StopWaiting
 
-    # The pipe wakes a loop that sleeps in poll: without it a signal between the test and the sleep would be missed.
+    # The pipe is for loops that poll.
     signal.set_wakeup_fd(wake_sender, warn_on_full_buffer=False)
     previous: Dict[int, object] = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

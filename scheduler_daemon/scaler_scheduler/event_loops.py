@@ -1,11 +1,11 @@
-"""What drives the daemon's step: a plain poll loop, or asyncio's loops. The core does not know which."""
+"""What drives the daemon's step: a plain loop on the socket, or asyncio's loops. The core does not know which."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Callable, Dict, Protocol
+from typing import Callable, Dict, List, Optional, Protocol
 
-from .sockets import Poll, Router
+from .sockets import Router
 
 
 class Stepper(Protocol):
@@ -14,7 +14,9 @@ class Stepper(Protocol):
     router: Router
     is_stopping: bool
 
-    def step(self) -> bool: ...
+    def step(self, first: Optional[List[bytes]] = None) -> bool: ...
+
+    def wait(self) -> Optional[List[bytes]]: ...
 
     def seconds_to_wait(self) -> float: ...
 
@@ -23,12 +25,10 @@ Loop = Callable[[Stepper, int], None]
 """Runs until `is_stopping`; the second argument is a file descriptor that becomes readable when that changes."""
 
 
-def run_poll(daemon: Stepper, wake_receiver: int) -> None:
-    """The default: fewest layers between the socket and the step."""
-    poll = Poll(daemon.router, wake_receiver)
+def run_waiting(daemon: Stepper, wake_receiver: int) -> None:
+    """The default: fewest layers between socket and step. One receive that waits is one call where a poll is three."""
     while not daemon.is_stopping:
-        poll.wait(daemon.seconds_to_wait())
-        daemon.step()
+        daemon.step(daemon.wait())
 
 
 def run_asyncio(daemon: Stepper, wake_receiver: int) -> None:
@@ -66,4 +66,4 @@ async def _drive(daemon: Stepper, wake_receiver: int) -> None:
         loop.remove_reader(wake_receiver)
 
 
-LOOPS: Dict[str, Loop] = {"zmq": run_poll, "builtin": run_asyncio, "uvloop": run_uvloop}
+LOOPS: Dict[str, Loop] = {"zmq": run_waiting, "builtin": run_asyncio, "uvloop": run_uvloop}

@@ -8,7 +8,7 @@ from typing import Iterator, List, Tuple
 
 from tests.wire.vectors import ALL, Vector
 
-MUTATIONS = 150
+MUTATIONS = 100
 """Of each vector."""
 
 FAR_AWAY = [0, 1, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 63, (1 << 64) - 1]
@@ -113,7 +113,6 @@ BY_HAND = {
     "a batch for a peer with half a billion ids": [message(DISPATCH, 7 << 48, *[1 | (5 | _MOST << 3) << 32] * 7)],
     "half a billion nothings for a peer": [message(DISPATCH, 7 << 48, *[1 | (0 | _MOST << 3) << 32] * 7)],
     "a name of half a billion characters": [message(HELLO, 4 << 32 | 5 << 48, 1, 1, 0, 0, *[1 | (2 | _MOST << 3) << 32] * 5)],
-    "a function without a name's end": [message(FUNCTION, 1 << 32 | 2 << 48, 1, 0, 1 | (2 | 4 << 3) << 32, 0x41414141), b""],
     "names that are not UTF-8": [
         message(FUNCTION, 1 << 32 | 2 << 48, 1, 1 << 2 | 1 | (2 | 4 << 3) << 32, 1 | (2 | 4 << 3) << 32, 0x00FFFEFD), b""
     ],

@@ -242,3 +242,9 @@ def test_a_canonical_message_of_another_writer():
     event = scheduler_decode(b"r", [canonical])
     assert isinstance(event, events.Heartbeat)
     assert (event.sequence, event.workers) == (9, [])
+
+
+def test_a_refusal_for_a_reason_of_a_newer_scheduler():
+    frame = bytearray(BY_NAME["refused"].frames[0])
+    frame[32:34] = (9).to_bytes(2, "little")
+    assert wire.decode([bytes(frame)]) == dataclasses.replace(message_of(BY_NAME["refused"]), reason="reason 9")

@@ -32,6 +32,9 @@ from .process_resources import process_usage
 from .settings import WorkerSettings
 from .state_page import StatePage
 
+PARENT_SECONDS = 1.0
+"""How often to look whether the parent process is still there, when it matters."""
+
 LINGER_MILLISECONDS = 500
 """How long the last messages (the goodbye) may take when the agent leaves."""
 
@@ -133,6 +136,7 @@ class _Agent:
         self._signals = signals
         self._page = page
         self._exit_status: int | None = None
+        self._is_orphan = False
         host, pid = socket.gethostname(), os.getpid()
         self._hello = Hello(
             Role.AGENT, _draw_incarnation(), platform.python_version(), __version__, host, pid, f"{host}-{pid}"
@@ -166,14 +170,27 @@ class _Agent:
         while self._exit_status is None:
             write = zmq.POLLOUT if self._nursery.wants_write else 0
             poller.register(self._nursery.fileno(), zmq.POLLIN | write)
-            poller.poll(max(0, math.ceil((self._session.deadline() - time.monotonic()) * 1000)))
+            poller.poll(self._milliseconds_to_wait())
             # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
             for number in self._signals.receive():
                 self._do(self._session.stop(number.name, time.monotonic()))
+            self._look_for_parent()
             self._read_scheduler()
             self._read_nursery()
             self._do(self._session.tick(time.monotonic()))
         return self._exit_status
+
+    def _milliseconds_to_wait(self) -> int:
+        seconds = self._session.deadline() - time.monotonic()
+        if self._config.parent_process:
+            seconds = min(seconds, PARENT_SECONDS)
+        return max(0, math.ceil(seconds * 1000))
+
+    def _look_for_parent(self) -> None:
+        parent = self._config.parent_process
+        if parent and not self._is_orphan and os.getppid() != parent:
+            self._is_orphan = True
+            self._do(self._session.stop(f"the parent process {parent} is gone", time.monotonic()))
 
     def _read_scheduler(self) -> None:
         for _ in range(MESSAGES_A_ROUND):

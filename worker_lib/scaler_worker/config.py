@@ -18,6 +18,7 @@ from .resources import usable_cores
 
 PROGRAMS = ("scaler_cluster", "scaler_worker")
 MOST_WORKERS = 10_000
+HIGHEST_PROCESS = 2**31 - 1
 LONGEST_WORKER_NAME = 128  # characters
 GIBIBYTE = 1 << 30
 MOST_MEMORY_BYTES = 1 << 50
@@ -43,6 +44,8 @@ class Config:
     """A worker whose resident size is beyond it after a collection hands free memory back to the system."""
     preload: str
     """`module:function`, called once in each worker before its first task; empty: nothing."""
+    parent_process: int
+    """End when the process with this id is not the parent any more; 0: never."""
     logging_level: str
     """One of `logs.LEVELS`."""
     logging_paths: tuple[str, ...]
@@ -158,6 +161,13 @@ COMMAND = Command(
             Kind("MODULE:FUNCTION", _parse_preload, (str,)),
             "",
             "a function without arguments that each worker calls before its first task",
+        ),
+        Option(
+            "parent-process",
+            options.whole(0, HIGHEST_PROCESS),
+            0,
+            "end when the process with this id is not the parent any more, as an application's own local scheduler and "
+            "cluster do; 0 never",
         ),
         *LOGGING_OPTIONS,
     ),

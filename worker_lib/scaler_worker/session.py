@@ -90,8 +90,12 @@ class WorkerSession:
         return outgoing
 
     def _join(self) -> None:
-        # The scheduler counts on nothing that was sent to this worker before: it gives out those tasks again.
+        # The scheduler counts on nothing that was sent to this worker before: it gives out those tasks again, and may
+        # use their names for others. The running thread still holds the old deques: it finds nothing more in the one,
+        # and what it puts into the other is never sent. It looks at `queue` first, so that one is replaced last.
         self._is_joined = True
-        self.queue.clear()
         self.forgotten.extend(self.functions)
         self.functions.clear()
+        self.queue.clear()
+        self.answers = deque()
+        self.queue = deque()

@@ -33,6 +33,7 @@ from scaler_worker.executor import Executor
 from scaler_worker.process_resources import process_usage
 from scaler_worker.session import Row, WorkerSession
 from scaler_worker.settings import WorkerSettings
+from scaler_worker.state_page import READY, private_slot
 
 FLUSH_NS = 1_000_000
 """Answers wait at most about this long for others to travel with."""
@@ -70,6 +71,8 @@ class Worker:
         self._is_idle = False
         self._needed = threading.Event()
         self._is_parked = False
+        self._is_busy = False
+        """Set before `_is_parked` is looked at, as that is set before this is: one of the two threads sees the other."""
         self._next_collection = time.monotonic() + settings.garbage_collect_interval_seconds
         self._is_stopping = False
         self._context = zmq.Context()
@@ -115,6 +118,9 @@ class Worker:
         queue, answers = session.queue, session.answers
         run = self._executor.run
         clock = time.perf_counter_ns
+        if not queue:
+            return
+        self._is_busy = True
         if self._is_parked:
             self._needed.set()
         while session.forgotten:
@@ -122,7 +128,10 @@ class Worker:
         begun = flushed = clock()
         known_client = known_attempt = 0
         while queue and not self._is_stopping:
-            row = queue.popleft()
+            try:
+                row = queue.popleft()
+            except IndexError:  # emptied by the attendant, which has met another scheduler
+                break
             client, task_id, attempt, function, payload = row
             page[1] = task_id
             if client != known_client or attempt != known_attempt:
@@ -141,6 +150,7 @@ class Worker:
                     self._exchange()
                 begun = flushed = clock()
         page[3] = 0
+        self._is_busy = False
 
     def _await_message(self) -> None:
         """Wait for a message, for a while. The lock is held: the attendant has nothing to do while nothing runs."""
@@ -221,7 +231,7 @@ class Worker:
         """Sleep until the worker has something to run."""
         self._needed.clear()
         self._is_parked = True
-        if self._running is None:
+        if not self._is_busy:
             self._needed.wait()
         self._is_parked = False
 
@@ -232,11 +242,13 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     Args:
         page: where it writes what it runs: client, id, attempt, and 1 while it runs anything; anything indexable.
     """
-    worker = Worker(settings, page if page is not None else [0, 0, 0, 0])
+    page = private_slot() if page is None else page
+    worker = Worker(settings, page)
     signal.signal(signal.SIGTERM, lambda _number, _frame: worker.stop())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if settings.preload:
         load_named(settings.preload)()
+    page[READY] = 1
     worker.run()
 
 

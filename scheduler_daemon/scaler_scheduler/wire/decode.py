@@ -16,8 +16,18 @@ from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 LONGEST_PAYLOAD = 1 << 28
 """Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
 
-# What capnpy raises at truncated, contradictory or hostile bytes.
-_MALFORMED = (AssertionError, AttributeError, EOFError, IndexError, OverflowError, StructError, TypeError, ValueError)
+# What capnpy raises at truncated, contradictory or hostile bytes. SystemError: compiled, at a union's tag of 0xFFFF.
+_MALFORMED = (
+    AssertionError,
+    AttributeError,
+    EOFError,
+    IndexError,
+    OverflowError,
+    StructError,
+    SystemError,
+    TypeError,
+    ValueError,
+)
 
 
 def decode(route: bytes, frames: List[bytes]) -> events.Event:

@@ -1,0 +1,1 @@
+"""What `make bench` measures: README.md here says what, how, and how to read it."""

@@ -1,0 +1,28 @@
+"""`python -m benchmarks.echo_workers ADDRESS COUNT`: workers that give each task its arguments back."""
+
+from __future__ import annotations
+
+import sys
+
+import zmq
+
+from scaler_client.messages import Role
+
+from .peers import Peer, echo
+
+
+def main(address: str, count: int) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    poller = zmq.Poller()
+    for _ in range(count):
+        poller.register(Peer(context, address, Role.WORKER).socket, zmq.POLLIN)
+    print("ready", flush=True)
+    while True:
+        for socket, _events in poller.poll():
+            answer = echo(socket.recv_multipart()[0])
+            if answer is not None:
+                socket.send(answer)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,112 @@
+"""One task, submit to result, against the raw ZeroMQ chain that moves the same bytes over the same hops."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from statistics import median
+
+import zmq
+
+from scaler_client import Client, serializer
+from scaler_client.messages import Submit
+from scaler_client.wire import encode
+
+from .figures import Figure, at_most, percentile, ratios
+from .interpreters import scheduler_python
+from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo, running_module
+from .raw_chain import CLIENT, connect
+from .workload import identity
+
+
+@dataclass(frozen=True)
+class Sizes:
+    blocks: int
+    round_trips: int
+    warm_up_tasks: int
+    warm_up_round_trips: int
+
+
+FULL = Sizes(blocks=7, round_trips=2_000, warm_up_tasks=200_000, warm_up_round_trips=6_000)
+QUICK = Sizes(blocks=2, round_trips=100, warm_up_tasks=2_000, warm_up_round_trips=100)
+
+_ARGUMENT = 12_345
+
+
+@dataclass
+class Contender:
+    """One way to have a task done, and its blocks' figures, in microseconds."""
+
+    round_trip: Callable[[], object]
+    medians: list[float] = field(default_factory=list)
+    p99s: list[float] = field(default_factory=list)
+
+    def run_block(self, round_trips: int) -> None:
+        times = [time.perf_counter()]
+        for _ in range(round_trips):
+            self.round_trip()
+            times.append(time.perf_counter())
+        microseconds = [(after - before) * 1e6 for before, after in zip(times, times[1:], strict=False)]
+        self.medians.append(median(microseconds))
+        self.p99s.append(percentile(microseconds, 99))
+
+
+def measure(is_quick: bool) -> list[Figure]:
+    sizes = QUICK if is_quick else FULL
+    with ExitStack() as stack:
+        raw = Contender(stack.enter_context(_raw_chain()))
+        many = Contender(_submitter(stack.enter_context(client_of_combo()), sizes))
+        single = Contender(_submitter(stack.enter_context(client_of_combo(1)), sizes))
+        for contender in (raw, many, single):
+            for _ in range(sizes.warm_up_round_trips):
+                contender.round_trip()
+        for _ in range(sizes.blocks):
+            for contender in (raw, many, single):
+                contender.run_block(sizes.round_trips)
+    return [
+        Figure("latency.raw_median", "raw ZeroMQ chain, there and back: median", "us", raw.medians),
+        Figure("latency.raw_p99", "raw ZeroMQ chain: p99", "us", raw.p99s),
+        Figure("latency.median", f"one task, {WORKERS} workers, submit to result: median", "us", many.medians),
+        Figure("latency.p99", f"one task, {WORKERS} workers: p99", "us", many.p99s),
+        Figure("latency.ratio_to_raw", "ratio of the medians", "x", ratios(many.medians, raw.medians), at_most(1.6)),
+        Figure("latency.single_median", "one task, 1 worker: median", "us", single.medians),
+        Figure("latency.single_p99", "one task, 1 worker: p99", "us", single.p99s),
+        Figure("latency.single_ratio", "ratio of the medians, 1 worker", "x", ratios(single.medians, raw.medians)),
+    ]
+
+
+def _submitter(client: Client, sizes: Sizes) -> Callable[[], object]:
+    # The scheduler's JIT compiles after many tasks, which go faster together.
+    client.map(identity, zip(range(sizes.warm_up_tasks), strict=True))
+    return lambda: client.submit(identity, _ARGUMENT).result(PATIENCE_SECONDS)
+
+
+@contextmanager
+def _raw_chain() -> Iterator[Callable[[], object]]:
+    # As many frames and bytes as the Submit of one task.
+    frames = encode(Submit([_ARGUMENT], [1], [serializer.dump_call((_ARGUMENT,), {})]))
+    with running_module("raw_chain", "router", python=scheduler_python()) as router:
+        assert router.stdout is not None
+        address = router.stdout.readline().strip()
+        with running_module("raw_chain", "worker", address):
+            dealer = connect(address, CLIENT)
+            try:
+                _await_chain(dealer)
+                yield lambda: (dealer.send_multipart(frames), dealer.recv_multipart())
+            finally:
+                dealer.close()
+
+
+def _await_chain(dealer: zmq.Socket[bytes]) -> None:
+    """Return once messages come back: the router drops those that come before the worker has joined."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        dealer.send(b"ping")
+        if dealer.poll(100):
+            break
+        if time.monotonic() > deadline:
+            raise RuntimeError("the raw ZeroMQ chain does not answer")
+    while dealer.poll(200):  # and whatever earlier pings came through after all
+        dealer.recv_multipart()

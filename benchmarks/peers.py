@@ -1,0 +1,115 @@
+"""Fake clients and workers: a DEALER that has said hello, and the batches that they read and write."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+from array import array
+
+import zmq
+
+from scaler_client.columns import Batch, write_batch
+from scaler_client.messages import Function, Hello, Message, Role, Submit, Welcome
+from scaler_client.wire import decode, encode
+
+from .processes import PATIENCE_SECONDS
+
+# Ordinals of the schema's union.
+DISPATCH, RESULTS, RESOLVED = 10, 11, 12
+FUNCTION_NUMBER = 1
+
+
+class Peer:
+    """A connection that the scheduler has welcomed. A fake one sends no heartbeats: give the scheduler long leases."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, role: Role) -> None:
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.setsockopt(zmq.SNDHWM, 0)
+        self.socket.setsockopt(zmq.RCVHWM, 0)
+        self.socket.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
+        self.socket.connect(address)
+        incarnation = secrets.randbits(62) + 1
+        self.send(Hello(role, incarnation, platform.python_version(), "bench", "bench", os.getpid()))
+        welcome = decode(self.socket.recv_multipart())
+        if not isinstance(welcome, Welcome):
+            raise RuntimeError(f"{address} did not welcome a {role.name.lower()}: {welcome}")
+
+    def send(self, message: Message) -> None:
+        self.socket.send_multipart(encode(message))
+
+
+class SubmitTemplate:
+    """A Submit encoded once, whose ids are then replaced in its bytes."""
+
+    def __init__(self, rows: int, payload: bytes) -> None:
+        self.rows = rows
+        ids = range(rows)
+        [frame] = encode(Submit(ids, [FUNCTION_NUMBER], [payload] * rows))
+        self._head, found, self._tail = bytes(frame).partition(array("Q", ids).tobytes())
+        if not found:
+            raise RuntimeError("a Submit does not hold its ids as packed little-endian numbers here")
+
+    def frame(self, first: int) -> bytes:
+        """With the ids from `first` on."""
+        return self._head + array("Q", range(first, first + self.rows)).tobytes() + self._tail
+
+
+class FakeClient:
+    """Submits ever the same task, and counts the answers without reading them."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, template: SubmitTemplate) -> None:
+        self._peer = Peer(context, address, Role.CLIENT)
+        self._peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
+        self._template = template
+        self._next_id = 0
+
+    def close(self) -> None:
+        self._peer.socket.close()
+
+    def run(self, batches: int, window: int) -> None:
+        """Have so many Submits answered, with about `window` tasks on their way at any time."""
+        rows = self._template.rows
+        first = self._next_id
+        last = self._next_id = first + batches * rows
+        send, receive = self._peer.socket.send, self._peer.socket.recv_multipart
+        sent, answered, total = first, first, 0
+        while answered < last:
+            while sent < last and sent - answered < window:
+                send(self._template.frame(sent))
+                sent += rows
+            frames = receive()
+            batch = Batch(frames[0])
+            if batch.tag != RESOLVED:
+                raise RuntimeError(f"not an answer: {decode(frames)}")
+            ids = batch.numbers(0, "Q")
+            answered += len(ids)
+            total += sum(ids)
+        if answered != last or total != (first + last - 1) * (last - first) // 2:
+            raise RuntimeError("the answers are not one a task")
+
+
+_MOST_ROWS = 1 << 16
+_DURATIONS = array("Q", [1000]) * _MOST_ROWS  # full length, as a worker's are
+
+
+def echo(frame: bytes) -> bytes | None:
+    """The Results that give each task of a Dispatch its arguments back; None for any other message."""
+    batch = Batch(frame)
+    if batch.tag != DISPATCH:
+        return None
+    ids = batch.numbers(1, "Q")
+    return write_batch(
+        RESULTS,
+        [
+            ("I", batch.numbers(0, "I")),
+            ("Q", ids),
+            ("I", batch.numbers(2, "I")),
+            ("B", (0,)),
+            ("Q", _DURATIONS[: len(ids)]),
+            ("I", batch.numbers(4, "I")),
+            ("I", ()),
+            ("B", batch.data(6)),
+        ],
+    )

@@ -1,0 +1,90 @@
+"""Starts the processes that a measure needs, and ends each by its own id, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from scaler_client import Client, SchedulerClusterCombo
+
+from .interpreters import scheduler_python
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = 10
+PATIENCE_SECONDS = 60.0
+"""Whatever takes longer than this to answer is broken."""
+
+_STOP_SECONDS = 10.0
+_DEAF_SECONDS = 20.0
+
+
+def free_address() -> str:
+    """A tcp address of this machine that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+
+
+@contextmanager
+def running(command: Sequence[str], stdout: int | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process for as long as the `with` block lasts."""
+    # A session of its own: Ctrl-C in the terminal reaches this process alone, which then ends the others.
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, text=True, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        if process.stdout is not None:
+            process.stdout.close()
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def running_scheduler(address: str, *options: str, python: str | None = None) -> Iterator[subprocess.Popen[str]]:
+    with running([python or scheduler_python(), "-m", "scaler_scheduler", address, *options]) as process:
+        yield process
+
+
+@contextmanager
+def running_module(name: str, *arguments: str, python: str = sys.executable) -> Iterator[subprocess.Popen[str]]:
+    """A module of this package as a process of its own, its standard output a pipe."""
+    with running([python, "-m", f"benchmarks.{name}", *arguments], stdout=subprocess.PIPE) as process:
+        yield process
+
+
+@contextmanager
+def client_of_combo(workers: int = WORKERS, address: str | None = None) -> Iterator[Client]:
+    """A client of a scheduler and a cluster of its own."""
+    with (
+        SchedulerClusterCombo(address, workers, scheduler_python=scheduler_python()) as combo,
+        Client(combo.get_address(), timeout_seconds=PATIENCE_SECONDS) as client,
+    ):
+        yield client
+
+
+def interrupt_on_signals() -> None:
+    """SIGTERM and Ctrl-C raise KeyboardInterrupt, but not while the answer to an earlier one may still be under way."""
+    last = -_DEAF_SECONDS
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _DEAF_SECONDS:
+            last = now
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)

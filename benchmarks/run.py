@@ -1,0 +1,144 @@
+"""Every benchmark in one go: a table on the screen, and JSON under benchmarks/results/. `make bench` calls it.
+
+    python -m benchmarks.run [--only MEASURE,...] [--quick] [--results FOLDER]
+
+in an environment with all three distributions, from the repository's top folder; `packaging/within.sh` sees to both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from . import large_argument, latency, makespan, map_rate, scheduler_alone, start_up, submit_rate, waiting_memory
+from .figures import Figure
+from .machine import Disturbance, describe_machine, describe_source, describe_versions
+from .processes import ROOT, interrupt_on_signals
+from .report import save, table
+
+MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
+    "submit": submit_rate.measure,
+    "map": map_rate.measure,
+    "latency": latency.measure,
+    "scheduler": scheduler_alone.measure,
+    "memory": waiting_memory.measure,
+    "sleep": makespan.measure,
+    "ipc": map_rate.measure_ipc,
+    "start": start_up.measure,
+    "large": large_argument.measure,
+}
+
+QUIET_SECONDS = 1.0
+"""How long is looked before each measure whether the machine is quiet."""
+
+BUSY_PERCENT = 10.0
+"""Of all cores: from here on, what else runs is worth a word."""
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns the exit status: 0 when every measure gave figures, whether they meet their bars or not."""
+    arguments = _parse(argv)
+    for command in ("SCHEDULER", "CLUSTER"):
+        os.environ.setdefault(f"SCALER_{command}_LOGGING_LEVEL", "WARNING")
+    interrupt_on_signals()
+    try:
+        return _run(arguments.only, arguments.quick, arguments.results)
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.run",
+        description="Measure how fast the scheduler is.",
+        epilog=f"Measures: {', '.join(MEASURES)}.",
+    )
+    parser.add_argument(
+        "--only", type=_measures, default=list(MEASURES), metavar="MEASURE,...", help="these measures (default: all)"
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works; figures mean nothing")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=ROOT / "benchmarks" / "results",
+        metavar="FOLDER",
+        help="where the JSON goes (default: %(default)s)",
+    )
+    return parser.parse_args(argv)
+
+
+def _measures(given: str) -> list[str]:
+    wanted = [name.strip() for name in given.split(",")]
+    for name in wanted:
+        if name not in MEASURES:
+            raise argparse.ArgumentTypeError(f"no measure {name!r}: there are {', '.join(MEASURES)}")
+    return [name for name in MEASURES if name in wanted]
+
+
+def _run(names: Sequence[str], is_quick: bool, folder: Path) -> int:
+    result: dict[str, Any] = {
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S+0000"),
+        "quick": is_quick,
+        "machine": describe_machine(),
+        "versions": describe_versions(),
+        "source": describe_source(),
+        "measures": {},
+    }
+    print(_heading(result), flush=True)
+    groups: list[tuple[str, list[Figure]]] = []
+    for name in names:
+        figures, record = _measure(name, is_quick)
+        result["measures"][name] = record
+        groups.append((name, figures))
+    print(f"\n{table(groups)}\n\n{save(result, folder)}")
+    if is_quick:
+        print("A quick run, which shows only that everything works: its figures mean nothing.")
+    return 1 if any(record["error"] for record in result["measures"].values()) else 0
+
+
+def _measure(name: str, is_quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """One measure's figures, and all about it for the JSON. One that breaks does not keep the others from theirs."""
+    print(f"[bench] {name} ... ", end="", flush=True)
+    disturbance = Disturbance(0.1 if is_quick else QUIET_SECONDS)
+    begin = time.monotonic()
+    figures: list[Figure] = []
+    error = ""
+    try:
+        figures = MEASURES[name](is_quick)
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+        traceback.print_exc()
+    seconds = time.monotonic() - begin
+    print(f"{'failed' if error else 'done'} ({seconds:.0f} s){_remark(disturbance, is_quick)}", flush=True)
+    record = {"seconds": round(seconds, 2), **disturbance.as_json(), "error": error}
+    return figures, {**record, "figures": [figure.as_json() for figure in figures]}
+
+
+def _remark(disturbance: Disturbance, is_quick: bool) -> str:
+    if is_quick or disturbance.busy_before_percent < BUSY_PERCENT:
+        return ""
+    return f"; something else kept the machine {disturbance.busy_before_percent:.0f} % busy before it"
+
+
+def _heading(result: dict[str, Any]) -> str:
+    machine, versions = result["machine"], result["versions"]
+    scheduler, others = versions["scheduler"], versions["client_and_workers"]
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['kernel']}\n"
+        f"scheduler: {scheduler['implementation']} {scheduler['version']}; client and workers: "
+        f"{others['implementation']} {others['version']}; pyzmq {others['pyzmq']}, ZeroMQ {others['zeromq']}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

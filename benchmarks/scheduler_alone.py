@@ -1,0 +1,115 @@
+"""The scheduler alone, between a fake client and fake workers that only echo: PyPy and CPython, the same code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import psutil
+import zmq
+
+from scaler_client import serializer
+
+from .figures import Figure, at_least, ratios
+from .interpreters import Interpreter, scheduler_pythons
+from .peers import FakeClient, SubmitTemplate
+from .processes import WORKERS, free_address, running_module, running_scheduler
+
+ROWS = 1024
+"""Tasks of one Submit, as `map` sends them."""
+
+WINDOW = 32 * ROWS
+"""Tasks on their way at any time: more than the workers hold, so that the scheduler always has something to do."""
+
+LEASE_SECONDS = "3600"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    runs: int
+    batches: dict[str, int]
+    """Submits of one run, by implementation: a run is to last a second or two under each."""
+    warm_up_batches: dict[str, int]
+
+
+FULL = Sizes(5, {"PyPy": 1000, "CPython": 250}, {"PyPy": 1000, "CPython": 50})
+QUICK = Sizes(2, {"PyPy": 100, "CPython": 40}, {"PyPy": 100, "CPython": 10})
+
+
+@dataclass
+class Subject:
+    """A scheduler under one interpreter, and what its runs gave."""
+
+    interpreter: Interpreter
+    process: psutil.Process
+    client: FakeClient
+    rates: list[float] = field(default_factory=list)
+    cpu_microseconds: list[float] = field(default_factory=list)
+    busy_percent: list[float] = field(default_factory=list)
+
+    def run(self, batches: int) -> None:
+        cpu_before, loop_before = self._cpu_seconds()
+        begin = time.perf_counter()
+        self.client.run(batches, WINDOW)
+        seconds = time.perf_counter() - begin
+        cpu, loop = self._cpu_seconds()
+        tasks = batches * ROWS
+        self.rates.append(tasks / seconds)
+        self.cpu_microseconds.append((cpu - cpu_before) / tasks * 1e6)
+        self.busy_percent.append(100 * (loop - loop_before) / seconds)
+
+    def _cpu_seconds(self) -> tuple[float, float]:
+        """Of the whole process, and of the thread that the scheduler's loop runs in."""
+        times = self.process.cpu_times()
+        [loop] = [each for each in self.process.threads() if each.id == self.process.pid]
+        return times.user + times.system, loop.user_time + loop.system_time
+
+    def figures(self) -> list[Figure]:
+        name = self.interpreter.implementation
+        prefix = f"scheduler.{name.lower()}"
+        bar = at_least(500_000) if name == "PyPy" else None
+        title = f"the scheduler alone between echoing peers, {self.interpreter}"
+        return [
+            Figure(f"{prefix}_rate", title, "tasks/s", self.rates, bar),
+            Figure(f"{prefix}_cpu", f"processor time with the I/O thread's, {name}", "us/task", self.cpu_microseconds),
+            Figure(f"{prefix}_busy", f"share of the time that its loop ran, {name}", "%", self.busy_percent),
+        ]
+
+
+def measure(is_quick: bool) -> list[Figure]:
+    sizes = QUICK if is_quick else FULL
+    with ExitStack() as stack:
+        subjects = [stack.enter_context(_subject(interpreter)) for interpreter in scheduler_pythons()]
+        for subject in subjects:
+            subject.client.run(sizes.warm_up_batches[subject.interpreter.implementation], WINDOW)
+        for _ in range(sizes.runs):
+            for subject in subjects:
+                subject.run(sizes.batches[subject.interpreter.implementation])
+    figures = [figure for subject in subjects for figure in subject.figures()]
+    if len(subjects) == 2:
+        names = " to ".join(subject.interpreter.implementation for subject in subjects)
+        rates = ratios(subjects[0].rates, subjects[1].rates)
+        figures.append(Figure("scheduler.ratio", f"ratio of {names}", "x", rates))
+    return figures
+
+
+@contextmanager
+def _subject(interpreter: Interpreter) -> Iterator[Subject]:
+    address = free_address()
+    leases = ["--client-timeout-seconds", LEASE_SECONDS, "--worker-timeout-seconds", LEASE_SECONDS]
+    template = SubmitTemplate(ROWS, serializer.dump_call((12_345,), {}))
+    with (
+        running_scheduler(address, *leases, python=interpreter.path) as scheduler,
+        running_module("echo_workers", address, str(WORKERS)) as workers,
+        zmq.Context() as context,
+    ):
+        assert workers.stdout is not None
+        if workers.stdout.readline() != "ready\n":
+            raise RuntimeError("the fake workers did not start")
+        client = FakeClient(context, address, template)
+        try:
+            yield Subject(interpreter, psutil.Process(scheduler.pid), client)
+        finally:
+            client.close()

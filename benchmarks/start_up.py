@@ -1,0 +1,24 @@
+"""From nothing to the first result: a scheduler, a cluster, a client, one task."""
+
+from __future__ import annotations
+
+import time
+
+from .figures import Figure
+from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo
+from .workload import noop
+
+RUNS = 5
+QUICK_RUNS = 1
+
+
+def measure(is_quick: bool) -> list[Figure]:
+    seconds = [_seconds() for _ in range(QUICK_RUNS if is_quick else RUNS)]
+    return [Figure("start.seconds", f"start of a combo with {WORKERS} workers, to the first result", "s", seconds)]
+
+
+def _seconds() -> float:
+    begin = time.perf_counter()
+    with client_of_combo() as client:
+        client.submit(noop).result(PATIENCE_SECONDS)
+        return time.perf_counter() - begin

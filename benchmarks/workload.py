@@ -1,0 +1,27 @@
+"""What the tasks of the benchmarks do. Workers import it: they start in the same folder."""
+
+from __future__ import annotations
+
+import time
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def noop() -> None:
+    pass
+
+
+def identity(value: T) -> T:
+    return value
+
+
+# Two of them: the scheduler learns the run time of each function, and neither run is to mislead the other.
+
+
+def sleep_fixed(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def sleep_random(seconds: float) -> None:
+    time.sleep(seconds)

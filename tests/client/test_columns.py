@@ -1,0 +1,197 @@
+"""Batches written and read by hand, against pycapnp, which knows nothing of how we do it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import capnp
+import pytest
+
+import scaler_client
+from scaler_client import messages, wire
+from scaler_client.columns import Batch, NotPlainError, write_batch
+from scaler_client.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
+
+SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
+
+NUMBERS = {
+    "none": [],
+    "one": [5],
+    "constant": [7] * 50,
+    "odd length": list(range(1, 34)),
+    "extremes": [0, 1, (1 << 32) - 1],
+}
+
+
+def read(frame: Any, kind: str) -> dict[str, Any]:
+    """What pycapnp reads in a message."""
+    with SCHEMA.Message.from_bytes(bytes(frame)) as message:
+        assert message.which() == kind
+        struct = getattr(message, kind)
+        return {name: values_of(getattr(struct, name)) for name in struct.schema.fieldnames}
+
+
+def values_of(field: Any) -> Any:
+    return bytes(field) if isinstance(field, bytes) else list(field)
+
+
+def write(kind: str, segment_words: int = 4096, **fields: Any) -> bytes:
+    """A message written by pycapnp."""
+    message = SCHEMA.Message.new_message(num_first_segment_words=segment_words)
+    body = message.init(kind)
+    for name, value in fields.items():
+        setattr(body, name, value)
+    data: bytes = message.to_bytes()
+    return data
+
+
+@pytest.mark.parametrize("functions", NUMBERS.values(), ids=NUMBERS)
+def test_submit(functions: list[int]) -> None:
+    ids = [1000 + number * number for number in range(max(1, len(functions)))]
+    payloads = [bytes([number % 251]) * (number % 9) for number in range(len(ids))]
+    fields = read(encode(messages.Submit(ids, functions, payloads))[0], "submit")
+    assert fields["ids"] == ids
+    assert fields["functions"] in (functions, functions[:1])
+    assert fields["payload"] == b"".join(payloads)
+    sizes = list(map(len, payloads))
+    assert fields["sizes"] in (sizes, sizes[:1])
+
+
+def test_ids_up_to_the_limit() -> None:
+    ids = [0, 1 << 32, (1 << 63) - 1]
+    assert read(encode(messages.Cancel(ids))[0], "cancel")["ids"] == ids
+
+
+def test_results() -> None:
+    message = messages.Results([1, 1, 2], [5, 6, 7], [1, 1, 1], [0, 1, 3], [10, 1 << 40, 30], [b"a", b"", b"ccc"])
+    fields = read(encode(message)[0], "results")
+    assert fields["clients"] == [1, 1, 2] and fields["ids"] == [5, 6, 7]
+    assert fields["attempts"] == [1] and fields["outcomes"] == [0, 1, 3]
+    assert fields["durations"] == [10, 1 << 40, 30]
+    assert (fields["sizes"], fields["payload"]) == ([1, 0, 3], b"accc")
+
+
+def test_other_batches() -> None:
+    assert read(encode(messages.ForgetFunctions([3, 4]))[0], "forgetFunctions") == {"numbers": [3, 4]}
+    started = read(encode(messages.Started([9], [2], [1]))[0], "started")
+    assert started == {"clients": [2], "ids": [9], "attempts": [1]}
+
+
+def test_large_payloads_travel_alone() -> None:
+    big = bytes(LARGE_PAYLOAD_BYTES)
+    frames = encode(messages.Submit([1, 2, 3, 4], [1] * 4, [b"a", big, b"b", big + b"x"]))
+    assert frames[1] is big and frames[2] == big + b"x" and len(frames) == 3
+    fields = read(frames[0], "submit")
+    assert (fields["large"], fields["sizes"], fields["payload"]) == ([1, 3], [1, 0, 1, 0], b"ab")
+
+
+def test_the_standard_framing_with_nothing_behind() -> None:
+    frame = write_batch(14, [("Q", [1, 2])])
+    assert len(frame) % 8 == 0
+    assert frame == write("cancel", 16, ids=[1, 2])
+
+
+# ---------------------------------------------------------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
+def test_resolved(segment_words: int) -> None:
+    frame = write("resolved", segment_words, ids=[4, 5, 6], outcomes=[0, 1, 5], sizes=[1, 2, 0], payload=b"abb")
+    assert decode([frame]) == messages.Resolved([4, 5, 6], [0, 1, 5], [b"a", b"bb", b""])
+
+
+def test_resolved_with_constant_columns_and_large_payloads() -> None:
+    frame = write("resolved", ids=[4, 5, 6], outcomes=[0], sizes=[0], large=[0, 2])
+    assert decode([frame, b"first", b"third"]) == messages.Resolved([4, 5, 6], [0, 0, 0], [b"first", b"", b"third"])
+
+
+@pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
+def test_dispatch(segment_words: int) -> None:
+    fields = {"clients": [1], "ids": [7, 8], "attempts": [1, 2], "functions": [3], "sizes": [2], "payload": b"xxyy"}
+    assert decode([write("dispatch", segment_words, **fields)]) == messages.Dispatch(
+        [1, 1], [7, 8], [1, 2], [3, 3], [b"xx", b"yy"]
+    )
+
+
+def test_started_and_cancel_refused() -> None:
+    assert decode([write("started", ids=[1, 2])]) == messages.Started([1, 2], [], [])
+    assert decode([write("cancelRefused", ids=[1 << 62])]) == messages.CancelRefused([1 << 62])
+    assert decode([write("forgetFunctions", numbers=[1, 2])]) == messages.ForgetFunctions([1, 2])
+
+
+def test_what_we_write_we_read() -> None:
+    rng = random.Random(20260319)
+    for _ in range(50):
+        rows = rng.randrange(1, 200)
+        ids = sorted(rng.sample(range(1 << 40), rows))
+        outcomes = [rng.randrange(6) for _ in range(rows)]
+        payloads = [rng.randbytes(rng.randrange(20)) for _ in range(rows)]
+        frame = write_batch(
+            12,
+            [("Q", ids), ("B", outcomes), ("I", list(map(len, payloads))), ("I", ()), ("B", b"".join(payloads))],
+        )
+        assert decode([frame]) == messages.Resolved(ids, outcomes, payloads)
+        assert read(frame, "resolved")["ids"] == ids
+
+
+# ------------------------------------------------------------------------------------------------- what is no message
+
+
+@pytest.mark.parametrize(
+    ("fields", "frames", "complaint"),
+    [
+        ({"ids": [1, 2], "outcomes": [0], "sizes": [1], "payload": b"a"}, [], "1 bytes where 2"),
+        ({"ids": [1], "outcomes": [0], "sizes": [2], "payload": b"a"}, [], "1 bytes where"),
+        ({"ids": [1, 2], "outcomes": [0, 0, 0], "sizes": [0]}, [], "outcomes has 3 elements for 2 rows"),
+        ({"ids": [1, 2], "outcomes": [0], "sizes": [0], "large": [1]}, [], "0 large payloads where 1"),
+        ({"ids": [1, 2], "outcomes": [0], "sizes": [0]}, [b"x"], "1 large payloads where 0"),
+        ({"ids": [1], "outcomes": [0], "sizes": [0], "large": [1]}, [b"x"], "row 1 of 1"),
+    ],
+)
+def test_columns_that_contradict_one_another(fields: dict[str, Any], frames: list[bytes], complaint: str) -> None:
+    with pytest.raises(WireError, match=complaint):
+        decode([write("resolved", **fields), *frames])
+
+
+def test_a_list_of_another_element_size() -> None:
+    frame = write_batch(15, [("I", [1, 2])])  # cancelRefused's ids are 64 bits wide
+    with pytest.raises(WireError):
+        decode([frame])
+
+
+def test_messages_for_the_scheduler_are_not_for_a_peer() -> None:
+    for message in (messages.Cancel([1]), messages.Heartbeat(1), messages.Submit([1], [1], [b""])):
+        with pytest.raises(WireError, match="not for a peer"):
+            decode(encode(message))
+
+
+@pytest.mark.parametrize("garbage", [b"", b"junk", b"\0" * 8, b"\0" * 16, b"\xff" * 64, b"\0\0\0\0\2\0\0\0" + b"\xff" * 16])
+def test_garbage(garbage: bytes) -> None:
+    with pytest.raises(WireError):
+        decode([garbage])
+    with pytest.raises(NotPlainError):
+        Batch(garbage).numbers(0, "Q")
+
+
+def test_no_frames() -> None:
+    with pytest.raises(WireError, match="without frames"):
+        decode([])
+
+
+def test_truncated_and_flipped_messages_raise_nothing_but_wire_errors() -> None:
+    rng = random.Random(77)
+    frame = write("resolved", ids=list(range(40)), outcomes=[0], sizes=[3], payload=b"abc" * 40)
+    for length in range(len(frame)):
+        with pytest.raises(WireError):
+            decode([frame[:length]])
+    for _ in range(5000):
+        broken = bytearray(frame)
+        for _ in range(rng.randrange(1, 4)):
+            broken[rng.randrange(len(broken))] = rng.randrange(256)
+        try:
+            message = decode([bytes(broken)])
+        except WireError:
+            continue
+        assert isinstance(message, wire.Message.__args__)  # type: ignore[attr-defined]

@@ -1,0 +1,190 @@
+"""Functions: pickled and sent once each, named by content, forgotten when nothing refers to them."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from scaler_client import functions
+from scaler_client.functions import FunctionTable
+from tests.client.stand_ins import in_threads
+
+
+@pytest.fixture
+def forgotten() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def table(forgotten: list[int], monkeypatch: pytest.MonkeyPatch) -> FunctionTable:
+    """One that keeps no recent functions alive."""
+    monkeypatch.setattr(functions, "_RECENT", 0)
+    return FunctionTable(forgotten.append)
+
+
+@pytest.fixture
+def pickled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of functions as they are pickled."""
+    names: list[str] = []
+    real = functions.serializer.dump_function
+
+    def note(fn: Callable[..., Any], name: str) -> bytes:
+        names.append(name)
+        return real(fn, name)
+
+    monkeypatch.setattr(functions.serializer, "dump_function", note)
+    return names
+
+
+def adder(amount: int) -> Callable[[int], int]:
+    return lambda x: x + amount
+
+
+class Account:
+    def __init__(self, balance: int) -> None:
+        self.balance = balance
+
+    def after(self, payment: int) -> int:
+        return self.balance + payment
+
+    def __call__(self, payment: int) -> int:
+        return self.after(payment)
+
+    @staticmethod
+    def fee() -> int:
+        return 1
+
+    @classmethod
+    def of(cls, balance: int) -> Account:
+        return cls(balance)
+
+
+def loaded(function: functions.Function) -> Any:
+    return cloudpickle.loads(function.payload)
+
+
+@pytest.mark.parametrize(
+    ("fn", "name"),
+    [
+        (math.sqrt, "sqrt"),
+        (Account, "Account"),
+        (Account.fee, "Account.fee"),
+        (functools.partial(pow, 2), "partial(pow)"),
+        (functools.partial(functools.partial(pow, 2), 3), "partial(pow)"),
+        (dict, "dict"),
+    ],
+)
+def test_pickled_once(table: FunctionTable, pickled: list[str], fn: Any, name: str) -> None:
+    first = table.get(fn)
+    assert table.get(fn) is first
+    assert pickled == [name] and first.name == name
+
+
+def test_a_closure_is_pickled_once_and_is_its_own_function(table: FunctionTable, pickled: list[str]) -> None:
+    one, two = adder(1), adder(2)
+    functions_of = [table.get(fn) for fn in (one, two, one, two)]
+    assert functions_of[0] is functions_of[2] and functions_of[1] is functions_of[3]
+    assert len({function.number for function in functions_of}) == 2 and len(pickled) == 2
+    assert [loaded(function)(10) for function in functions_of[:2]] == [11, 12]
+
+
+def test_equal_content_is_one_function(table: FunctionTable, pickled: list[str]) -> None:
+    first, second = adder(1), adder(1)
+    assert table.get(first) is table.get(second)
+    assert len(pickled) == 2
+
+
+def test_a_bound_method_is_pickled_with_the_state_it_has_at_each_call(table: FunctionTable) -> None:
+    account = Account(5)
+    before = table.get(account.after)
+    assert table.get(account.after) is before
+    account.balance = 50
+    after = table.get(account.after)
+    assert (loaded(before)(1), loaded(after)(1)) == (6, 51)
+
+
+def test_a_callable_object_too(table: FunctionTable) -> None:
+    account = Account(5)
+    before = table.get(account)
+    account.balance = 50
+    assert (loaded(before)(1), loaded(table.get(account))(1)) == (6, 51)
+
+
+def test_a_builtin_method_too(table: FunctionTable) -> None:
+    numbers = [1, 2]
+    count = numbers.count
+    before = table.get(count)
+    numbers.append(1)
+    assert (loaded(before)(1), loaded(table.get(count))(1)) == (1, 2)
+
+
+@pytest.mark.parametrize("fn", [None, 3, "print", [print]])
+def test_what_can_not_be_called(table: FunctionTable, fn: Any) -> None:
+    with pytest.raises(TypeError, match=f"of type {type(fn).__name__} is not callable"):
+        table.get(fn)
+
+
+def test_what_can_not_be_pickled_leaves_nothing(table: FunctionTable, forgotten: list[int]) -> None:
+    lock = threading.Lock()
+    for _ in range(2):
+        with pytest.raises(TypeError, match="function .*lambda.* can't be pickled"):
+            table.get(lambda: lock)
+    assert forgotten == []
+
+
+def test_forgotten_when_nothing_refers_to_it(table: FunctionTable, forgotten: list[int]) -> None:
+    fn = adder(1)
+    function = table.get(fn)
+    number = function.number
+    del function
+    gc.collect()
+    assert forgotten == []
+    del fn
+    gc.collect()
+    assert forgotten == [number]
+    assert table.get(adder(1)).number != number
+
+
+def test_a_task_keeps_its_function(table: FunctionTable, forgotten: list[int]) -> None:
+    function = table.get(adder(1))
+    gc.collect()
+    assert forgotten == []
+    number = function.number
+    del function
+    gc.collect()
+    assert forgotten == [number]
+
+
+def test_another_function_at_the_same_place_in_memory_is_another(table: FunctionTable) -> None:
+    for amount in range(200):
+        fn = adder(amount)
+        assert loaded(table.get(fn))(0) == amount
+        del fn
+
+
+def test_recently_used_ones_are_kept() -> None:
+    forgotten: list[int] = []
+    table = FunctionTable(forgotten.append)
+    account = Account(1)
+    number = table.get(account.after).number
+    assert table.get(account.after).number == number
+    for amount in range(functions._RECENT):
+        table.get(adder(amount))
+    gc.collect()
+    assert number in forgotten
+
+
+def test_many_threads_ask_for_the_same(table: FunctionTable) -> None:
+    fns = [adder(amount) for amount in range(20)]
+    found = in_threads(8, lambda _: [table.get(fn) for fn in fns])
+    for row in found:
+        assert [loaded(function)(0) for function in row] == list(range(20))
+    again = [table.get(fn) for fn in fns]
+    assert len({function.number for function in again}) == 20

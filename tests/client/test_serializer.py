@@ -1,0 +1,182 @@
+"""How arguments and results become bytes."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import enum
+import functools
+import pickle
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from scaler_client import serializer
+from scaler_client.serializer import dump_call, dump_function, dumps, is_plain, loads
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class MyInt(int):
+    pass
+
+
+class Unpicklable:
+    def __reduce__(self) -> Any:
+        raise RuntimeError("not me")
+
+
+def call_of(payload: bytes) -> tuple[Any, Any]:
+    """What `fn(*args, **kwargs)` is called with."""
+    arguments = loads(payload)
+    return (arguments, {}) if type(arguments) is tuple else tuple(arguments)
+
+
+def by_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Notes what goes to cloudpickle."""
+    seen: list[Any] = []
+    real = serializer.cloudpickle.dumps
+
+    def note(value: Any, protocol: int) -> bytes:
+        seen.append(value)
+        data: bytes = real(value, protocol)
+        return data
+
+    monkeypatch.setattr(serializer.cloudpickle, "dumps", note)
+    return seen
+
+
+PLAIN = [
+    1, -(1 << 80), 1.5, "text", "\ud800", b"bytes", bytearray(b"b"), True, None, 2j, (), [], {}, set(), frozenset(),
+    (1, "a", [2.0]), {"a": (1, 2), 3: None}, {1, 2}, frozenset({"x"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=repr)
+def test_plain_values_take_the_fast_way_and_come_back(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = by_cloudpickle(monkeypatch)
+    assert is_plain(value)
+    assert loads(dumps(value)) == value
+    assert call_of(dump_call((value, value), {})) == ((value, value), {})
+    assert call_of(dump_call((value, value), {"key": value})) == ((value, value), {"key": value})
+    assert seen == []
+
+
+NOT_PLAIN = [
+    Colour.RED, Point(1, 2), MyInt(3), datetime.date(2026, 1, 1), len, Colour, [Colour.RED], {"a": [Point(1, 2)]},
+    {Colour.RED: 1}, (1, (2, MyInt(3))), collections.OrderedDict(a=1), range(3), functools.partial(int, base=2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NOT_PLAIN, ids=repr)
+def test_everything_else_goes_through_cloudpickle(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = by_cloudpickle(monkeypatch)
+    assert not is_plain(value)
+    back = loads(dumps(value))
+    assert type(back) is type(value) and (back == value or isinstance(value, functools.partial))
+    dump_call((1, value), {})
+    dump_call((), {"key": value})
+    assert len(seen) == 3
+
+
+def test_lambdas_and_local_classes_pass() -> None:
+    class Local:
+        value = 3
+
+    args, kwargs = call_of(dump_call((lambda x: x + 1, Local), {"again": Local()}))
+    assert args[0](1) == 2 and args[1].value == 3 and kwargs["again"].value == 3
+
+
+def test_a_value_that_contains_itself() -> None:
+    loop: list[Any] = [1]
+    loop.append(loop)
+    back = loads(dumps(loop))
+    assert back[1] is back
+    args, _ = call_of(dump_call((loop,), {}))
+    assert args[0][1] is args[0]
+
+
+def test_a_value_whose_parts_are_shared_is_not_looked_at_again_and_again() -> None:
+    value: list[Any] = []
+    for _ in range(60):
+        value = [value, value]
+    began = time.monotonic()
+    back = loads(dumps(value))
+    assert back[0] is back[1]
+    loads(dump_call((value,), {"value": value}))
+    assert time.monotonic() - began < 5
+
+
+def test_deeply_nested() -> None:
+    value: list[Any] = []
+    for _ in range(100):
+        value = [value]
+    assert loads(dumps(value)) == value
+
+
+def test_long_containers_are_not_looked_through() -> None:
+    class Counting(list):  # type: ignore[type-arg]
+        def __iter__(self) -> Any:
+            raise AssertionError("looked at")
+
+    assert not is_plain(list(range(1000)))
+    assert loads(dumps(list(range(1000)))) == list(range(1000))
+    assert not is_plain(Counting(range(3)))
+
+
+# ----------------------------------------------------------------------------------------------------------------- errors
+
+
+def test_an_argument_that_can_not_be_pickled_is_named_by_position() -> None:
+    with pytest.raises(TypeError, match=r"^argument 1 of type _thread\.lock can't be pickled: .*lock") as raised:
+        dump_call((1, threading.Lock(), threading.Lock()), {})
+    assert raised.value.__cause__ is not None
+
+
+def test_and_by_keyword() -> None:
+    with pytest.raises(TypeError, match=r"^argument 'guard' of type _thread\.lock can't be pickled"):
+        dump_call((1,), {"a": 1, "guard": threading.Lock()})
+
+
+def test_and_where_it_lies_inside() -> None:
+    with pytest.raises(TypeError, match=r"^argument 0 of type dict can't be pickled: RuntimeError: not me"):
+        dump_call(({"deep": [Unpicklable()]},), {})
+
+
+def test_a_builtin_type_is_named_without_its_module() -> None:
+    with pytest.raises(TypeError, match="^argument 0 of type generator can't"):
+        dump_call(((i for i in range(3)),), {})
+
+
+def test_a_nesting_too_deep_for_pickle_is_an_argument_that_can_not_be_pickled() -> None:
+    value: list[Any] = []
+    for _ in range(200_000):
+        value = [value]
+    try:
+        with pytest.raises(TypeError, match="argument 0 of type list"):
+            dump_call((value,), {})
+    finally:
+        while value:
+            value = value.pop()
+
+
+def test_a_function_that_can_not_be_pickled_is_named() -> None:
+    lock = threading.Lock()
+
+    def guarded() -> Any:
+        return lock
+
+    with pytest.raises(TypeError, match="^function guarded can't be pickled: TypeError: .*lock"):
+        dump_function(guarded, "guarded")
+
+
+def test_payloads_may_be_any_buffer() -> None:
+    data = pickle.dumps((1, 2))
+    assert loads(memoryview(data)) == loads(bytearray(data)) == (1, 2)

@@ -1,0 +1,238 @@
+"""Running one task: what goes in as bytes, what comes out, and that nothing a task does gets any further."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from scaler_client import messages, serializer
+from scaler_client.functions import Function
+from scaler_client.messages import Outcome
+from scaler_worker.executor import Executor
+
+NUMBER = 7
+
+
+def executor_of(fn: Callable[..., Any] | bytes, name: str = "fn") -> Executor:
+    payload = fn if isinstance(fn, bytes) else cloudpickle.dumps(fn)
+    return Executor({NUMBER: messages.Function(NUMBER, name, "cloudpickle", payload)})
+
+
+def run(fn: Callable[..., Any] | bytes, *args: Any, **kwargs: Any) -> tuple[int, Any]:
+    """Outcome and payload."""
+    name = getattr(fn, "__qualname__", "fn")
+    return executor_of(fn, name).run(NUMBER, serializer.dump_call(args, kwargs))
+
+
+def seen_by_client(outcome: int, payload: Any) -> tuple[Any, BaseException | None]:
+    """Result and exception as the client's future has them."""
+    return Function(1, "fn", b"").read_answer(outcome, payload)
+
+
+def divide(a: float, b: float) -> float:
+    return a / b
+
+
+def keywords_only(*, left: int, right: int = 1) -> int:
+    return left - right
+
+
+def test_a_value() -> None:
+    outcome, payload = run(divide, 6, 3)
+    assert (outcome, pickle.loads(payload)) == (Outcome.VALUE, 2.0)
+
+
+def test_keywords() -> None:
+    outcome, payload = run(keywords_only, left=5)
+    assert (outcome, pickle.loads(payload)) == (Outcome.VALUE, 4)
+
+
+def test_values_that_only_cloudpickle_can_do() -> None:
+    outcome, payload = run(lambda x: lambda y: x + y, 3)
+    assert outcome == Outcome.VALUE and pickle.loads(payload)(4) == 7
+
+
+def test_a_call_that_does_not_fit_the_function() -> None:
+    _, error = seen_by_client(*run(keywords_only, 1))
+    assert isinstance(error, TypeError) and "positional" in str(error)
+
+
+def test_an_exception_with_the_frames_of_the_task_alone() -> None:
+    outcome, payload = run(divide, 1, 0)
+    assert outcome == Outcome.EXCEPTION
+    value, error = seen_by_client(outcome, payload)
+    assert value is None and isinstance(error, ZeroDivisionError)
+    text = str(error.__cause__)
+    assert "in divide" in text and "return a / b" in text and "ZeroDivisionError" in text
+    assert "executor.py" not in text
+
+
+def raising_from() -> None:
+    try:
+        raise KeyError("first")
+    except KeyError as error:
+        raise ValueError("second") from error
+
+
+def test_the_text_tells_of_causes() -> None:
+    _, error = seen_by_client(*run(raising_from))
+    text = str(error.__cause__)  # type: ignore[union-attr]
+    assert "KeyError: 'first'" in text and "direct cause" in text and "ValueError: second" in text
+
+
+@pytest.mark.parametrize("leave", [lambda: sys.exit(3), lambda: exec("raise KeyboardInterrupt"), lambda: exec("raise GeneratorExit")])
+def test_leaving_is_an_exception_like_others(leave: Callable[[], Any]) -> None:
+    outcome, payload = run(leave)
+    assert outcome == Outcome.EXCEPTION
+    _, error = seen_by_client(outcome, payload)
+    assert isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit))
+    if isinstance(error, SystemExit):
+        assert error.code == 3
+
+
+def test_a_recursion_without_end() -> None:
+    def endless() -> Any:
+        return endless()
+
+    _, error = seen_by_client(*run(endless))
+    assert isinstance(error, RecursionError)
+
+
+# ------------------------------------------------------------------------------------------------ what can't be pickled
+
+
+def returns_lock() -> Any:
+    return threading.Lock()
+
+
+def test_a_result_that_can_not_be_pickled_names_function_and_type() -> None:
+    outcome, payload = run(returns_lock)
+    assert outcome == Outcome.RESULT_FAILED
+    text = bytes(payload).decode()
+    assert "result of returns_lock" in text and "_thread.lock" in text and "pickle" in text
+
+
+class KeepsLock(Exception):
+    def __init__(self) -> None:
+        super().__init__("with a lock")
+        self.lock = threading.Lock()
+
+
+class NeedsTwo(Exception):
+    """Can be pickled and not unpickled."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+@pytest.mark.parametrize("error", [KeepsLock, lambda: NeedsTwo(1, 2)])
+def test_an_exception_that_can_not_be_pickled_keeps_its_traceback_as_text(error: Callable[[], Exception]) -> None:
+    def fail() -> None:
+        raise error()
+
+    outcome, payload = run(fail)
+    assert outcome == Outcome.RESULT_FAILED
+    text = bytes(payload).decode()
+    assert "exception of" in text and "fail" in text and type(error()).__name__ in text
+    assert "Traceback" in text and "raise error()" in text
+
+
+class RaisesInStr(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text for you")
+
+    def __reduce__(self) -> Any:
+        raise RuntimeError("no bytes for you")
+
+
+def test_an_exception_that_breaks_everything_it_can() -> None:
+    def fail() -> None:
+        raise RaisesInStr
+
+    outcome, payload = run(fail)
+    assert outcome == Outcome.RESULT_FAILED
+    assert "RaisesInStr" in bytes(payload).decode()
+
+
+class ExitsWhenPickled:
+    def __reduce__(self) -> Any:
+        sys.exit(1)
+
+
+class HasNoText:
+    def __reduce__(self) -> Any:
+        raise RaisesInStr
+
+
+@pytest.mark.parametrize("kind", [ExitsWhenPickled, HasNoText])
+def test_a_result_whose_pickling_does_what_it_likes(kind: type) -> None:
+    outcome, payload = run(kind)
+    assert outcome == Outcome.RESULT_FAILED
+    assert kind.__name__ in bytes(payload).decode()
+
+
+def test_arguments_that_can_not_be_unpickled() -> None:
+    outcome, payload = executor_of(divide).run(NUMBER, b"\x80\x05cno_such_module\nthing\n.")
+    assert outcome == Outcome.EXCEPTION
+    _, error = seen_by_client(outcome, payload)
+    assert isinstance(error, ModuleNotFoundError) and "no_such_module" in str(error)
+
+
+# ------------------------------------------------------------------------------------------------------------- functions
+
+
+MISSING = b"\x80\x05cno_such_module\nfunction\n."
+
+
+def test_a_function_whose_module_is_not_there() -> None:
+    executor = executor_of(MISSING)
+    for _ in range(2):
+        outcome, payload = executor.run(NUMBER, serializer.dump_call((), {}))
+        assert outcome == Outcome.FUNCTION_FAILED
+        _, error = seen_by_client(outcome, payload)
+        assert isinstance(error.__cause__, ModuleNotFoundError)  # type: ignore[union-attr]
+        assert "no_such_module" in str(error) and "can't be unpickled on the worker" in str(error)
+
+
+def test_a_function_that_exits_while_it_is_loaded() -> None:
+    class Exits:
+        def __reduce__(self) -> Any:
+            return sys.exit, (1,)
+
+    outcome, payload = run(cloudpickle.dumps(Exits()))
+    assert outcome == Outcome.FUNCTION_FAILED
+    _, error = seen_by_client(outcome, payload)
+    assert isinstance(error.__cause__, SystemExit)  # type: ignore[union-attr]
+
+
+def test_a_function_is_loaded_once() -> None:
+    counted = counting_function()
+    executor = executor_of(counted)
+    outcomes = [executor.run(NUMBER, serializer.dump_call((), {})) for _ in range(3)]
+    assert [pickle.loads(payload) for _, payload in outcomes] == [1, 2, 3]
+    executor.forget(NUMBER)
+    assert pickle.loads(executor.run(NUMBER, serializer.dump_call((), {}))[1]) == 1
+    executor.forget(99)
+
+
+def counting_function() -> Callable[[], int]:
+    calls = 0
+
+    def count() -> int:
+        nonlocal calls
+        calls += 1
+        return calls
+
+    return count
+
+
+def test_a_function_that_never_came() -> None:
+    outcome, payload = Executor({}).run(NUMBER, serializer.dump_call((), {}))
+    assert outcome == Outcome.FUNCTION_FAILED
+    assert isinstance(seen_by_client(outcome, payload)[1].__cause__, KeyError)  # type: ignore[union-attr]
