@@ -20,9 +20,9 @@ lint: ## ruff and mypy --strict alone
 	@packaging/setup.sh test
 	@packaging/within.sh tests/run.sh lint
 
-bench: ## every benchmark: a table, and JSON under benchmarks/results/
-	@packaging/setup.sh test
-	@packaging/within.sh python benchmarks/run.py
+bench: ## every benchmark: a table, and JSON under benchmarks/results/ (ONLY=submit,map some of them; QUICK=1 small)
+	@packaging/setup.sh run
+	@packaging/within.sh python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 clean: ## remove the environments and everything that tools have left
 	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -18,7 +18,7 @@ CLIENT = b"client"
 
 
 def route() -> None:
-    router = zmq.Context.instance().socket(zmq.ROUTER)
+    router: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
     router.bind("tcp://127.0.0.1:*")
     print(router.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"), flush=True)
     poller = zmq.Poller()

@@ -3,12 +3,14 @@
 __version__ = "0.1.0"
 
 from .client import Client
+from .custom_serializer import Serializer
 from .errors import (
     ClientClosedError,
     FunctionLoadError,
     ResultPickleError,
     ScalerError,
     SchedulerLostError,
+    SerializerError,
     WorkerDiedError,
 )
 from .future import TaskFuture
@@ -22,6 +24,8 @@ __all__ = [
     "ScalerError",
     "SchedulerClusterCombo",
     "SchedulerLostError",
+    "Serializer",
+    "SerializerError",
     "TaskFuture",
     "WorkerDiedError",
 ]

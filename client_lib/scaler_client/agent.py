@@ -66,7 +66,7 @@ class Agent:
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._unsent: deque[messages.Frames] = deque()
         # What ZeroMQ's poll wants; its Poller builds this list anew at every call.
-        self._sources = [(self._socket, int(zmq.POLLIN)), (self._wake.fileno(), int(zmq.POLLIN))]
+        self._sources: list[Any] = [(self._socket, int(zmq.POLLIN)), (self._wake.fileno(), int(zmq.POLLIN))]
         self._thread = threading.Thread(target=self._run, name="scaler-client", daemon=True)
         self._socket.connect(str(address))
         self._thread.start()

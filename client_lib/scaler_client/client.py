@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from . import __version__, messages, serializer
+from . import __version__, messages
+from . import serializer as default_serializer
 from .addresses import ADDRESS_VARIABLE, parse_connect_address
 from .agent import Agent
+from .custom_serializer import Serializer, call_dumper, check_serializer
 from .functions import FunctionTable
 from .future import TaskFuture
 from .mapping import run_map
@@ -27,8 +29,10 @@ class Client:
 
     Args:
         address: the scheduler's, as in `tcp://127.0.0.1:2345`; None takes it from SCALER_ADDRESS.
+        profiling: not available in this version; True is refused.
         timeout_seconds: how long to wait for the scheduler, at the start and whenever it is gone.
         heartbeat_interval_seconds: how often the scheduler hears that the client lives.
+        serializer: how functions, arguments and results become bytes; None: cloudpickle.
 
     Raises:
         ValueError: there is no address, or it is none.
@@ -38,16 +42,21 @@ class Client:
     def __init__(
         self,
         address: str | None = None,
-        *,
+        profiling: bool = False,
         timeout_seconds: float = 60.0,
         heartbeat_interval_seconds: float = 2.0,
+        serializer: Serializer | type | None = None,
     ) -> None:
+        if profiling:
+            raise ValueError("profiling is not available in this version")
+        own = _own_serializer(serializer)
         self._address = parse_connect_address(_given_address(address))
         _check_positive("timeout_seconds", timeout_seconds)
         _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
         session = Session(_hello(), str(self._address), heartbeat_interval_seconds, timeout_seconds, time.monotonic())
         self._agent = Agent(self._address, session)
-        self._functions = FunctionTable(self._agent.forget_function)
+        self._functions = FunctionTable(self._agent.forget_function, own)
+        self._dump_call = default_serializer.dump_call if own is None else call_dumper(own)
         try:
             self._join(session, timeout_seconds)
         except BaseException:
@@ -75,7 +84,7 @@ class Client:
             TypeError: the function or an argument can't be pickled, or `fn` can't be called.
             ClientClosedError: the client is disconnected, or belongs to a parent process.
         """
-        future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), serializer.dump_call(args, kwargs))
+        future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), self._dump_call(args, kwargs))
         self._agent.submit(future)
         return future
 
@@ -89,7 +98,7 @@ class Client:
             TypeError: as for submit, or an item of the iterable is no tuple of arguments.
             BaseException: what the first failed task raised; the tasks that have not begun are then cancelled.
         """
-        return run_map(self._agent, self._functions.get(fn), iterable)
+        return run_map(self._agent, self._functions.get(fn), self._dump_call, iterable)
 
     def disconnect(self) -> None:
         """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
@@ -114,6 +123,13 @@ def _given_address(address: str | None) -> str:
     if not isinstance(given, str):
         raise TypeError(f"address {given!r} is not a string")
     return given
+
+
+def _own_serializer(given: Any) -> Serializer | None:
+    if given is not None:
+        check_serializer(given)
+    own: Serializer | None = given
+    return own
 
 
 def _check_positive(name: str, value: float) -> None:

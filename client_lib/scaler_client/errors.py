@@ -21,6 +21,10 @@ class ResultPickleError(ScalerError):
     """The task's result or exception could not be serialized on the worker; the text names function and type."""
 
 
+class SerializerError(ScalerError, TypeError):
+    """A serializer of the user's raised; the text names what it was given and on which side."""
+
+
 class RemoteTraceback(Exception):
     """The cause of every exception of a task: its text is the traceback on the worker."""
 

@@ -16,8 +16,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from . import serializer
-from .errors import FunctionLoadError, RemoteTraceback, ResultPickleError, WorkerDiedError
+from . import custom_serializer, serializer
+from .custom_serializer import RemoteCall, Serializer
+from .errors import FunctionLoadError, RemoteTraceback, ResultPickleError, SerializerError, WorkerDiedError
 from .messages import Outcome, Payload
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial)
@@ -30,9 +31,11 @@ _TEXT_ERRORS = {Outcome.RESULT_FAILED: ResultPickleError, Outcome.WORKER_DIED: W
 class Function:
     """One function as the scheduler knows it. Once nothing refers to it any more, the scheduler may forget it."""
 
-    __slots__ = ("__weakref__", "name", "number", "payload", "sent_in_join")
+    __slots__ = ("__weakref__", "name", "number", "payload", "sent_in_join", "serializer")
 
-    def __init__(self, number: int, name: str, payload: bytes) -> None:
+    def __init__(self, number: int, name: str, payload: bytes, serializer: Serializer | None = None) -> None:
+        self.serializer = serializer
+        """The user's own, where there is one: results are then its bytes."""
         self.number = number
         self.name = name
         self.payload = payload
@@ -51,22 +54,32 @@ class Function:
             failure.__cause__ = error
             return None, failure
         if outcome == Outcome.VALUE:
-            return value, None
-        error, text = value
-        BaseException.__setattr__(error, "__cause__", RemoteTraceback(text))  # a class may refuse attributes
+            return self._read_value(value)
+        raised, text = value
+        BaseException.__setattr__(raised, "__cause__", RemoteTraceback(text))  # a class may refuse attributes
         if outcome == Outcome.FUNCTION_FAILED:
-            failed = FunctionLoadError(f"{self.name} can't be unpickled on the worker: {error!r}")
-            failed.__cause__ = error
+            failed = FunctionLoadError(f"{self.name} can't be unpickled on the worker: {raised!r}")
+            failed.__cause__ = raised
             return None, failed
-        return None, error
+        return None, raised
+
+
+    def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
+        if self.serializer is None:
+            return value, None
+        try:
+            return custom_serializer.load(self.serializer, value, f"the result of {self.name}", "in the client"), None
+        except SerializerError as error:
+            return None, error
 
 
 class FunctionTable:
     """Finds a callable's Function. Used by any thread."""
 
-    def __init__(self, forgotten: Callable[[int], None]) -> None:
+    def __init__(self, forgotten: Callable[[int], None], serializer: Serializer | None = None) -> None:
         """`forgotten` is called, in any thread, with the number of each function that nothing refers to any more."""
         self._forgotten = forgotten
+        self._serializer = serializer
         self._numbers = itertools.count(1)
         self._by_identity: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
@@ -96,15 +109,22 @@ class FunctionTable:
 
     def _by_content(self, fn: Callable[..., Any]) -> Function:
         name = _name_of(fn)
-        payload = serializer.dump_function(fn, name)
+        payload = self._dump(fn, name)
         digest = hashlib.blake2b(payload, digest_size=16).digest()
         function = self._by_digest.get(digest)
         if function is None:
-            function = Function(next(self._numbers), name, payload)
+            function = Function(next(self._numbers), name, payload, self._serializer)
             weakref.finalize(function, self._forgotten, function.number).atexit = False
             self._by_digest[digest] = function
         self._recent.append(function)
         return function
+
+
+    def _dump(self, fn: Callable[..., Any], name: str) -> bytes:
+        own = self._serializer
+        if own is not None:
+            fn = RemoteCall(own, name, custom_serializer.dump(own, fn, f"function {name}", "in the client"))
+        return serializer.dump_function(fn, name)
 
 
 def _is_builtin_method(fn: Callable[..., Any]) -> bool:

@@ -84,12 +84,20 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
             time.sleep(0)  # the I/O thread is between two lines of `resolve`
         return condition
 
+    @_condition.setter
+    def _condition(self, condition: threading.Condition) -> None:
+        self._lazy_condition = condition
+
     @property
     def _waiters(self) -> list[Any]:
         waiters = self._lazy_waiters
         if waiters is None:
             waiters = self._lazy_waiters = []
         return waiters
+
+    @_waiters.setter
+    def _waiters(self, waiters: list[Any]) -> None:
+        self._lazy_waiters = waiters
 
     # ------------------------------------------------------------------------------------------------- what users call
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import serializer
@@ -76,7 +76,10 @@ class Chunk:
         self._progress.news.set()
 
 
-def run_map(agent: Agent, function: Function, iterable: Iterable[Iterable[Any]]) -> list[Any]:
+DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
+
+
+def run_map(agent: Agent, function: Function, dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> list[Any]:
     """Submit one task for each tuple of arguments; returns the results in order.
 
     Raises what the first failed task raised, and cancels the others.
@@ -84,7 +87,7 @@ def run_map(agent: Agent, function: Function, iterable: Iterable[Iterable[Any]])
     progress = Progress()
     chunks: list[Chunk] = []
     try:
-        for payloads in _payload_chunks(iterable):
+        for payloads in _payload_chunks(dump_call, iterable):
             if progress.has_failed:
                 break
             chunk = Chunk(function, payloads, progress)
@@ -96,9 +99,8 @@ def run_map(agent: Agent, function: Function, iterable: Iterable[Iterable[Any]])
         raise
 
 
-def _payload_chunks(iterable: Iterable[Iterable[Any]]) -> Iterator[list[Payload]]:
+def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> Iterator[list[Payload]]:
     payloads: list[Payload] = []
-    dump_call = serializer.dump_call
     for position, arguments in enumerate(iterable):
         payloads.append(dump_call(arguments if type(arguments) is tuple else _as_tuple(arguments, position), {}))
         if len(payloads) == CHUNK_ROWS:
@@ -134,15 +136,19 @@ def _gather(agent: Agent, function: Function, chunks: list[Chunk], progress: Pro
 
 
 def _read(function: Function, chunk: Chunk) -> list[Any]:
-    try:
-        return list(map(serializer.loads, chunk.answers))  # type: ignore[arg-type]
-    except Exception:
-        for answer in chunk.answers:
-            assert answer is not None
-            _, error = function.read_answer(Outcome.VALUE, answer)
-            if error is not None:
-                raise error from None
-        raise
+    if function.serializer is None:
+        try:
+            return list(map(serializer.loads, chunk.answers))  # type: ignore[arg-type]
+        except Exception:
+            pass  # below each is read by itself, and the one that can't be is named
+    values = []
+    for answer in chunk.answers:
+        assert answer is not None
+        value, error = function.read_answer(Outcome.VALUE, answer)
+        if error is not None:
+            raise error
+        values.append(value)
+    return values
 
 
 def _raise_first_failure(function: Function, chunks: list[Chunk]) -> None:

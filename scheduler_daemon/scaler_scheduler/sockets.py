@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import List, Optional
+from typing import Any, List, Optional
 
 import zmq
 
@@ -83,14 +83,15 @@ def _refuse_taken_path(address: Address) -> None:
 class BoundSocket:
     def __init__(self, bound: zmq.Socket[bytes]) -> None:
         self._socket = bound
-        self.address = parse_bind_address(bound.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode())
+        endpoint: Any = bound.getsockopt(zmq.LAST_ENDPOINT)
+        self.address = parse_bind_address(endpoint.rstrip(b"\0").decode())
         """As bound: with the port that was free."""
 
     @property
     def fileno(self) -> int:
         """A file descriptor that becomes readable, edge-triggered, when there may be something to receive."""
-        descriptor: int = self._socket.getsockopt(zmq.FD)
-        return descriptor
+        descriptor: Any = self._socket.getsockopt(zmq.FD)
+        return int(descriptor)
 
     def close(self, linger_milliseconds: int = 0) -> None:
         self._socket.close(linger_milliseconds)
@@ -115,7 +116,8 @@ class Router(BoundSocket):
     def receive(self) -> Optional[List[bytes]]:
         """The next message, or None where there is none."""
         # Asking first: the exception of a receive that finds nothing costs three times as much.
-        if not self._socket.getsockopt(_EVENTS) & _POLLIN:
+        events: Any = self._socket.getsockopt(_EVENTS)
+        if not events & _POLLIN:
             return None
         return self._socket.recv_multipart(zmq.NOBLOCK)
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from tests.client.stand_ins import in_threads
 
 from scaler_client import functions
 from scaler_client.functions import FunctionTable
-from tests.client.stand_ins import in_threads
 
 
 @pytest.fixture

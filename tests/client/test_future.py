@@ -13,11 +13,6 @@ import weakref
 from typing import Any
 
 import pytest
-
-from scaler_client.errors import ClientClosedError, RemoteTraceback, ResultPickleError, WorkerDiedError
-from scaler_client.future import TaskFuture
-from scaler_client.messages import Outcome
-
 from tests.client.stand_ins import (
     FakeAgent,
     cancelled,
@@ -30,6 +25,10 @@ from tests.client.stand_ins import (
     with_exception,
     with_value,
 )
+
+from scaler_client.errors import ClientClosedError, RemoteTraceback, ResultPickleError, WorkerDiedError
+from scaler_client.future import TaskFuture
+from scaler_client.messages import Outcome
 
 STATES = {
     "pending": pending,

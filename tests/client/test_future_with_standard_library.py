@@ -12,7 +12,6 @@ from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION, 
 from typing import Any
 
 import pytest
-
 from tests.client.stand_ins import (
     FakeAgent,
     cancelled,

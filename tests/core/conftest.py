@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator, List
 
 import pytest
-from scaler_scheduler.core.scheduler import Limits
 from tests.core.harness import Core
+
+from scaler_scheduler.core.scheduler import Limits
 
 
 @pytest.fixture

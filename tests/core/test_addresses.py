@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+
 from scaler_scheduler import addresses
 
 GOOD_ADDRESSES = [

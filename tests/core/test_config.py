@@ -12,6 +12,7 @@ import sys
 import types
 
 import pytest
+
 from scaler_scheduler import addresses, cli, command_line, config, logs, options
 
 ADDRESS = "tcp://127.0.0.1:2345"

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import zmq
-from scaler_scheduler.wire.schema import Message
 from tests.wire.vectors import BY_NAME
+
+from scaler_scheduler.wire.schema import Message
 
 POISON = '''
 import sys, types

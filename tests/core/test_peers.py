@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from scaler_scheduler.core import effects, events
 from tests.core.harness import Core, results_event, submit_event
+
+from scaler_scheduler.core import effects, events
 
 C, C2, W, W2, A = b"client", b"client 2", b"worker", b"worker 2", b"agent"
 

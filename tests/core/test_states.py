@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from scaler_scheduler.core import states
 from scaler_scheduler.core.errors import InvariantError
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 
 import pytest
+from tests.core.harness import MILLISECOND, SECOND, Core, results_event, submit_event
+
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch import DISPATCH_BYTES
-from tests.core.harness import MILLISECOND, SECOND, Core, results_event, submit_event
 
 C, C2, W, W2, A = b"client", b"client 2", b"worker", b"worker 2", b"agent"
 

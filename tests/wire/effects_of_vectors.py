@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict
 
+from tests.wire.vectors import BY_NAME, Vector
+
 from scaler_scheduler.core import effects
 from scaler_scheduler.wire.encode import Identity
-from tests.wire.vectors import BY_NAME, Vector
 
 ROUTE = b"route"
 

@@ -13,16 +13,17 @@ capnp = pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, fr
 if sys.version_info < (3, 10):
     pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
 
+from tests.wire import make_vectors  # noqa: E402
+from tests.wire.effects_of_vectors import effect_of, identity  # noqa: E402
+from tests.wire.test_scheduler_wire import CHECKS  # noqa: E402
+from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, Vector, is_for_peers, is_for_scheduler  # noqa: E402
+
 from scaler_client import messages, wire  # noqa: E402
 from scaler_scheduler.core import events  # noqa: E402
 from scaler_scheduler.core.scheduler import Limits, Scheduler  # noqa: E402
 from scaler_scheduler.status import Traffic, snapshot_frames  # noqa: E402
 from scaler_scheduler.wire.decode import decode as scheduler_decode  # noqa: E402
 from scaler_scheduler.wire.encode import encode as scheduler_encode  # noqa: E402
-from tests.wire import make_vectors  # noqa: E402
-from tests.wire.effects_of_vectors import effect_of, identity  # noqa: E402
-from tests.wire.test_scheduler_wire import CHECKS  # noqa: E402
-from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, Vector, is_for_peers, is_for_scheduler  # noqa: E402
 
 SCHEMA = wire._schema
 """The library's own: pycapnp ends the process when a schema is loaded from two paths."""

@@ -11,10 +11,11 @@ pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 
 if sys.version_info < (3, 10):
     pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
 
-from scaler_client import wire  # noqa: E402
-from tests.wire.hostile import BY_HAND, mutations, truncated  # noqa: E402
-from tests.wire.test_hostile_scheduler import MOST_KILOBYTES, MOST_SECONDS, peak_kilobytes  # noqa: E402
-from tests.wire.vectors import ALL, is_for_peers  # noqa: E402
+from tests.wire.hostile import BY_HAND, mutations, truncated
+from tests.wire.test_hostile_scheduler import MOST_KILOBYTES, MOST_SECONDS, peak_kilobytes
+from tests.wire.vectors import ALL, is_for_peers
+
+from scaler_client import wire
 
 
 def is_refused(frames: list[bytes]) -> bool:

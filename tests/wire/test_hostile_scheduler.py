@@ -7,10 +7,11 @@ import time
 from typing import List
 
 import pytest
-from scaler_scheduler.wire.decode import decode
-from scaler_scheduler.wire.errors import WireError
 from tests.wire.hostile import BY_HAND, mutations, truncated
 from tests.wire.vectors import ALL, is_for_scheduler
+
+from scaler_scheduler.wire.decode import decode
+from scaler_scheduler.wire.errors import WireError
 
 MOST_SECONDS = 5.0
 """For one message; far above what any takes on a busy machine, far below what half a billion of anything takes."""

@@ -7,13 +7,14 @@ from array import array
 from typing import Any, Callable, Dict
 
 import pytest
+from tests.wire.effects_of_vectors import effect_of, identity
+from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vector, is_for_peers, is_for_scheduler
+
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
-from tests.wire.effects_of_vectors import effect_of, identity
-from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vector, is_for_peers, is_for_scheduler
 
 ROUTE = b"route"
 ROLES = {"client": events.CLIENT, "worker": events.WORKER, "agent": events.AGENT}

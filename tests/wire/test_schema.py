@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.wire.vectors import FOLDER
+
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.wire import encode, schema
 from scaler_scheduler.wire.kinds import KIND_NAMES
-from tests.wire.vectors import FOLDER
 
 SCHEMA = FOLDER.parent / "scaler.capnp"
 TEXT = SCHEMA.read_text("utf-8")

@@ -8,7 +8,19 @@ from typing import TypeVar
 
 import pytest
 
-from scaler_client.messages import Dispatch, Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Message, Refused, Role, Welcome, WorkerDied
+from scaler_client.messages import (
+    Dispatch,
+    Error,
+    Goodbye,
+    HeartbeatEcho,
+    Hello,
+    HelloWanted,
+    Message,
+    Refused,
+    Role,
+    Welcome,
+    WorkerDied,
+)
 from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
 from scaler_worker.agent_session import AgentSession
 from scaler_worker.process_events import SCHEDULER_LOST_STATUS, ProcessEnded

@@ -13,6 +13,7 @@ import types
 from pathlib import Path
 
 import pytest
+
 from scaler_client import addresses, command_line, logs, options
 from scaler_worker import cli, config, resources
 

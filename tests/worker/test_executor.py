@@ -70,7 +70,7 @@ def test_an_exception_with_the_frames_of_the_task_alone() -> None:
     assert value is None and isinstance(error, ZeroDivisionError)
     text = str(error.__cause__)
     assert "in divide" in text and "return a / b" in text and "ZeroDivisionError" in text
-    assert "executor.py" not in text
+    assert text.count('File "') == 1
 
 
 def raising_from() -> None:
@@ -86,7 +86,9 @@ def test_the_text_tells_of_causes() -> None:
     assert "KeyError: 'first'" in text and "direct cause" in text and "ValueError: second" in text
 
 
-@pytest.mark.parametrize("leave", [lambda: sys.exit(3), lambda: exec("raise KeyboardInterrupt"), lambda: exec("raise GeneratorExit")])
+@pytest.mark.parametrize(
+    "leave", [lambda: sys.exit(3), lambda: exec("raise KeyboardInterrupt"), lambda: exec("raise GeneratorExit")]
+)
 def test_leaving_is_an_exception_like_others(leave: Callable[[], Any]) -> None:
     outcome, payload = run(leave)
     assert outcome == Outcome.EXCEPTION

@@ -14,13 +14,13 @@ import cloudpickle
 import psutil
 import pytest
 import zmq
+from tests.waiting import wait_until
 
 import scaler_client
 from scaler_client import serializer
 from scaler_worker.settings import WorkerSettings
 from scaler_worker.state_page import private_slot
 from scaler_worker.worker import LONG_TASK_NS, Worker
-from tests.waiting import wait_until
 
 SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 WAIT_SECONDS = 20.0

@@ -11,7 +11,6 @@ import cloudpickle
 from scaler_client import messages, serializer
 from scaler_client.messages import Outcome, Payload
 
-
 dumps, loads = serializer.dumps, serializer.loads
 
 
@@ -77,7 +76,7 @@ class Executor:
         kind = type(value)
         text = (
             f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, can't be pickled: "
-            f"{type(error).__name__}: {error}"
+            f"{_said(error)}"
         )
         if isinstance(value, BaseException):
             text += "\n" + _format(value)
@@ -92,6 +91,11 @@ def _format(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, inner))
 
 
+def _said(error: BaseException) -> str:
+    """Type and text; an exception's `__str__` may fail as well."""
+    return traceback.format_exception_only(type(error), error)[-1].rstrip()
+
+
 def _with_traceback(error: BaseException) -> bytes:
     """Exception and remote traceback as bytes that are known to come back."""
     data: bytes = cloudpickle.dumps((error, _format(error)))
@@ -104,4 +108,4 @@ def _described(error: BaseException) -> bytes:
     try:
         return _with_traceback(error)
     except BaseException:
-        return _with_traceback(ImportError(f"{type(error).__name__}: {error}"))
+        return _with_traceback(ImportError(_said(error)))

@@ -76,7 +76,8 @@ class WorkerSession:
         return self._next_heartbeat
 
     def close(self) -> None:
-        self._outgoing.append(messages.Goodbye("the worker ends"))
+        # The answers first: the scheduler takes none of a worker that has left.
+        self._outgoing = [*self.take_outgoing(), messages.Goodbye("the worker ends")]
 
     def take_outgoing(self) -> list[messages.Message]:
         """What to send now, in this order."""
@@ -86,7 +87,7 @@ class WorkerSession:
             # One at a time from the left: the running thread may append to the right meanwhile.
             taken = [answers.popleft() for _ in range(len(answers))]
             clients, ids, attempts, outcomes, durations, payloads = map(list, zip(*taken))
-            outgoing.append(messages.Results(clients, ids, attempts, outcomes, durations, payloads))  # type: ignore[arg-type]
+            outgoing.append(messages.Results(clients, ids, attempts, outcomes, durations, payloads))
         return outgoing
 
     def _join(self) -> None:

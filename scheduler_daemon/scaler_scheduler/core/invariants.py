@@ -56,15 +56,15 @@ def _check_held(scheduler: Scheduler) -> None:
     _expect("dispatched tasks", held, scheduler.dispatched)
     for client in scheduler.clients.by_number.values():
         for task in client.tasks.values():
-            worker = task.worker
-            if (worker is None) != (task.state == WAITING):
-                raise InvariantError(f"task {client.number}/{task.id} is {STATE_NAMES[task.state]} on {worker}")
-            if worker is not None and worker.tasks.get(task.serial) is not task:
+            holder = task.worker
+            if (holder is None) != (task.state == WAITING):
+                raise InvariantError(f"task {client.number}/{task.id} is {STATE_NAMES[task.state]} on {holder}")
+            if holder is not None and holder.tasks.get(task.serial) is not task:
                 raise InvariantError(f"task {client.number}/{task.id} is not among what its worker holds")
 
 
 def _check_functions(scheduler: Scheduler) -> None:
-    tasks: Dict[Function, int] = {function: 0 for function in scheduler.functions}
+    tasks: Dict[Function, int] = dict.fromkeys(scheduler.functions, 0)
     for client in scheduler.clients.by_number.values():
         for batch in client.batches:
             for row in batch.waiting_rows():

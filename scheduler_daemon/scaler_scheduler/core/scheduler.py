@@ -19,7 +19,6 @@ from scaler_scheduler.core.records import Agent, Client, Function, Task, Worker
 from scaler_scheduler.core.states import (
     CANCEL,
     DISPATCH,
-    DISPATCHED,
     GIVE_UP,
     RESULT,
     RUNNING,

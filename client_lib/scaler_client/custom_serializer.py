@@ -1,0 +1,95 @@
+"""A user's own serializer: for the function, each argument and each result.
+
+Nothing but the client knows of it. What is submitted is a `RemoteCall`, which carries the serializer to the workers and
+turns bytes into objects and back around the call; on the wire there is an ordinary function of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from . import serializer as default
+from .errors import SerializerError
+
+
+@runtime_checkable
+class Serializer(Protocol):
+    """What a serializer has: a class with these as static methods, or an object. It is shipped to the workers."""
+
+    def serialize(self, obj: Any, /) -> bytes:
+        """The object as bytes."""
+
+    def deserialize(self, payload: bytes, /) -> Any:
+        """The object that `serialize` made these bytes of."""
+
+
+def check_serializer(given: Any) -> None:
+    """Raise TypeError where this is no serializer."""
+    for name in ("serialize", "deserialize"):
+        if not callable(getattr(given, name, None)):
+            raise TypeError(f"serializer {given!r} has no method {name}")
+
+
+class RemoteCall:
+    """A function as bytes of a user's serializer; called with arguments as such bytes, it returns such bytes."""
+
+    def __init__(self, serializer: Serializer, name: str, function: bytes) -> None:
+        self._serializer = serializer
+        self._name = name
+        self._function = function
+        self._loaded: Callable[..., Any] | None = None
+
+    def __call__(self, *args: bytes, **kwargs: bytes) -> bytes:
+        if self._loaded is None:
+            self._loaded = self._load(self._function, f"function {self._name}")
+        loaded = [self._load(payload, f"argument {position}") for position, payload in enumerate(args)]
+        named = {name: self._load(payload, f"argument {name!r}") for name, payload in kwargs.items()}
+        return dump(self._serializer, self._loaded(*loaded, **named), f"the result of {self._name}", "on the worker")
+
+    def __reduce__(self) -> Any:
+        return RemoteCall, (self._serializer, self._name, self._function)
+
+    def _load(self, payload: bytes, what: str) -> Any:
+        return load(self._serializer, payload, what, "on the worker")
+
+
+def dump(serializer: Serializer, value: Any, what: str, side: str) -> bytes:
+    """The value as bytes.
+
+    Raises:
+        SerializerError: the serializer raised or returned something else; the text names the value's type and the side.
+    """
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    try:
+        data = serializer.serialize(value)
+    except Exception as error:
+        raise SerializerError(f"{what} of type {kind} can't be serialized {side}: {error!r}") from error
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise SerializerError(f"{what} of type {kind}: serialize returned {type(data).__name__}, not bytes, {side}")
+    return bytes(data)
+
+
+def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
+    """The value in the bytes.
+
+    Raises:
+        SerializerError: the serializer raised; the text names the side.
+    """
+    try:
+        return serializer.deserialize(payload)
+    except Exception as error:
+        raise SerializerError(f"{what} can't be deserialized {side}: {error!r}") from error
+
+
+def call_dumper(serializer: Serializer) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
+    """What makes a call's payload with this serializer, in the place of `serializer.dump_call`."""
+
+    def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+        payloads = tuple(
+            dump(serializer, value, f"argument {position}", "in the client") for position, value in enumerate(args)
+        )
+        named = {name: dump(serializer, value, f"argument {name!r}", "in the client") for name, value in kwargs.items()}
+        return default.dump_call(payloads, named)
+
+    return dump_call

@@ -1,0 +1,167 @@
+"""`make bench` at small sizes: every measure gives figures, and nothing stays behind. How fast it is, is not tested."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+MARK = "SCALER_TEST_BENCH"
+PATIENCE_SECONDS = 100
+
+FIGURES = {
+    "submit": {"submit.rate", "submit.pool_rate", "submit.ratio_to_pool"},
+    "map": {"map.rate"},
+    "latency": {
+        "latency.raw_median", "latency.raw_p99", "latency.median", "latency.p99", "latency.ratio_to_raw",
+        "latency.single_median", "latency.single_p99", "latency.single_ratio",
+    },
+    "scheduler": {"scheduler.cpython_rate", "scheduler.cpython_cpu", "scheduler.cpython_busy"},
+    "memory": {"memory.per_waiting_task", "memory.payload", "memory.growth"},
+    "sleep": {"sleep.fixed", "sleep.random"},
+    "ipc": {"ipc.map_rate"},
+    "start": {"start.seconds"},
+    "large": {"large.round_trip"},
+}  # fmt: skip
+UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
+BARS = {
+    "submit.rate": ("at least", 200_000),
+    "submit.ratio_to_pool": ("at least", 12),
+    "map.rate": ("at least", 400_000),
+    "latency.ratio_to_raw": ("at most", 1.6),
+    "scheduler.pypy_rate": ("at least", 500_000),
+    "memory.per_waiting_task": ("at most", 200),
+    "sleep.fixed": ("at least", 95),
+    "sleep.random": ("at least", 95),
+}
+
+
+class Bench:
+    """The benchmarks as a process; all its descendants carry a mark."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._mark = uuid.uuid4().hex
+        # Temporary folders lie in it; the path is short, for ZeroMQ's ipc has room for some 100 characters.
+        self._temporary = tempfile.TemporaryDirectory(prefix="bench-")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.run", "--quick", *arguments],
+            cwd=ROOT,
+            env={**os.environ, MARK: self._mark, "TMPDIR": self._temporary.name},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def descendants(self) -> list[int]:
+        """The marked processes other than the benchmarks' own."""
+        wanted = f"{MARK}={self._mark}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != self.process.pid:
+                try:
+                    if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+                except OSError:  # ended meanwhile, or another user's
+                    continue
+        return found
+
+    def assert_nothing_left(self) -> None:
+        wait_until(lambda: not self.descendants(), what="its processes to end")
+        assert os.listdir(self._temporary.name) == []
+
+    def end(self) -> None:
+        for process in [self.process.pid, *self.descendants()]:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.process.communicate()
+        self._temporary.cleanup()
+
+
+@contextmanager
+def bench(*arguments: str) -> Iterator[Bench]:
+    started = Bench(*arguments)
+    try:
+        yield started
+    finally:
+        started.end()
+
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds its processes in /proc")
+
+
+def test_every_measure_gives_figures(tmp_path: Path) -> None:
+    with bench("--results", str(tmp_path)) as run:
+        output, errors = run.process.communicate(timeout=PATIENCE_SECONDS)
+        assert run.process.returncode == 0, errors
+        assert "Traceback" not in errors
+        run.assert_nothing_left()
+    [file] = tmp_path.iterdir()
+    assert str(file) in output
+    result = json.loads(file.read_text())
+    assert set(result) == {"date", "quick", "machine", "versions", "source", "measures"}
+    assert result["quick"] is True
+    assert set(result["machine"]) == {"cpu", "cores", "memory_bytes", "kernel"}
+    assert set(result["versions"]) == {"client_and_workers", "scheduler", "distributions"}
+    assert set(result["source"]) == {"revision", "has_changes"}
+    is_pypy = result["versions"]["scheduler"]["implementation"] == "PyPy"
+    assert list(result["measures"]) == list(FIGURES)
+    for name, measure in result["measures"].items():
+        assert set(measure) == {"seconds", "busy_before_percent", "steal_percent", "error", "figures"}
+        expected = FIGURES[name] | (UNDER_PYPY if name == "scheduler" and is_pypy else set())
+        assert {figure["name"] for figure in measure["figures"]} == expected
+        for figure in measure["figures"]:
+            assert_is_sound(figure)
+            assert figure["title"] in output
+
+
+def assert_is_sound(figure: dict[str, object]) -> None:
+    assert set(figure) == {"name", "title", "unit", "runs", "median", "min", "max", "bar", "bar_is", "is_met"}
+    name, runs = figure["name"], figure["runs"]
+    assert isinstance(name, str) and isinstance(runs, list) and runs
+    if name != "memory.per_waiting_task":  # of few tasks, what PyPy has in store already may be enough
+        assert min(runs) > 0, figure
+    least, median, most = figure["min"], figure["median"], figure["max"]
+    assert isinstance(median, float) and least == min(runs) and most == max(runs)
+    assert least <= median <= most
+    if name in BARS:
+        kind, bar = BARS[name]
+        assert (figure["bar_is"], figure["bar"]) == (kind, bar)
+        assert figure["is_met"] is (median >= bar if kind == "at least" else median <= bar)
+    else:
+        assert (figure["bar_is"], figure["bar"], figure["is_met"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("measure, processes", [("submit", 16), ("latency", 16), ("scheduler", 2)])
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, measure: str, processes: int) -> None:
+    with bench("--only", measure, "--results", str(tmp_path)) as run:
+        wait_until(lambda: len(run.descendants()) >= processes, what=f"{processes} processes")
+        run.process.send_signal(signal.SIGINT)
+        _, errors = run.process.communicate(timeout=PATIENCE_SECONDS)
+        assert run.process.returncode == 130
+        assert errors.endswith("interrupted\n")
+        assert "Traceback" not in errors
+        run.assert_nothing_left()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_measure_is_said_in_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.run", "--only", "submit,speed"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("benchmarks.run: error: argument --only: no measure 'speed'")
