@@ -34,7 +34,7 @@ class Sizes:
     warm_up_batches: dict[str, int]
 
 
-FULL = Sizes(5, {"PyPy": 1000, "CPython": 250}, {"PyPy": 1000, "CPython": 50})
+FULL = Sizes(5, {"PyPy": 1000, "CPython": 500}, {"PyPy": 1000, "CPython": 50})
 QUICK = Sizes(2, {"PyPy": 100, "CPython": 40}, {"PyPy": 100, "CPython": 10})
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .figures import Figure, at_least, ratios
@@ -29,7 +30,7 @@ def measure(is_quick: bool) -> list[Figure]:
     ours: list[float] = []
     pools: list[float] = []
     # The pool goes first: it forks, which is best done before there are threads.
-    with ProcessPoolExecutor(WORKERS, initializer=_leave_interrupts) as pool:
+    with _pool() as pool:
         _rate(pool.submit, 10 * WORKERS)
         with client_of_combo() as client:
             for _ in range(sizes.warm_up_runs):
@@ -51,6 +52,15 @@ def _rate(submit: Callable[[Callable[[], None]], Future[None]], tasks: int) -> f
     for future in futures:
         future.result(PATIENCE_SECONDS)
     return tasks / (time.perf_counter() - begin)
+
+
+@contextmanager
+def _pool() -> Iterator[ProcessPoolExecutor]:
+    pool = ProcessPoolExecutor(WORKERS, initializer=_leave_interrupts)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C nobody waits for what is still queued
 
 
 def _leave_interrupts() -> None:

@@ -19,15 +19,20 @@ from typing import Union
 Values = Union[Sequence[int], bytes]
 
 _SIZE_TAGS = {"B": 2, "I": 4, "Q": 5}
-_TYPECODES = {2: "B", 4: "I", 5: "Q"}
-_ITEM_SIZES = {"B": 1, "I": 4, "Q": 8}
+_SHIFTS = {"B": 0, "I": 2, "Q": 3}
 _SWAP = sys.byteorder == "big"
 
 _WORDS = 1 << 29
 """A struct or list pointer's offset is a signed number of 30 bits: at or above this it is negative."""
 
+_ROOT = 1 << 32 | 1 << 48
 _HEADER = Struct("<IIQQQ")
+_SEGMENT = Struct("<II")
 _WORD = Struct("<Q")
+_POINTERS = [Struct(f"<{count}Q") for count in range(64)]
+
+# Most columns of a single task's messages have one element: an array for it costs three times as much.
+_ONE = {"B": Struct("<B"), "I": Struct("<I"), "Q": Struct("<Q")}
 
 
 class NotPlainError(Exception):
@@ -44,53 +49,58 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
     count = len(columns)
     pointers = []
     bodies = []
-    words = 0
-    for field, (typecode, values) in enumerate(columns):
+    offset = count  # of the next body, in words from the pointer before this one
+    for typecode, values in columns:
+        offset -= 1
         length = len(values)
         if not length:
             pointers.append(0)
             continue
         if type(values) is bytes:
             body = values
+        elif length == 1:
+            body = _ONE[typecode].pack(values[0])
         else:
             numbers = array(typecode, values)
             if _SWAP:
                 numbers.byteswap()
             body = numbers.tobytes()
-        offset = count - field - 1 + words
         pointers.append(offset << 2 | 1 | (length << 3 | _SIZE_TAGS[typecode]) << 32)
-        bodies.append(body)
-        padding = -len(body) & 7
-        if padding:
-            bodies.append(b"\0" * padding)
-        words += len(body) + padding >> 3
+        size = len(body)
+        words = size + 7 >> 3
+        bodies.append(body if not size & 7 else body.ljust(words << 3, b"\0"))
+        offset += words
     # Segment count - 1 and size; the root pointer to a struct of one data and one pointer word; the union's tag; the
     # pointer to the batch, a struct of `count` pointers.
-    head = _HEADER.pack(0, 3 + count + words, 1 << 32 | 1 << 48, tag, count << 48)
-    return b"".join([head, *map(_WORD.pack, pointers), *bodies])
+    head = _HEADER.pack(0, 3 + count + offset, _ROOT, tag, count << 48)
+    return b"".join((head, _POINTERS[count].pack(*pointers), *bodies))
 
 
 class Batch:
-    """A message in one segment, read by field. Every method raises NotPlainError where a pointer is anything unusual."""
+    """A message in one segment, read by field.
+
+    Every method raises NotPlainError where a pointer is anything unusual.
+    """
 
     __slots__ = ("_frame", "_pointers", "_start", "tag")
 
     def __init__(self, frame: bytes) -> None:
         length = len(frame)
-        if (
-            length < 16
-            or length & 7
-            or frame[:4] != b"\0\0\0\0"
-            or int.from_bytes(frame[4:8], "little") + 1 != length >> 3
-        ):
+        if length < 16 or length & 7:
+            raise NotPlainError
+        segments, size = _SEGMENT.unpack_from(frame)
+        if segments or size + 1 << 3 != length:
             raise NotPlainError
         self._frame = frame
         start, data, pointers = self._struct(8)
         if not data or not pointers:
             raise NotPlainError
         self.tag = frame[start] | frame[start + 1] << 8
-        start, data, self._pointers = self._struct(start + 8 * data)
+        start, data, pointers = self._struct(start + 8 * data)
+        if pointers >= len(_POINTERS):
+            raise NotPlainError
         self._start = start + 8 * data
+        self._pointers = _POINTERS[pointers].unpack_from(frame, self._start)
 
     def _struct(self, at: int) -> tuple[int, int, int]:
         """Follow the struct pointer at a byte: where it begins, its data words, its pointer words."""
@@ -103,27 +113,26 @@ class Batch:
             raise NotPlainError
         return start, data, pointers
 
-    def _list(self, field: int) -> tuple[int, int, int]:
-        """Where the field's list begins, its element size's tag and its length."""
-        if field >= self._pointers:
-            return 0, 0, 0
-        at = self._start + 8 * field
-        (pointer,) = _WORD.unpack_from(self._frame, at)
+    def _list(self, field: int, tag: int, shift: int) -> tuple[int, int]:
+        """Where the field's list begins and ends, its elements of 2 ** `shift` bytes; both 0 for a null pointer."""
+        if field >= len(self._pointers):
+            return 0, 0
+        pointer = self._pointers[field]
         if not pointer:
-            return 0, 0, 0
+            return 0, 0
         offset = pointer >> 2 & 0x3FFFFFFF
-        if pointer & 3 != 1 or offset >= _WORDS:
+        start = self._start + 8 * (field + 1 + offset)
+        end = start + (pointer >> 35 << shift)
+        if pointer & 3 != 1 or offset >= _WORDS or pointer >> 32 & 7 != tag or end > len(self._frame):
             raise NotPlainError
-        return at + 8 + 8 * offset, pointer >> 32 & 7, pointer >> 35
+        return start, end
 
     def numbers(self, field: int, typecode: str) -> list[int]:
         """The field's numbers; none for a null pointer."""
-        start, tag, length = self._list(field)
-        if not length:
-            return []
-        end = start + length * _ITEM_SIZES[typecode]
-        if _TYPECODES.get(tag) != typecode or end > len(self._frame):
-            raise NotPlainError
+        shift = _SHIFTS[typecode]
+        start, end = self._list(field, _SIZE_TAGS[typecode], shift)
+        if end - start == 1 << shift:
+            return list(_ONE[typecode].unpack_from(self._frame, start))
         numbers = array(typecode)
         numbers.frombytes(self._frame[start:end])
         if _SWAP:
@@ -132,9 +141,5 @@ class Batch:
 
     def data(self, field: int) -> bytes:
         """The field's bytes; none for a null pointer."""
-        start, tag, length = self._list(field)
-        if not length:
-            return b""
-        if tag != 2 or start + length > len(self._frame):
-            raise NotPlainError
-        return self._frame[start : start + length]
+        start, end = self._list(field, 2, 0)
+        return self._frame[start:end]
