@@ -40,7 +40,8 @@ class Wake:
         except BlockingIOError:
             pass
 
-    def close(self) -> None:
+    def __del__(self) -> None:
+        # Not earlier: any thread that still knows this may set it, and the number may be another file's by then.
         if self._sockets is None:
             os.close(self._reader)
         else:

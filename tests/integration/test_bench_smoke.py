@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.waiting import wait_until
@@ -129,7 +130,7 @@ def test_every_measure_gives_figures(tmp_path: Path) -> None:
             assert figure["title"] in output
 
 
-def assert_is_sound(figure: dict[str, object]) -> None:
+def assert_is_sound(figure: dict[str, Any]) -> None:
     assert set(figure) == {"name", "title", "unit", "runs", "median", "min", "max", "bar", "bar_is", "is_met"}
     name, runs = figure["name"], figure["runs"]
     assert isinstance(name, str) and isinstance(runs, list) and runs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+import gc
 import math
 import operator
 import os
@@ -318,6 +319,7 @@ def test_clients_leave_no_descriptors_behind(combo: SchedulerClusterCombo) -> No
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(10):
         use()
+    gc.collect()
     wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before + 2, what="descriptors are closed")
 
 

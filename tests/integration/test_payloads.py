@@ -1,0 +1,124 @@
+"""Much data: functions that carry it go once per hop, arguments and results of half a gigabyte pass."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+import pytest
+
+from scaler_client import Client, SchedulerClusterCombo
+from tests.integration.commands import cluster, monitor, monitor_address_of, scheduler
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+SECONDS = 60
+MEGABYTE = 1 << 20
+
+
+def carrier(size: int) -> Any:
+    data = os.urandom(size)
+    return lambda x: len(data) + x
+
+
+def io_bytes(pid: int) -> int:
+    """Bytes that a process has read and written, sockets included."""
+    counters = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+    return int(counters["rchar"]) + int(counters["wchar"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts bytes in /proc")
+def test_a_function_that_carries_20_mb_goes_once_per_hop(tmp_path: Path) -> None:
+    with SchedulerClusterCombo(n_workers=2) as combo, Client(combo.get_address()) as client:
+        client.map(abs, [(1,)] * 100)
+        before = io_bytes(combo.scheduler_pid)
+        with monitor(monitor_address_of(combo.get_address())) as watch:
+            fn = carrier(20 * MEGABYTE)
+            functions = watch.next().received.get("function", 0)
+            futures = [client.submit(fn, i) for i in range(1000)]
+            results = client.map(fn, [(i,) for i in range(1000)]) + [future.result(SECONDS) for future in futures]
+            assert sorted(results) == sorted(20 * MEGABYTE + i for i in [*range(1000)] * 2)
+            seen = watch.next()
+            assert seen.received["function"] == functions + 1
+        moved = io_bytes(combo.scheduler_pid) - before
+        # In once, and out once to each of two workers; recv and send do not count in rchar everywhere.
+        assert moved < 4 * 20 * MEGABYTE
+
+
+def test_a_function_is_forgotten_everywhere_when_nothing_needs_it(combo: SchedulerClusterCombo, client: Client) -> None:
+    with monitor(monitor_address_of(combo.get_address())) as watch:
+        for _ in range(70):  # more than the client keeps of those that were used last
+            fn = carrier(100)
+            assert client.submit(fn, 1).result(SECONDS) == 101
+            del fn
+        deadline = time.monotonic() + SECONDS
+        while not watch.next().sent.get("forgetFunctions", 0):
+            assert time.monotonic() < deadline
+            client.submit(abs, 1).result(SECONDS)
+
+
+@pytest.mark.skipif(psutil.virtual_memory().available < 8 << 30, reason="needs 8 GB of memory")
+def test_arguments_and_results_of_500_mb(tmp_path: Path) -> None:
+    size = 500 * MEGABYTE
+    with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address), Client(daemon.address) as client:
+        data = os.urandom(MEGABYTE) * 500
+        digest = client.submit(lambda given: hashlib.sha1(given[: 2 * MEGABYTE]).digest() + len(given).to_bytes(8, "big"), data)
+        assert digest.result(SECONDS) == hashlib.sha1(data[: 2 * MEGABYTE]).digest() + size.to_bytes(8, "big")
+        del data
+        back = client.submit(lambda n: b"x" * n, size)
+        assert len(back.result(SECONDS)) == size
+        del back
+        future = client.submit(abs, -3)
+        assert future.result(SECONDS) == 3
+
+
+def print_much(total: int) -> int:
+    block = "x" * (1 << 20)
+    for _ in range(total >> 20):
+        print(block)
+    sys.stdout.flush()
+    return total
+
+
+def test_a_task_that_prints_2_gb(tmp_path: Path) -> None:
+    """To where nobody keeps it, as with `> /dev/null`: it must not go through scheduler or client."""
+    with scheduler(tmp_path) as daemon:
+        from tests.integration.commands import Command, cluster_command
+
+        to_null = ["sh", "-c", 'exec "$@" >/dev/null', "sh", *cluster_command("-n", "1", daemon.address)]
+        command = Command(to_null, tmp_path / "cluster.log")
+        try:
+            with Client(daemon.address) as client:
+                assert client.submit(print_much, 2 << 30).result(SECONDS) == 2 << 30
+                assert client.submit(abs, -1).result(SECONDS) == 1
+            assert command.stop() == 0
+        finally:
+            command.end()
+
+
+def test_a_task_that_prints_to_a_pipe_that_nobody_reads_does_not_keep_the_cluster(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with scheduler(tmp_path) as daemon:
+        from tests.integration.commands import Command, cluster_command
+
+        to_pipe = ["sh", "-c", f'exec "$@" >/dev/fd/{writer}', "sh", *cluster_command("-n", "1", daemon.address)]
+        os.set_inheritable(writer, True)
+        command = Command(to_pipe, tmp_path / "cluster.log", close_fds=False)
+        try:
+            with Client(daemon.address) as client:
+                future = client.submit(print_much, 1 << 30)
+                deadline = time.monotonic() + SECONDS
+                while not future.running():
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+            assert command.stop() == 0
+        finally:
+            command.end()
+            os.close(reader)
+            os.close(writer)
