@@ -192,6 +192,6 @@ class Snapshot:
 
 
 Message = Union[
-    Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit, Dispatch,
-    Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot,
+    Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
+    Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot,
 ]  # fmt: skip

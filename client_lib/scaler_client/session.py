@@ -151,6 +151,7 @@ class Session:
         self._outgoing.append(messages.Goodbye(reason))
         self.state = State.CLOSED
         self._drop_rows()
+        self._last_function = None  # what it would keep alive keeps this session alive
         for task_id in self._open_ids():
             self._resolve(task_id, messages.Outcome.CANCELLED, b"")
 

@@ -7,7 +7,7 @@ import socket
 
 
 class Wake:
-    """A file descriptor that becomes readable when `set` is called: an eventfd, or a socket pair where there is none."""
+    """A file descriptor that `set` makes readable: an eventfd, or a socket pair where there is none."""
 
     def __init__(self) -> None:
         self._sockets: tuple[socket.socket, socket.socket] | None = None

@@ -131,7 +131,8 @@ class Daemon:
         if now >= self._next_malformed_line:
             self._next_malformed_line = now + MALFORMED_LOG_SECONDS
             size = sum(len(frame) for frame in frames)
-            _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", self._malformed_unsaid, size, error)
+            count = self._malformed_unsaid
+            _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", count, size, error)
             self._malformed_unsaid = 0
         self._send([effects.Error(route, str(error))])
 
@@ -188,7 +189,8 @@ def run(config: Config) -> int:
 def _log_start(config: Config, daemon: Daemon) -> None:
     interpreter = f"{platform.python_implementation()} {_interpreter_version()}"
     _log.info("scaler_scheduler %s on %s, process %d", __version__, interpreter, os.getpid())
-    _log.info("address %s, event loop %s, %d I/O thread(s)", daemon.router.address, config.event_loop, config.io_threads)
+    address = daemon.router.address
+    _log.info("address %s, event loop %s, %d I/O thread(s)", address, config.event_loop, config.io_threads)
     _log.info("monitor address %s", daemon.monitor.address)
 
 

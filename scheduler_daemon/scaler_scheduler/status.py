@@ -23,16 +23,16 @@ def snapshot_frames(
     scheduler: Scheduler, traffic: Traffic, identity: Identity, address: str, uptime_seconds: float
 ) -> List[bytes]:
     """The frames of a Snapshot message."""
-    dropped = dict(traffic.dropped, late=scheduler.late)
+    dropped = dict(traffic.dropped, late=scheduler.counts.late)
     snapshot = Snapshot(
         protocol_version=PROTOCOL_VERSION,
         version=identity.version,
         incarnation=identity.incarnation,
         uptime_milliseconds=int(uptime_seconds * 1000),
         address=address,
-        waiting=scheduler.waiting,
-        dispatched=scheduler.dispatched,
-        resolved=scheduler.resolved,
+        waiting=scheduler.counts.waiting,
+        dispatched=scheduler.counts.dispatched,
+        resolved=scheduler.counts.resolved,
         clients=len(scheduler.clients),
         workers=len(scheduler.workers),
         agents=len(scheduler.agents),

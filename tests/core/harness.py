@@ -69,7 +69,10 @@ def plain(effect: Any) -> Sent:
     return ("error", route, effect.text)
 
 
-def submit_event(route: bytes, ids: Sequence[int], functions: Sequence[int], bodies: Sequence[bytes], large: Iterable[int]) -> events.Submit:
+def submit_event(
+    route: bytes, ids: Sequence[int], functions: Sequence[int], bodies: Sequence[bytes], large: Iterable[int]
+) -> events.Submit:
+    """`large` are the rows whose payloads travel alone."""
     alone = {row: bodies[row] for row in large}
     small = [b"" if row in alone else body for row, body in enumerate(bodies)]
     sizes = array("I", [len(body) for body in small])
@@ -106,6 +109,11 @@ class Core:
         """What was sent since the last call."""
         sent, self._sent = self._sent, []
         return sent
+
+    def take_one(self, *expected: Any) -> None:
+        """Take this, which must have been sent, and leave the rest."""
+        assert expected in self._sent
+        self._sent.remove(expected)
 
     def take_dispatched(self, route: bytes) -> List[Row]:
         """The rows that went to this worker; there must be nothing else but functions."""
@@ -148,11 +156,13 @@ class Core:
     def forget(self, route: bytes, *numbers: int) -> None:
         self.feed(events.ForgetFunctions(route, array("I", numbers)))
 
-    def submit(self, route: bytes, ids: Sequence[int], function: int = 1, body: bytes = b"", large: Iterable[int] = ()) -> None:
+    def submit(
+        self, route: bytes, ids: Sequence[int], function: int = 1, body: bytes = b"", large: Iterable[int] = ()
+    ) -> None:
         self.feed(submit_event(route, ids, [function], [body] * len(ids), large))
 
     def results(
-        self, route: bytes, rows: Sequence[Row], nanoseconds: int = 1000, outcome: int = effects.OUTCOME_VALUE, body: bytes = b""
+        self, route: bytes, rows: Sequence[Row], nanoseconds: int = 1000, outcome: int = 0, body: bytes = b""
     ) -> None:
         self.feed(results_event(route, rows, nanoseconds, outcome, body))
 
@@ -189,10 +199,10 @@ class Core:
             "workers": len(scheduler.workers),
             "agents": len(scheduler.agents),
             "functions": len(scheduler.functions),
-            "waiting": scheduler.waiting,
-            "dispatched": scheduler.dispatched,
-            "queue": len(scheduler._queue),
-            "ready": len(scheduler._idle) + len(scheduler._partial),
+            "waiting": scheduler.counts.waiting,
+            "dispatched": scheduler.counts.dispatched,
+            "queue": len(scheduler.dispatcher.queue),
+            "ready": len(scheduler.dispatcher.idle) + len(scheduler.dispatcher.partial),
         }
 
     def teach(self, client: bytes, worker: bytes, number: int, payload: bytes, nanoseconds: int, task_id: int) -> None:

@@ -70,6 +70,7 @@ def test_defaults():
         per_worker_queue_size=1000,
         task_retries=3,
         monitor_address=None,
+        parent_process=0,
         logging_level="INFO",
         logging_paths=("/dev/stderr",),
         logging_config_file="",
@@ -81,12 +82,13 @@ def test_every_option():
         *"--io-threads 2 --event-loop builtin --client-timeout-seconds 1.5 --worker-timeout-seconds 7".split(),
         *"--per-worker-queue-size 9 --task-retries 0 --monitor-address ipc:///tmp/m --logging-level debug".split(),
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
-        "ipc:///tmp/s",
+        *("--parent-process", "44", "ipc:///tmp/s"),
     )
     assert dataclasses.astuple(loaded) == (
         ("ipc", "", 0, "/tmp/s"),
         *(2, "builtin", 1.5, 7.0, 9, 0),
         ("ipc", "", 0, "/tmp/m"),
+        44,
         *("DEBUG", ("/tmp/a", "/tmp/b", "/dev/stdout"), "/tmp/c"),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,7 +85,9 @@ def test_a_task_with_pickle_poisoned(tmp_path):
     package = Path(sys.modules["scaler_scheduler"].__file__ or "").parents[1]
     log = tmp_path / "log"
     with open(log, "wb") as output:
-        process = subprocess.Popen(command, cwd=package, stdout=output, stderr=subprocess.STDOUT)
+        # With the nursery set the command does not start itself again, which would leave the poison behind.
+        environ = dict(os.environ, PYPY_GC_NURSERY="32M")
+        process = subprocess.Popen(command, cwd=package, env=environ, stdout=output, stderr=subprocess.STDOUT)
     try:
         serve_the_golden_tasks(address)
         process.terminate()

@@ -64,7 +64,7 @@ def test_whoever_is_unknown_is_asked_for_a_hello(core):
     core.started(C, (1, 1, 1))
     core.died(C, 22)
     assert core.take() == [("hello wanted", C)] * 8
-    assert core.scheduler.late == 2
+    assert core.scheduler.counts.late == 2
     core.goodbye(C)  # nobody to answer, nothing to do
 
 
@@ -123,7 +123,7 @@ def test_leases_run_out(make_core):
     assert not any(core.tables().values())
     core.results(W, [(number, 5, 1)])
     assert core.take() == [("hello wanted", W)]
-    assert core.scheduler.late == 1
+    assert core.scheduler.counts.late == 1
 
 
 def test_a_lease_that_runs_out_counts_as_an_attempt_of_what_ran(make_core):
@@ -240,7 +240,7 @@ def test_hello_again_on_the_same_connection(core):
     assert core.worker(W, 22, agent=33) == 4
     assert core.take() == [("function", W, 1, b"f"), ("dispatch", W, [(number, 1, 2, 1, b"")])]
     core.results(W, [(number, 1, 1)])
-    assert core.scheduler.late == 1
+    assert core.scheduler.counts.late == 1
     core.results(W, [(number, 1, 2)])
     assert core.take() == [("resolved", C, [(1, 0, b"")])]
 

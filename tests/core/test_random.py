@@ -61,7 +61,7 @@ class Storm:
         if chance.random() < 0.03:
             route = chance.choice(ROUTES[chance.randrange(3)])
         kinds = {
-            events.CLIENT: (self.function, self.function, self.submit, self.submit, self.submit, self.cancel, self.forget),
+            events.CLIENT: (self.function, self.function, *[self.submit] * 3, self.cancel, self.forget),
             events.WORKER: (self.results, self.results, self.results, self.started),
             events.AGENT: (self.died, self.beat),
         }[role]
@@ -177,14 +177,14 @@ class Storm:
             core.hello(route, events.WORKER, 90 + number)
         self.read()
         for _ in range(100_000):
-            if not core.scheduler.waiting and not core.scheduler.dispatched:
+            if not core.scheduler.counts.waiting and not core.scheduler.counts.dispatched:
                 break
             for route in list(self.held):  # a worker may have come by any of them
                 rows, self.held[route] = self.held[route], []
                 if rows:
                     core.results(route, rows)
             self.read()
-        assert core.scheduler.waiting == core.scheduler.dispatched == 0
+        assert core.scheduler.counts.waiting == core.scheduler.counts.dispatched == 0
         for route in list(core.scheduler.clients.by_route):
             core.goodbye(route)
         self.read()
@@ -199,7 +199,7 @@ def test_storm(seed):
     storm = Storm(seed)
     for _ in range(STEPS):
         storm.step()
-    resolved, late = storm.core.scheduler.resolved, storm.core.scheduler.late
+    resolved, late = storm.core.scheduler.counts.resolved, storm.core.scheduler.counts.late
     assert resolved > STEPS // 5 and late > STEPS // 100
     storm.settle()
     assert not any(storm.core.tables().values()), storm.core.tables()
@@ -253,7 +253,7 @@ def test_every_task_of_a_client_that_stays_is_answered_once(seed):
         else:
             core.feed(storm.results(chance.choice(ROUTES[events.WORKER])))
         read()
-        assert sum(map(len, open_tasks.values())) == core.scheduler.waiting + core.scheduler.dispatched
+        assert sum(map(len, open_tasks.values())) == core.scheduler.counts.waiting + core.scheduler.counts.dispatched
     core.hello(ROUTES[events.WORKER][0], events.WORKER, 99)
     read()
     while any(open_tasks.values()):

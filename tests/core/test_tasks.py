@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from tests.core.harness import MILLISECOND, SECOND, Core, results_event, submit_event
+from tests.core.harness import MILLISECOND, SECOND, Core, submit_event
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch import DISPATCH_BYTES
@@ -42,7 +42,7 @@ def test_one_task(core):
     assert core.take() == [("started", C, [5])]
     core.results(W, [(number, 5, 1)], body=b"value")
     assert core.take() == [("resolved", C, [(5, effects.OUTCOME_VALUE, b"value")])]
-    assert core.scheduler.resolved == 1
+    assert core.scheduler.counts.resolved == 1
     assert core.tables()["dispatched"] == core.tables()["waiting"] == 0
 
 
@@ -83,7 +83,7 @@ def test_payloads_of_all_kinds_stay_with_their_tasks(core):
         )
     )  # fmt: skip
     assert core.take() == [("resolved", C, [(6, 0, b"six"), (2, 0, b"TWO" * 50), (1, 0, b"one"), (4, 0, b"FOUR")])]
-    assert core.scheduler.late == 1
+    assert core.scheduler.counts.late == 1
     core.died(A, 22)  # the rest goes again, payloads and all
     core.worker(W2, 23)
     assert [sent for sent in core.take() if sent[0] == "dispatch"] == [
@@ -133,10 +133,10 @@ def test_results_that_nobody_waits_for(core):
     core.results(W2, [(number, 2, 1)])  # of a task that is not
     core.results(W2, [(99, 1, 1)])  # of a client that is not
     assert core.take() == []
-    assert core.scheduler.late == 4
+    assert core.scheduler.counts.late == 4
     core.results(W2, [row, row])
     assert core.take() == [("resolved", C, [(1, 0, b"")])]
-    assert core.scheduler.late == 5
+    assert core.scheduler.counts.late == 5
 
 
 def test_started_of_what_is_not_there(core):
@@ -186,10 +186,8 @@ def test_a_worker_of_queue_size_one(make_core):
     core.submit(C, range(5))
     for task_id in range(5):
         assert core.take_dispatched(W) == [(number, task_id, 1)]
-        core.feed(results_event(W, [(number, task_id, 1)], 1, 0, b""))
-        sent = core.take()
-        assert sent.pop() == ("resolved", C, [(task_id, 0, b"")])
-        core._sent.extend(sent)
+        core.results(W, [(number, task_id, 1)])
+        core.take_one("resolved", C, [(task_id, 0, b"")])
 
 
 def test_a_busy_worker_is_given_more_before_it_runs_dry(core):

@@ -48,7 +48,7 @@ def cluster_command(*arguments: str) -> list[str]:
 class Command:
     """A running command; its log is its standard output and error."""
 
-    def __init__(self, command: list[str], log: Path, **variables: str) -> None:
+    def __init__(self, command: list[str], log: Path, *, pass_fds: tuple[int, ...] = (), **variables: str) -> None:
         self._log = log
         with open(log, "w") as output:
             self.process = subprocess.Popen(
@@ -58,6 +58,7 @@ class Command:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                pass_fds=pass_fds,
             )
         self.seen: dict[int, psutil.Process] = {}
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
-
-from scaler_client import Client, SchedulerClusterCombo
 from tests.integration.commands import (
     SCHEDULER_PYTHON,
     STOP_SECONDS,
@@ -25,6 +23,8 @@ from tests.integration.commands import (
     scheduler_command,
 )
 from tests.waiting import wait_until
+
+from scaler_client import Client, SchedulerClusterCombo
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

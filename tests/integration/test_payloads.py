@@ -12,9 +12,10 @@ from typing import Any
 import cloudpickle
 import psutil
 import pytest
+from tests.integration.commands import Command, cluster, cluster_command, monitor, monitor_address_of, scheduler
+from tests.waiting import wait_until
 
 from scaler_client import Client, SchedulerClusterCombo
-from tests.integration.commands import cluster, monitor, monitor_address_of, scheduler
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -58,7 +59,7 @@ def test_a_function_is_forgotten_everywhere_when_nothing_needs_it(combo: Schedul
             assert client.submit(fn, 1).result(SECONDS) == 101
             del fn
         deadline = time.monotonic() + SECONDS
-        while not watch.next().sent.get("forgetFunctions", 0):
+        while not watch.next().sent.get("forget_functions", 0):
             assert time.monotonic() < deadline
             client.submit(abs, 1).result(SECONDS)
 
@@ -89,8 +90,6 @@ def print_much(total: int) -> int:
 def test_a_task_that_prints_2_gb(tmp_path: Path) -> None:
     """To where nobody keeps it, as with `> /dev/null`: it must not go through scheduler or client."""
     with scheduler(tmp_path) as daemon:
-        from tests.integration.commands import Command, cluster_command
-
         to_null = ["sh", "-c", 'exec "$@" >/dev/null', "sh", *cluster_command("-n", "1", daemon.address)]
         command = Command(to_null, tmp_path / "cluster.log")
         try:
@@ -105,18 +104,12 @@ def test_a_task_that_prints_2_gb(tmp_path: Path) -> None:
 def test_a_task_that_prints_to_a_pipe_that_nobody_reads_does_not_keep_the_cluster(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     with scheduler(tmp_path) as daemon:
-        from tests.integration.commands import Command, cluster_command
-
         to_pipe = ["sh", "-c", f'exec "$@" >/dev/fd/{writer}', "sh", *cluster_command("-n", "1", daemon.address)]
-        os.set_inheritable(writer, True)
-        command = Command(to_pipe, tmp_path / "cluster.log", close_fds=False)
+        command = Command(to_pipe, tmp_path / "cluster.log", pass_fds=(writer,))
         try:
             with Client(daemon.address) as client:
                 future = client.submit(print_much, 1 << 30)
-                deadline = time.monotonic() + SECONDS
-                while not future.running():
-                    assert time.monotonic() < deadline
-                    time.sleep(0.01)
+                wait_until(future.running, SECONDS)
             assert command.stop() == 0
         finally:
             command.end()

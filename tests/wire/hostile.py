@@ -108,13 +108,18 @@ BY_HAND = {
     "half a billion nothings for ids": [message(SUBMIT, 5 << 48, *[1 | (0 | _MOST << 3) << 32] * 5)],
     "half a billion bits for ids": [message(SUBMIT, 5 << 48, *[1 | (1 | _MOST << 3) << 32] * 5)],
     "half a billion bytes of payload": [
-        message(SUBMIT, 5 << 48, *[(4 - n) << 2 | 1 | (5 | 1 << 3) << 32 for n in range(4)], 1 | (2 | _MOST << 3) << 32, 1)
+        message(
+            SUBMIT, 5 << 48, *[(4 - n) << 2 | 1 | (5 | 1 << 3) << 32 for n in range(4)], 1 | (2 | _MOST << 3) << 32, 1
+        )
     ],
     "a batch for a peer with half a billion ids": [message(DISPATCH, 7 << 48, *[1 | (5 | _MOST << 3) << 32] * 7)],
     "half a billion nothings for a peer": [message(DISPATCH, 7 << 48, *[1 | (0 | _MOST << 3) << 32] * 7)],
-    "a name of half a billion characters": [message(HELLO, 4 << 32 | 5 << 48, 1, 1, 0, 0, *[1 | (2 | _MOST << 3) << 32] * 5)],
+    "a name of half a billion characters": [
+        message(HELLO, 4 << 32 | 5 << 48, 1, 1, 0, 0, *[1 | (2 | _MOST << 3) << 32] * 5)
+    ],
     "names that are not UTF-8": [
-        message(FUNCTION, 1 << 32 | 2 << 48, 1, 1 << 2 | 1 | (2 | 4 << 3) << 32, 1 | (2 | 4 << 3) << 32, 0x00FFFEFD), b""
+        message(FUNCTION, 1 << 32 | 2 << 48, 1, 1 << 2 | 1 | (2 | 4 << 3) << 32, 1 | (2 | 4 << 3) << 32, 0x00FFFEFD),
+        b"",
     ],
     "far pointers in a circle": [
         struct.pack("<IIII", 1, 1, 1, 0) + struct.pack("<QQ", 2 | 1 << 32, 2 | 0 << 32)
@@ -123,7 +128,12 @@ BY_HAND = {
         struct.pack("<IIII", 1, 1, 2, 0) + struct.pack("<QQQ", 2 | 4 | 1 << 32, 2 | 4 | 1 << 32, 2 | 4 | 1 << 32)
     ],
     "lists that overlap": [
-        message(SUBMIT, 5 << 48, *[(4 - n) << 2 | 1 | (5 if n == 0 else 4) << 32 | 4096 << 35 for n in range(5)], *range(4096))
+        message(
+            SUBMIT,
+            5 << 48,
+            *[(4 - n) << 2 | 1 | (5 if n == 0 else 4) << 32 | 4096 << 35 for n in range(5)],
+            *range(4096),
+        )
     ],
 }  # fmt: skip
 """By what they are."""

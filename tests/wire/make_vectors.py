@@ -43,7 +43,8 @@ CASES: list[Any] = [
     ("hello-client", "hello", HELLO, []),
     ("hello-worker", "hello", {**HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7"}, []),
     ("welcome", "welcome", {
-        "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "peer": 2, "leaseMilliseconds": 60000,
+        "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "peer": 2,
+        "leaseMilliseconds": 60000,
     }, []),
     ("function-from-client", "function", {"number": 7, "name": "math.sqrt", "serializer": "cloudpickle"}, [BODY]),
     ("function-to-worker", "function", {"number": 1, "name": "math.sqrt", "serializer": "cloudpickle"}, [BODY]),
@@ -54,8 +55,8 @@ CASES: list[Any] = [
     ("started-from-worker", "started", {"clients": [1], "ids": [10], "attempts": [1]}, []),
     ("started-to-client", "started", {"ids": [10]}, []),
     ("results", "results", {
-        "clients": [1], "ids": [10, 11, 13], "attempts": [1], "outcomes": [0, 0, 1], "durations": [1000, 2500, 12345678],
-        "sizes": [4, 0, 5], "payload": b"AAAAERROR",
+        "clients": [1], "ids": [10, 11, 13], "attempts": [1], "outcomes": [0, 0, 1],
+        "durations": [1000, 2500, 12345678], "sizes": [4, 0, 5], "payload": b"AAAAERROR",
     }, []),
     ("resolved", "resolved", {
         "ids": [10, 11, 13], "outcomes": [0, 0, 1], "sizes": [4, 0, 5], "payload": b"AAAAERROR",

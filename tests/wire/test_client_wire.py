@@ -92,9 +92,7 @@ def test_the_client_reads(vector):
     assert wire.decode([memoryview(frame) for frame in vector.frames]) == message_of(vector)
 
 
-@pytest.mark.parametrize(
-    "vector", [v for v in ALL if v.message not in TO_PEERS], ids=lambda v: v.name
-)
+@pytest.mark.parametrize("vector", [v for v in ALL if v.message not in TO_PEERS], ids=lambda v: v.name)
 def test_the_client_refuses_what_is_not_for_it(vector):
     with pytest.raises(wire.WireError, match="is not for a peer"):
         wire.decode(vector.frames)
@@ -236,7 +234,7 @@ def test_constant_columns_shrink_and_others_do_not():
 
 def test_a_canonical_message_of_another_writer():
     """A canonical writer leaves out trailing zeros: structs are shorter than the schema's."""
-    # The root: one data word, one pointer; the tag; the pointer to a Heartbeat of one data word, no pointer; sequence 9.
+    # The root: one data word, one pointer; the tag; the pointer to a Heartbeat of one data word; sequence 9.
     words = [1 << 32 | 1 << 48, events.HEARTBEAT, 1 << 32, 9]
     canonical = struct.pack("<II4Q", 0, len(words), *words)
     assert content(canonical) == ("heartbeat", {"sequence": 9})

@@ -1,4 +1,4 @@
-"""Whatever arrives, the client's library reads a message or raises WireError, soon and in little memory. CPython only."""
+"""Whatever arrives, the client's library reads a message or raises WireError, soon, in little memory. CPython only."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ TO_SCHEDULER = {
     "workerDied",
 }  # fmt: skip
 TO_PEERS = {
-    "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch", "resolved",
-    "started", "cancelRefused", "error", "snapshot",
+    "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
+    "resolved", "started", "cancelRefused", "error", "snapshot",
 }  # fmt: skip
 DATA = {"payload"}
 """Fields of type Data, in JSON as hex."""

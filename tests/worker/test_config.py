@@ -73,6 +73,7 @@ def test_defaults():
         garbage_collect_interval_seconds=30.0,
         trim_memory_threshold_bytes=1024**3,
         preload="",
+        parent_process=0,
         logging_level="INFO",
         logging_paths=("/dev/stderr",),
         logging_config_file="",
@@ -84,11 +85,12 @@ def test_every_option():
         *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
         *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0 --preload a.b:c".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
-        "tcp://[::1]:1",
+        *("--parent-process", "44", "tcp://[::1]:1"),
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
         *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, "a.b:c"),
+        44,
         *("WARNING", ("/tmp/a",), "/tmp/c"),
     )
 

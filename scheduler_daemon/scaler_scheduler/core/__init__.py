@@ -1,1 +1,1 @@
-"""The scheduler's state machine: events in, effects out. No sockets, no clock, no threads, no randomness, no logging."""
+"""The scheduler's state machine: events in, effects out. No sockets, clock, threads, randomness or logging."""

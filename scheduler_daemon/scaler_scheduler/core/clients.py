@@ -32,13 +32,15 @@ class ClientTable:
         self.by_route[route] = client
 
     def leave(self, client: Client) -> None:
-        """The client is gone; it stays under its number, for answers that are still on their way, until `remove`."""
+        """The client is gone; it stays under its number, for answers that are still on their way, until `bury`."""
         client.is_gone = True
         del self.by_route[client.route]
         del self._by_incarnation[client.incarnation]
 
-    def remove(self, client: Client) -> None:
-        del self.by_number[client.number]
+    def bury(self, client: Client) -> None:
+        """Drop the record of a client that has left once no worker holds a task of it."""
+        if client.is_gone and not client.tasks:
+            del self.by_number[client.number]
 
     def overdue(self, now: float) -> List[Client]:
         return [client for client in self.by_route.values() if client.deadline <= now]

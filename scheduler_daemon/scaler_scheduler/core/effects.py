@@ -1,7 +1,7 @@
-"""What comes out of the core, as plain data: one class a message that the scheduler sends, named like it in the schema.
+"""What comes out of the core, as plain data: a class for each message that the scheduler sends, named as in the schema.
 
-`kind` is the message's ordinal in the schema; `route` is where it goes. Columns are lists or `array.array`s and have one
-element where it holds for every row.
+`kind` is the message's ordinal in the schema; `route` is where it goes. Columns are lists or `array.array`s and have
+one element where it holds for every row.
 """
 
 from typing import List, Sequence

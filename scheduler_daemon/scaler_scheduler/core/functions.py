@@ -1,20 +1,18 @@
 """The table of functions: each once, named by the digest of its bytes, whoever brought it."""
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, List
 
-from scaler_scheduler.core.records import Function
+from scaler_scheduler.core.records import Client, Function
 
 
 class FunctionTable:
     def __init__(self) -> None:
         self._by_digest: Dict[bytes, Function] = {}
         self._next_number = 1
+        self._unused: List[Function] = []
 
     def __iter__(self) -> Iterator[Function]:
         return iter(list(self._by_digest.values()))
-
-    def __contains__(self, function: Function) -> bool:
-        return self._by_digest.get(function.digest) is function
 
     def __len__(self) -> int:
         return len(self._by_digest)
@@ -28,5 +26,31 @@ class FunctionTable:
             self._by_digest[digest] = function
         return function
 
-    def remove(self, function: Function) -> None:
-        del self._by_digest[function.digest]
+    def hold(self, function: Function, client: Client) -> None:
+        """One more of the client's numbers names this function."""
+        function.holders[client.number] = function.holders.get(client.number, 0) + 1
+
+    def release(self, function: Function, client: Client) -> None:
+        """One of the client's numbers names this function no longer."""
+        held = function.holders.pop(client.number) - 1
+        if held:
+            function.holders[client.number] = held
+        elif function.is_unused:
+            self._unused.append(function)
+
+    def let_go(self, function: Function) -> None:
+        """One of its tasks is over."""
+        function.tasks -= 1
+        if function.is_unused:
+            self._unused.append(function)
+
+    def remove_unused(self) -> List[Function]:
+        """Drop, and return, the functions that no client holds and no task names any more."""
+        if not self._unused:
+            return []
+        # Once each: a function may have been unused, taken up and unused again meanwhile.
+        removed = [function for function in dict.fromkeys(self._unused) if function.is_unused]
+        self._unused = []
+        for function in removed:
+            del self._by_digest[function.digest]
+        return removed

@@ -35,7 +35,7 @@ def _check_waiting(scheduler: Scheduler) -> None:
         if client.is_gone and (waiting or not client.tasks):
             raise InvariantError(f"client {client.number} has left and is still kept")
         total += waiting
-    _expect("waiting tasks", total, scheduler.waiting)
+    _expect("waiting tasks", total, scheduler.counts.waiting)
 
 
 def _check_held(scheduler: Scheduler) -> None:
@@ -53,7 +53,7 @@ def _check_held(scheduler: Scheduler) -> None:
             load += task.cost
         _expect(f"load of worker {worker.number}", load, worker.load)
         held += len(worker.tasks)
-    _expect("dispatched tasks", held, scheduler.dispatched)
+    _expect("dispatched tasks", held, scheduler.counts.dispatched)
     for client in scheduler.clients.by_number.values():
         for task in client.tasks.values():
             holder = task.worker

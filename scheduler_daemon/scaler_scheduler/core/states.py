@@ -30,7 +30,7 @@ TRANSITIONS = {
     (RUNNING, WORKER_LOST): WAITING,
 }
 
-# The same as a tuple of tuples: two constant-time look-ups without hashing on the hot path (`make bench`, scheduler alone).
+# The same as a tuple of tuples: two look-ups without hashing on the hot path (`make bench`, scheduler alone).
 _NEXT = tuple(tuple(TRANSITIONS.get((state, action), -1) for action in range(6)) for state in range(5))
 
 

@@ -1,0 +1,15 @@
+"""How many tasks are where, of all clients."""
+
+
+class Counts:
+    __slots__ = ("dispatched", "late", "resolved", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        """That no worker holds."""
+        self.dispatched = 0
+        """That some worker holds."""
+        self.resolved = 0
+        """Answered since the start."""
+        self.late = 0
+        """Results that nobody waits for any more: of an attempt, a worker or a client given up."""

@@ -1,0 +1,58 @@
+"""What goes out at the next collect: one growing batch a peer, everything else in order."""
+
+from typing import List
+
+from scaler_scheduler.core.dispatch import DISPATCH_BYTES
+from scaler_scheduler.core.effects import Dispatch, Effect, Resolved
+from scaler_scheduler.core.records import Client, Worker
+
+
+class Outbox:
+    def __init__(self) -> None:
+        self._effects: List[Effect] = []
+        self._clients: List[Client] = []
+        self._workers: List[Worker] = []
+
+    def add(self, effect: Effect) -> None:
+        """An effect of its own; it goes before all batches."""
+        self._effects.append(effect)
+
+    def resolved(self, client: Client) -> Resolved:
+        """The batch of answers that grows for this client."""
+        batch = client.outbox
+        if batch is None:
+            batch = client.outbox = Resolved(client.route)
+            self._clients.append(client)
+        return batch
+
+    def dispatch(self, worker: Worker) -> Dispatch:
+        """The batch of tasks that grows for this worker."""
+        batch = worker.outgoing
+        if batch is not None and batch.rows.run_bytes > DISPATCH_BYTES:
+            self._effects.append(batch)
+            batch = None
+        if batch is None:
+            batch = worker.outgoing = Dispatch(worker.route)
+            self._workers.append(worker)
+        return batch
+
+    def answer(self, client: Client, task_id: int, outcome: int, payload: bytes) -> None:
+        """An answer of the scheduler's own."""
+        batch = self.resolved(client)
+        batch.ids.append(task_id)
+        batch.outcomes.append(outcome)
+        batch.rows.append_run([len(payload)], payload)
+
+    def take(self) -> List[Effect]:
+        """All of it."""
+        taken = self._effects
+        for worker in self._workers:
+            if worker.outgoing is not None:
+                taken.append(worker.outgoing)
+                worker.outgoing = None
+        for client in self._clients:
+            if client.outbox is not None:
+                taken.append(client.outbox)
+                client.outbox = None
+        self._effects, self._clients, self._workers = [], [], []
+        return taken
