@@ -14,7 +14,10 @@ from .options import OptionError
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    """Run the command to its end; returns the exit status.
+
+    `argv` is without the program's name; None takes the process's own.
+    """
     given = sys.argv[1:] if argv is None else argv
     try:
         arguments = parse_arguments(COMMAND, given)
@@ -25,7 +28,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
     except OptionError as error:
         return fail(str(error))
-    restart_with_nursery(given)
+    if argv is None:
+        restart_with_nursery(given)
     from .daemon import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config)

@@ -277,6 +277,7 @@ def test_main_hands_the_configuration_to_the_daemon(monkeypatch, tmp_path):
     daemon = types.ModuleType("daemon")
     daemon.run = lambda configuration: given.append(configuration) or 7
     monkeypatch.setitem(sys.modules, "scaler_scheduler.daemon", daemon)
+    monkeypatch.setenv("PYPY_GC_NURSERY", "32M")  # else PyPy is started again in this process
     monkeypatch.setattr(sys, "argv", ["scaler_scheduler", ADDRESS, "--logging-paths", str(tmp_path / "log")])
     assert cli.main() == 7
     assert given == [load(ADDRESS, "--logging-paths", str(tmp_path / "log"))]

@@ -315,3 +315,23 @@ def test_submit_before_the_hello_changes_nothing(core):
     core.feed(submit_event(C, [1], [1], [b""], []))
     assert core.take() == [("hello wanted", C)]
     assert not any(core.tables().values())
+
+
+def test_a_stall_of_the_scheduler_costs_nobody_its_lease(make_core):
+    core = make_core(worker_timeout_seconds=10, client_timeout_seconds=10)
+    joined(core)
+    core.now += 1000
+    core.scheduler.tick(core.now)
+    assert core.tables()["clients"] == core.tables()["workers"] == core.tables()["agents"] == 1
+    core.wait(11)
+    assert not any(core.tables().values())
+
+
+def test_a_death_that_overtakes_the_hello_of_the_worker(core):
+    core.agent(A, 33)
+    core.died(A, 22)
+    core.hello(W, events.WORKER, 22, agent=33)
+    assert core.take() == []
+    assert core.tables()["workers"] == 0
+    core.worker(W2, 23, agent=33)
+    assert core.tables()["workers"] == 1

@@ -6,9 +6,14 @@ beyond the payload) and hands rows out from its front.
 
 from array import array
 from bisect import bisect_left
-from typing import Dict, List, Set
+from collections import deque
+from typing import TYPE_CHECKING, Deque, Dict, Iterator, List, Optional, Set, Tuple
 
-from scaler_scheduler.core.records import Function
+if TYPE_CHECKING:
+    from scaler_scheduler.core.records import Function
+
+_BLOCK_BITS = 10
+"""Ids alike but for these last bits share an entry of the index."""
 
 
 class Batch:
@@ -85,3 +90,55 @@ class Batch:
 
     def waiting_rows(self) -> List[int]:
         return [row for row in range(self.next, len(self.ids)) if row not in self.cancelled]
+
+
+class BatchQueue:
+    """A client's batches in the order that they came in, and an index by task."""
+
+    def __init__(self) -> None:
+        self._queue: Deque[Batch] = deque()
+        self._blocks: Dict[int, List[Batch]] = {}
+        """Batches with an id in a block of ids. A scan of all batches for each id of a cancel or of a resubmission
+        would block the scheduler for seconds (20,000 single-row batches: 8 s)."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self._queue)
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    @property
+    def first(self) -> Batch:
+        return self._queue[0]
+
+    def append(self, batch: Batch) -> None:
+        self._queue.append(batch)
+        for block in _blocks(batch):
+            self._blocks.setdefault(block, []).append(batch)
+
+    def remove_first(self) -> None:
+        batch = self._queue.popleft()
+        for block in _blocks(batch):
+            there = self._blocks[block]
+            there.remove(batch)
+            if not there:
+                del self._blocks[block]
+
+    def clear(self) -> None:
+        self._queue.clear()
+        self._blocks.clear()
+
+    def find(self, task_id: int) -> Optional[Tuple[Batch, int]]:
+        """The batch in which this task waits, and its row."""
+        for batch in self._blocks.get(task_id >> _BLOCK_BITS, ()):
+            row = -1 if batch.is_empty else batch.row_of(task_id)
+            if row >= 0:
+                return batch, row
+        return None
+
+
+def _blocks(batch: Batch) -> List[int]:
+    first, last = batch.ids[0], batch.ids[-1]
+    if last - first == len(batch.ids) - 1:
+        return list(range(first >> _BLOCK_BITS, (last >> _BLOCK_BITS) + 1))
+    return list(dict.fromkeys(task_id >> _BLOCK_BITS for task_id in batch.ids))

@@ -77,11 +77,11 @@ class Dispatcher:
                 return task.function
             client.requeued.popleft()
         while client.batches:
-            batch = client.batches[0]
+            batch = client.batches.first
             batch.skip_cancelled()
             if not batch.is_empty:
                 return batch.function_at(batch.next)
-            client.batches.popleft()
+            client.batches.remove_first()
         return None
 
     def _give(self, worker: Worker, client: Client, function: Function, count: int) -> None:
@@ -95,7 +95,7 @@ class Dispatcher:
         if client.requeued:
             taken = self._give_again(worker, client, outgoing)
         else:
-            taken = self._give_run(worker, client, function, client.batches[0], count, outgoing)
+            taken = self._give_run(worker, client, function, client.batches.first, count, outgoing)
         client.waiting -= taken
         self._counts.waiting -= taken
         self._counts.dispatched += taken
@@ -162,7 +162,7 @@ class Dispatcher:
         batch.next = first + count
         batch.position = position
         if batch.is_empty:
-            client.batches.popleft()
+            client.batches.remove_first()
         return count
 
     def withdraw(self, worker: Worker) -> None:

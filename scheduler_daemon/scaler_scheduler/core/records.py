@@ -1,13 +1,13 @@
 """What the tables hold: one record a function, task, client, worker and host agent."""
 
 from collections import deque
-from typing import TYPE_CHECKING, Deque, Dict, List, Optional, Set
+from typing import Deque, Dict, List, Optional, Set
 
+from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.states import DISPATCHED, next_state
 
-if TYPE_CHECKING:
-    from scaler_scheduler.core.batches import Batch
+_GONE_WORKERS = 1000
 
 UNKNOWN_NS = -1
 """Mean run time of a function that has not returned yet."""
@@ -135,7 +135,7 @@ class Client:
         """By the client's own numbers."""
         self.tasks: Dict[int, Task] = {}
         """Every task that has an object: dispatched ones, and those that wait for another attempt."""
-        self.batches: Deque["Batch"] = deque()
+        self.batches = BatchQueue()
         self.requeued: Deque[Task] = deque()
         """Tasks that lost their worker: they go before the batches. May hold tasks that were resolved since."""
         self.waiting = 0
@@ -189,7 +189,7 @@ class Worker:
 
 
 class Agent:
-    __slots__ = ("deadline", "host", "incarnation", "name", "number", "route")
+    __slots__ = ("deadline", "gone_workers", "host", "incarnation", "name", "number", "route")
 
     def __init__(self, number: int, incarnation: int, route: bytes, name: str, host: str, deadline: float) -> None:
         self.number = number
@@ -198,3 +198,5 @@ class Agent:
         self.name = name
         self.host = host
         self.deadline = deadline
+        self.gone_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
+        """Incarnations whose death was told before they said hello: two connections keep no common order."""

@@ -86,6 +86,10 @@ class Scheduler:
         """Give up peers whose lease has run out."""
         if not self._leases.is_due(now):
             return
+        stall = self._leases.stall()
+        for peer in [*self.clients, *self.agents, *self.workers] if stall else ():
+            # The scheduler itself did not look for that long: what peers said meanwhile may still be unread.
+            peer.deadline += stall
         for client in self.clients.overdue(now):
             self._remove_client(client)
         for agent in self.agents.overdue(now):
@@ -121,6 +125,9 @@ class Scheduler:
         if event.role == events.CLIENT:
             number = self._welcome_client(event, now)
         elif event.role == events.WORKER:
+            agent = self.agents.find(event.agent)
+            if agent is not None and event.incarnation in agent.gone_workers:
+                return
             number = self._welcome_worker(event, now)
         else:
             number = self._welcome_agent(event, now)
@@ -290,6 +297,7 @@ class Scheduler:
         client = self._known_client(event.route)
         if client is None:
             return
+        client.deadline = now + self.limits.client_timeout_seconds
         functions = []
         for number in event.functions:
             function = client.functions.get(number)
@@ -314,16 +322,8 @@ class Scheduler:
     def _drop_known_rows(self, client: Client, batch: Batch) -> None:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
         for row, task_id in enumerate(batch.ids):
-            if task_id <= client.highest_id and (
-                task_id in client.tasks or self._find_batch(client, task_id) is not None
-            ):
+            if task_id in client.tasks or client.batches.find(task_id) is not None:
                 batch.cancelled.add(row)
-
-    def _find_batch(self, client: Client, task_id: int) -> Optional[Batch]:
-        for batch in client.batches:
-            if not batch.is_empty and batch.row_of(task_id) >= 0:
-                return batch
-        return None
 
     # ---------------------------------------------------------------------------------------------------------- results
 
@@ -369,9 +369,9 @@ class Scheduler:
                 else:
                     refused.append(task_id)
                 continue
-            batch = self._find_batch(client, task_id)
-            if batch is not None:
-                row = batch.row_of(task_id)
+            found = client.batches.find(task_id)
+            if found is not None:
+                batch, row = found
                 batch.cancelled.add(row)
                 batch.large.pop(row, None)
                 self._cancelled(client, task_id, batch.function_at(row))
@@ -395,6 +395,8 @@ class Scheduler:
             self._check_stranger(event.route, "host agent")
             return
         worker = self.workers.find(event.incarnation)
+        if worker is None:
+            agent.gone_workers.append(event.incarnation)
         if worker is None or worker.agent != agent.incarnation:
             return
         running: Optional[Task] = None

@@ -36,6 +36,9 @@ class AgentTable:
         self.by_route: Dict[bytes, Agent] = {}
         self._by_incarnation: Dict[int, Agent] = {}
 
+    def __iter__(self) -> Iterator[Agent]:
+        return iter(list(self.by_route.values()))
+
     def __len__(self) -> int:
         return len(self.by_route)
 

@@ -1,0 +1,42 @@
+"""Waiting tasks are found by id, whatever order they came in. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+from array import array
+
+from scaler_scheduler.core.batches import Batch, BatchQueue
+from scaler_scheduler.core.records import Function
+
+
+def batch_of(*ids):
+    function = Function(1, b"digest", "f", "cloudpickle", b"")
+    return Batch(array("Q", ids), [function], array("I", [0] * len(ids)), b"", {})
+
+
+def test_a_waiting_task_is_found_in_its_batch():
+    queue = BatchQueue()
+    late, dense, sparse = batch_of(5000), batch_of(*range(1000, 3000)), batch_of(3, 1_000_000, 2**62)
+    for batch in (late, dense, sparse):
+        queue.append(batch)
+    assert queue.find(5000) == (late, 0)
+    assert queue.find(1000) == (dense, 0)
+    assert queue.find(2047) == (dense, 1047)
+    assert queue.find(2**62) == (sparse, 2)
+    assert queue.find(4) is None
+    assert queue.find(999) is None
+    dense.cancelled.add(1047)
+    assert queue.find(2047) is None
+    dense.next = 10
+    assert queue.find(1009) is None
+    assert queue.find(1010) == (dense, 10)
+
+
+def test_the_index_is_empty_when_the_queue_is():
+    queue = BatchQueue()
+    for first in range(0, 5000, 7):
+        queue.append(batch_of(first, first + 3))
+    while queue:
+        gone = queue.first
+        queue.remove_first()
+        assert queue.find(gone.ids[0]) is None
+    assert not queue._blocks
