@@ -49,8 +49,8 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     #
     # The standard library's functions hold the condition while they look at the state twice: nothing may end a future
     # under their hands. So the I/O thread says that it is about to (`_is_ending`), then looks for a condition, and ends
-    # the future under it where there is one. Who makes a condition then looks whether the future is ending: in whichever
-    # order these two meet, one sees the other, and who waits lets the I/O thread go first.
+    # the future under it where there is one. Who makes a condition then looks whether the future is ending: in
+    # whichever order these two meet, one sees the other, and who waits lets the I/O thread go first.
 
     # What most futures never change are class attributes: setting twelve fields costs a third of a submit.
     _state = PENDING

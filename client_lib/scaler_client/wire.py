@@ -46,7 +46,7 @@ LARGE_PAYLOAD_BYTES = 64 * 1024
 """A payload of at least this size travels in a frame of its own: it is then never copied to be joined or cut out."""
 
 SPARE_WORDS = 1024
-"""Added to the traversal limit, which guards against pointers that make a message, or nothing at all, read many times."""
+"""Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
 
 _FORGET_FUNCTIONS, _SUBMIT, _DISPATCH, _RESULTS, _RESOLVED, _STARTED, _CANCEL, _CANCEL_REFUSED = (
     8,

@@ -93,7 +93,7 @@ def test_the_standard_framing_with_nothing_behind() -> None:
     assert frame == write("cancel", 16, ids=[1, 2])
 
 
-# ---------------------------------------------------------------------------------------------------------------- reading
+# -------------------------------------------------------------------------------------------------------------- reading
 
 
 @pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])

@@ -72,7 +72,7 @@ def test_repr(state: str, shown: str) -> None:
     assert re.fullmatch(f"<TaskFuture at 0x[0-9a-f]+ {shown}", repr(STATES[state]()))
 
 
-# ---------------------------------------------------------------------------------------------------------------- cancel
+# --------------------------------------------------------------------------------------------------------------- cancel
 
 
 @pytest.mark.parametrize("state", ["running", "returned", "raised"])
@@ -107,7 +107,7 @@ def test_a_cancelled_one_raises() -> None:
             ask(timeout=0)
 
 
-# -------------------------------------------------------------------------------------------------- result and exception
+# ------------------------------------------------------------------------------------------------- result and exception
 
 
 @pytest.mark.parametrize("state", ["pending", "running"])
@@ -267,7 +267,7 @@ def test_many_threads_wait_for_one_future(end: Any) -> None:
     assert len(seen) == 16 and len(set(seen)) == 1
 
 
-# ------------------------------------------------------------------------------------------------------------- callbacks
+# ------------------------------------------------------------------------------------------------------------ callbacks
 
 
 @pytest.mark.parametrize("end", [end_with_value, end_cancelled, lambda future: end_with_exception(future, OSError())])

@@ -131,7 +131,7 @@ def test_long_containers_are_not_looked_through() -> None:
     assert not is_plain(Counting(range(3)))
 
 
-# ----------------------------------------------------------------------------------------------------------------- errors
+# --------------------------------------------------------------------------------------------------------------- errors
 
 
 def test_an_argument_that_can_not_be_pickled_is_named_by_position() -> None:

@@ -101,7 +101,7 @@ def sent(session: Session) -> list[Any]:
     return [plain(message) for message in session.take_outgoing()]
 
 
-# ---------------------------------------------------------------------------------------------------------------- joining
+# -------------------------------------------------------------------------------------------------------------- joining
 
 
 def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
@@ -161,7 +161,7 @@ def test_answers_to_nobody_are_dropped(session: Session) -> None:
     assert owner.told == [(0, Outcome.VALUE, b"answer")]
 
 
-# ---------------------------------------------------------------------------------------------------------------- batches
+# -------------------------------------------------------------------------------------------------------------- batches
 
 
 def test_batches_are_cut_by_rows(session: Session) -> None:
@@ -183,7 +183,7 @@ def test_batches_are_cut_by_bytes(session: Session) -> None:
     assert [batch.ids for batch in batches] == [[0, 1], [2, 3], [4, 5]]
 
 
-# ----------------------------------------------------------------------------------------------------------------- cancel
+# --------------------------------------------------------------------------------------------------------------- cancel
 
 
 class Answered:

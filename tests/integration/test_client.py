@@ -76,7 +76,7 @@ def test_the_example_of_the_readme() -> None:
     assert time.monotonic() - began < 5
 
 
-# ------------------------------------------------------------------------------------------------------------- callables
+# ------------------------------------------------------------------------------------------------------------ callables
 
 
 CALLS = {
@@ -121,7 +121,7 @@ def test_a_bound_method_has_the_state_of_each_call(client: Client) -> None:
     assert (first.result(SECONDS), client.submit(account.after, 0).result(SECONDS)) == (1, 2)
 
 
-# ------------------------------------------------------------------------------------------------------------------- map
+# ------------------------------------------------------------------------------------------------------------------ map
 
 
 def test_map_of_nothing(client: Client) -> None:
@@ -156,7 +156,7 @@ def test_map_of_a_generator_that_raises(client: Client) -> None:
     assert client.submit(square, 3).result(SECONDS) == 9
 
 
-# --------------------------------------------------------------------------------------------------------------- futures
+# -------------------------------------------------------------------------------------------------------------- futures
 
 
 def test_wait_and_as_completed(client: Client) -> None:
@@ -220,7 +220,7 @@ def test_a_callback_may_submit_and_wait(client: Client) -> None:
     assert done.wait(SECONDS) and results == [81]
 
 
-# --------------------------------------------------------------------------------------------------------------- threads
+# -------------------------------------------------------------------------------------------------------------- threads
 
 
 def test_several_threads_submit_at_once(client: Client) -> None:
@@ -251,7 +251,7 @@ def test_two_clients(combo: SchedulerClusterCombo, client: Client) -> None:
     assert client.submit(square, 2).result(SECONDS) == 4
 
 
-# ---------------------------------------------------------------------------------------------------------- disconnecting
+# -------------------------------------------------------------------------------------------------------- disconnecting
 
 
 def test_disconnect(combo: SchedulerClusterCombo) -> None:
@@ -322,7 +322,7 @@ def test_clients_leave_no_descriptors_behind(combo: SchedulerClusterCombo) -> No
     wait_until(lambda: gc.collect() >= 0 and len(os.listdir("/proc/self/fd")) <= before + 2, what="descriptors close")
 
 
-# ------------------------------------------------------------------------------------------------------------- bad input
+# ------------------------------------------------------------------------------------------------------------ bad input
 
 
 class Unpicklable:

@@ -42,7 +42,7 @@ def serves(address: str) -> bool:
         return client.submit(square, 3).result(SECONDS) == 9 and client.map(square, [(4,)] * 100) == [16] * 100
 
 
-# ------------------------------------------------------------------------------------------------ interpreters and loops
+# ----------------------------------------------------------------------------------------------- interpreters and loops
 
 
 @pytest.mark.parametrize("loop", ["zmq", "builtin"])
@@ -76,7 +76,7 @@ def test_the_log_names_what_runs(tmp_path: Path) -> None:
         assert daemon.address in workers.logged(r"(scaler_cluster .*)")
 
 
-# -------------------------------------------------------------------------------------------------------------- addresses
+# ------------------------------------------------------------------------------------------------------------ addresses
 
 
 @pytest.mark.parametrize("port", ["0", "*"])
@@ -119,7 +119,7 @@ def test_the_combo_at_an_ipv6_address() -> None:
         assert serves(combo.get_address())
 
 
-# ---------------------------------------------------------------------------------------------------------- configuration
+# -------------------------------------------------------------------------------------------------------- configuration
 
 
 def test_the_address_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_the_address_from_a_file(tmp_path: Path) -> None:
         daemon.end()
 
 
-# ---------------------------------------------------------------------------------------------------------------- signals
+# -------------------------------------------------------------------------------------------------------------- signals
 
 
 def spin() -> None:
@@ -210,7 +210,7 @@ def test_a_scheduler_that_is_started_again_gets_everything_again(tmp_path: Path)
             client.disconnect()
 
 
-# -------------------------------------------------------------------------------------------------------------- bad input
+# ------------------------------------------------------------------------------------------------------------ bad input
 
 
 BAD = {

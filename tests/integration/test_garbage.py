@@ -15,11 +15,11 @@ import capnp
 import cloudpickle
 import pytest
 import zmq
+from tests.integration.commands import Monitor, SchedulerCommand, cluster, monitor, scheduler
+from tests.waiting import wait_until
 
 import scaler_client
 from scaler_client import Client, messages, wire
-from tests.integration.commands import Monitor, SchedulerCommand, cluster, monitor, scheduler
-from tests.waiting import wait_until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

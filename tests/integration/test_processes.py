@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-from scaler_client import SchedulerClusterCombo
 from tests.integration.commands import environment, monitor, monitor_address_of, scheduler
 from tests.waiting import wait_until
+
+from scaler_client import SchedulerClusterCombo
 
 SECONDS = 40
 

@@ -186,7 +186,7 @@ def test_arguments_that_can_not_be_unpickled() -> None:
     assert isinstance(error, ModuleNotFoundError) and "no_such_module" in str(error)
 
 
-# ------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 
 MISSING = b"\x80\x05cno_such_module\nfunction\n."

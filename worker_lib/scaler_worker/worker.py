@@ -27,9 +27,12 @@ import zmq
 
 from scaler_client import messages, wire
 from scaler_client.addresses import parse_connect_address
+from scaler_client.logs import set_up as set_up_logging
 from scaler_client.sockets import receive
 from scaler_worker import __version__
 from scaler_worker.executor import Executor
+from scaler_worker.nursery_process import settings_from_plain
+from scaler_worker.parent_watch import exit_at_end_of
 from scaler_worker.process_resources import process_usage
 from scaler_worker.session import Row, WorkerSession
 from scaler_worker.settings import WorkerSettings
@@ -72,7 +75,7 @@ class Worker:
         self._needed = threading.Event()
         self._is_parked = False
         self._is_busy = False
-        """Set before `_is_parked` is looked at, as that is set before this is: one of the two threads sees the other."""
+        """Set before `_is_parked` is looked at, as that is set before this is: one of the two sees the other."""
         self._next_collection = time.monotonic() + settings.garbage_collect_interval_seconds
         self._is_stopping = False
         self._context = zmq.Context()
@@ -282,9 +285,10 @@ def _trim_memory() -> None:
 
 def main() -> None:
     """Where the agent can't fork: `python -m scaler_worker.worker SETTINGS_AS_JSON`."""
-    given = json.loads(sys.argv[1])
-    given["logging_paths"] = tuple(given["logging_paths"])
-    run_worker(WorkerSettings(**given), None)
+    settings = settings_from_plain(json.loads(sys.argv[1]))
+    set_up_logging(settings.logging_level, settings.logging_paths)
+    exit_at_end_of(sys.stdin.fileno())
+    run_worker(settings, None)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Generates scaler_scheduler/wire/schema.py from protocol/scaler.capnp. tests/wire/test_schema.py compares the two.
+set -euo pipefail
+cd "$(dirname "$0")/../scheduler_daemon"
+
+command -v capnp >/dev/null || { echo "capnp is missing: install Debian's package capnproto" >&2; exit 1; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp protocol/scaler.capnp "$folder/"
+python -m capnpy compile "$folder/scaler.capnp" --no-pyx --no-reflection --text-type=unicode
+# Without the line that has the date: the same schema gives the same file.
+grep -v '^# generated on ' "$folder/scaler.py" > scaler_scheduler/wire/schema.py
