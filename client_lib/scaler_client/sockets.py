@@ -16,8 +16,12 @@ def receive(socket: zmq.Socket[bytes], flags: int = 0) -> Frames:
         zmq.Again: there is none (with zmq.NOBLOCK), or not within the socket's RCVTIMEO.
     """
     # `recv_multipart` asks for an option after each frame, which costs as much as receiving; a Frame knows by itself.
-    # Its bytes are copied, so that no message is kept alive by a slice of it.
-    frame: Any = socket.recv(flags, copy=False)
+    return all_frames(socket, socket.recv(flags, copy=False))
+
+
+def all_frames(socket: zmq.Socket[bytes], frame: Any) -> Frames:
+    """The frames of the message whose first one has been received."""
+    # Copied, so that no message is kept alive by a slice of it.
     frames: Frames = [frame.bytes]
     while frame.more:
         frame = socket.recv(copy=False)

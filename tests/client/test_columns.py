@@ -136,7 +136,7 @@ def test_what_we_write_we_read() -> None:
         assert read(frame, "resolved")["ids"] == ids
 
 
-# ------------------------------------------------------------------------------------------------- what is no message
+# --------------------------------------------------------------------------------------------------- what is no message
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,9 @@ def test_messages_for_the_scheduler_are_not_for_a_peer() -> None:
             decode(encode(message))
 
 
-@pytest.mark.parametrize("garbage", [b"", b"junk", b"\0" * 8, b"\0" * 16, b"\xff" * 64, b"\0\0\0\0\2\0\0\0" + b"\xff" * 16])
+@pytest.mark.parametrize(
+    "garbage", [b"", b"junk", bytes(8), bytes(16), b"\xff" * 64, b"\0\0\0\0\2\0\0\0" + b"\xff" * 16]
+)
 def test_garbage(garbage: bytes) -> None:
     with pytest.raises(WireError):
         decode([garbage])

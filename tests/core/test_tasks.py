@@ -8,7 +8,7 @@ import pytest
 from tests.core.harness import MILLISECOND, SECOND, Core, submit_event
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch import DISPATCH_BYTES
+from scaler_scheduler.core.dispatch import TARGET_BYTES
 
 C, C2, W, W2, A = b"client", b"client 2", b"worker", b"worker 2", b"agent"
 
@@ -222,19 +222,16 @@ def test_no_ops_that_fit_one_message_are_not_spread(core):
     assert list(dispatched(core).values()) == [8]
 
 
-def test_long_dispatches_are_cut(core):
-    """Joined payloads must not outgrow what one message can say."""
+@pytest.mark.parametrize("large", [[], [0]])
+def test_large_payloads_are_not_piled_up_at_a_worker(core, large):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
-    body = bytes(DISPATCH_BYTES // 4)
-    submits = [submit_event(C, [row + 1], [2], [body], []) for row in range(12)]
-    core.feed(*submits)
-    sizes = []
-    for effect in core.take():
-        assert effect[0] == "dispatch"
-        sizes.append(sum(len(row[4]) for row in effect[2]))
-    assert sum(sizes) == 12 * len(body)
-    assert max(sizes) <= DISPATCH_BYTES + len(body)
+    body = bytes(TARGET_BYTES // 4 + 1)
+    core.feed(*[submit_event(C, [row + 1], [2], [body], large) for row in range(12)])
+    held = core.take_dispatched(W)
+    assert len(held) == 4
+    core.results(W, held)
+    assert {sent[0]: len(sent[2]) for sent in core.take()} == {"dispatch": 4, "resolved": 4}
 
 
 # ------------------------------------------------------------------------------------------------------------ functions

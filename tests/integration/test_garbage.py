@@ -130,6 +130,10 @@ def test_random_frames_are_counted(port: Port, connected: bool) -> None:
     wait_until(lambda: port.dropped() - before == 300)
 
 
+ROOT = 1 << 32 | 1 << 48
+"""The pointer to a Message: a struct of one data and one pointer word."""
+RESULTS: dict[str, Any] = {"clients": [1], "ids": [1], "attempts": [1], "durations": [1], "sizes": [0]}
+
 HOSTILE = {
     "empty": b"",
     "header alone": struct.pack("<II", 0, 0),
@@ -139,11 +143,11 @@ HOSTILE = {
     "pointer to itself": struct.pack("<IIQ", 0, 1, 0xFFFFFFFC | 1 << 32 | 1 << 48),
     "pointer beyond the end": struct.pack("<IIQ", 0, 1, 0x1FFFFFFF << 2 | 1 << 32 | 1 << 48),
     "far pointer to nowhere": struct.pack("<IIQ", 0, 1, 2 | 5 << 3 | 77 << 32),
-    "union tag of nobody": struct.pack("<IIQQQ", 0, 3, 1 << 32 | 1 << 48, 999, 0),
-    "submit with a list of 2^29 ids": struct.pack("<IIQQQQ", 0, 4, 1 << 32 | 1 << 48, 9, 1 << 48, 1 | (0x1FFFFFFF << 3 | 5) << 32),
-    "submit with a list of voids": struct.pack("<IIQQQQ", 0, 4, 1 << 32 | 1 << 48, 9, 1 << 48, 1 | (0x1FFFFFFF << 3 | 0) << 32),
+    "union tag of nobody": struct.pack("<IIQQQ", 0, 3, ROOT, 999, 0),
+    "submit with a list of 2^29 ids": struct.pack("<IIQQQQ", 0, 4, ROOT, 9, 1 << 48, 1 | (0x1FFFFFFF << 3 | 5) << 32),
+    "submit with a list of 2^29 voids": struct.pack("<IIQQQQ", 0, 4, ROOT, 9, 1 << 48, 1 | (0x1FFFFFFF << 3 | 0) << 32),
     "heartbeat with 2^29 workers": struct.pack(
-        "<IIQQQQQQQ", 0, 7, 1 << 32 | 1 << 48, 5, 3 << 32 | 1 << 48, 0, 0, 0, 1 | (0x1FFFFFFF << 3 | 7) << 32
+        "<IIQQQQQQQ", 0, 7, ROOT, 5, 3 << 32 | 1 << 48, 0, 0, 0, 1 | (0x1FFFFFFF << 3 | 7) << 32
     ),
     "submit without rows": message_of("submit", ids=[]),
     "ids that descend": message_of("submit", ids=[2, 1], functions=[1], sizes=[0]),
@@ -152,7 +156,7 @@ HOSTILE = {
     "columns that differ": message_of("submit", ids=[1, 2, 3], functions=[1, 1], sizes=[0]),
     "large payloads that are not there": message_of("submit", ids=[1], functions=[1], sizes=[0], large=[0]),
     "large row out of range": message_of("submit", ids=[1], functions=[1], sizes=[0], large=[0xFFFFFFFF]),
-    "an outcome of nobody": message_of("results", clients=[1], ids=[1], attempts=[1], outcomes=[200], durations=[1], sizes=[0]),
+    "an outcome of nobody": message_of("results", **RESULTS, outcomes=[200]),
     "a message for peers": message_of("resolved", ids=[1], outcomes=[0], sizes=[0]),
     "a function without its bytes": message_of("function", number=1, name="f", serializer="cloudpickle"),
 }
@@ -186,7 +190,7 @@ def test_truncated_messages(port: Port) -> None:
 
 LEGAL_BUT_WRONG = {
     "a function never sent": [message_of("submit", ids=[1], functions=[99], sizes=[0])],
-    "a worker's message": [message_of("results", clients=[1], ids=[1], attempts=[1], outcomes=[0], durations=[1], sizes=[0])],
+    "a worker's message": [message_of("results", **RESULTS, outcomes=[0])],
     "an agent's message": [message_of("workerDied", incarnation=3, pid=1, cause="none")],
 }
 

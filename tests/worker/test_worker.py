@@ -212,7 +212,9 @@ def test_a_scheduler_started_anew_during_a_long_task(scheduler: FakeScheduler, r
     assert values_in(scheduler.receive("results")) == [25]
 
 
-def test_garbage_from_the_scheduler(scheduler: FakeScheduler, running: Running, caplog: pytest.LogCaptureFixture) -> None:
+def test_garbage_from_the_scheduler(
+    scheduler: FakeScheduler, running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
     scheduler.welcome()
     for garbage in (b"", b"junk", b"\0" * 4 + b"\xff" * 12):
         scheduler._socket.send_multipart([scheduler._peer, garbage])

@@ -28,7 +28,7 @@ import zmq
 from scaler_client import messages, wire
 from scaler_client.addresses import parse_connect_address
 from scaler_client.logs import set_up as set_up_logging
-from scaler_client.sockets import receive
+from scaler_client.sockets import all_frames, receive
 from scaler_worker import __version__
 from scaler_worker.executor import Executor
 from scaler_worker.nursery_process import settings_from_plain
@@ -157,14 +157,18 @@ class Worker:
 
     def _await_message(self) -> None:
         """Wait for a message, for a while. The lock is held: the attendant has nothing to do while nothing runs."""
-        self._is_idle = True
+        # _Stopped may come in the one call that waits: in others, the end of a zmq.Frame for one, it would be printed.
+        first: Any = None
         try:
+            self._is_idle = True
             if not self._is_stopping:
-                self._take(receive(self._socket))
+                first = self._socket.recv(copy=False)
         except (zmq.Again, _Stopped):
             pass
         finally:
             self._is_idle = False
+        if first is not None:
+            self._take(all_frames(self._socket, first))
 
     def _do_what_is_due(self) -> None:
         now = time.monotonic()

@@ -9,11 +9,12 @@ from scaler_scheduler.core.records import Function, Worker
 TARGET_NS = 15_000_000
 """Work that a worker may hold and still be given more."""
 
+TARGET_BYTES = 16 << 20
+"""Payload bytes that a worker may hold and still be given more: large arguments are not piled up ahead of their use, and
+a Dispatch stays below what a message can say (this, and one batch of at most 2^28 bytes)."""
+
 GRAIN_NS = 200_000
 """Work worth a message of its own: fewer tasks than this are not spread over more workers."""
-
-DISPATCH_BYTES = 1 << 26
-"""Joined payload bytes after which a Dispatch is closed and another one begun: a message has an end."""
 
 UNKNOWN_COST_NS = TARGET_NS + 1
 """Load of a task whose function never returned yet: nothing is queued behind it."""
@@ -35,7 +36,7 @@ def allowance(worker: Worker, function: Function, waiting: int, workers: int, qu
     held = len(worker.tasks)
     if function.mean_ns < 0:
         return 0 if held else 1
-    if worker.load > TARGET_NS and held:
+    if held and (worker.load > TARGET_NS or worker.bytes > TARGET_BYTES):
         return 0
     by_time = max(0, TARGET_NS - worker.load) // function.mean_ns + 1
     share = max(-(-waiting // workers), GRAIN_NS // function.mean_ns)
@@ -45,4 +46,6 @@ def allowance(worker: Worker, function: Function, waiting: int, workers: int, qu
 def wants_work(worker: Worker, queue_size: int) -> bool:
     """Whether it is time to give this worker more: in large portions while it has much, at once when it has little."""
     held = len(worker.tasks)
+    if worker.bytes > TARGET_BYTES:
+        return not held
     return held <= 1 or (held * 2 <= queue_size and worker.load * 2 <= TARGET_NS)

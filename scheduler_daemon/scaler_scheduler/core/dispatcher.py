@@ -108,6 +108,7 @@ class Dispatcher:
         task.cost = cost(task.function)
         worker.tasks[task.serial] = task
         worker.load += task.cost
+        worker.bytes += task.size
         outgoing.clients.append(client.number)
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
@@ -137,19 +138,21 @@ class Dispatcher:
         serial = self._next_serial
         position = batch.position
         payload = batch.payload if large is None else large
+        large_size = 0 if large is None else len(large)
         client_tasks = client.tasks
         worker_tasks = worker.tasks
         for row in range(count):
             task_id = ids[row]
             size = sizes[row]
             task = Task(
-                task_id, client, function, payload, position, size, large is not None, serial, task_cost, worker
+                task_id, client, function, payload, position, size + large_size, large is not None, serial, task_cost, worker
             )
             client_tasks[task_id] = task
             worker_tasks[serial] = task
             serial += 1
             position += size
         worker.load += task_cost * count
+        worker.bytes += position - batch.position + large_size
         outgoing.clients.extend([client.number] * count)
         outgoing.ids.extend(ids)
         outgoing.attempts.extend([1] * count)

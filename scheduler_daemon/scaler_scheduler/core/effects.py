@@ -104,11 +104,9 @@ class ForgetFunctions(Effect):
 class Rows:
     """Payloads of a batch that grows: sizes and runs of joined bytes for small ones, whole frames for large ones."""
 
-    __slots__ = ("large_frames", "large_rows", "parts", "run_bytes", "sizes")
+    __slots__ = ("large_frames", "large_rows", "parts", "sizes")
 
     def __init__(self) -> None:
-        self.run_bytes = 0
-        """Bytes that `append_run` has joined."""
         self.sizes: List[int] = []
         self.parts: List[bytes] = []
         self.large_rows: List[int] = []
@@ -118,7 +116,6 @@ class Rows:
         """Rows whose payloads lie behind one another in `joined`."""
         self.sizes.extend(sizes)
         self.parts.append(joined)
-        self.run_bytes += len(joined)
 
     def append_large(self, frame: bytes) -> None:
         """A row whose payload travels in a frame of its own."""

@@ -41,7 +41,7 @@ def _check_waiting(scheduler: Scheduler) -> None:
 def _check_held(scheduler: Scheduler) -> None:
     held = 0
     for worker in scheduler.workers:
-        load = 0
+        load = size = 0
         for serial, task in worker.tasks.items():
             _expect("serial number of a held task", serial, task.serial)
             if task.worker is not worker or task.state not in (DISPATCHED, RUNNING):
@@ -51,7 +51,9 @@ def _check_held(scheduler: Scheduler) -> None:
             if task.function not in worker.functions:
                 raise InvariantError(f"worker {worker.number} holds a task of a function it was not sent")
             load += task.cost
+            size += task.size
         _expect(f"load of worker {worker.number}", load, worker.load)
+        _expect(f"payload bytes of worker {worker.number}", size, worker.bytes)
         held += len(worker.tasks)
     _expect("dispatched tasks", held, scheduler.counts.dispatched)
     for client in scheduler.clients.by_number.values():

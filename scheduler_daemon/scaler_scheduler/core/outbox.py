@@ -2,7 +2,6 @@
 
 from typing import List
 
-from scaler_scheduler.core.dispatch import DISPATCH_BYTES
 from scaler_scheduler.core.effects import Dispatch, Effect, Resolved
 from scaler_scheduler.core.records import Client, Worker
 
@@ -28,9 +27,6 @@ class Outbox:
     def dispatch(self, worker: Worker) -> Dispatch:
         """The batch of tasks that grows for this worker."""
         batch = worker.outgoing
-        if batch is not None and batch.rows.run_bytes > DISPATCH_BYTES:
-            self._effects.append(batch)
-            batch = None
         if batch is None:
             batch = worker.outgoing = Dispatch(worker.route)
             self._workers.append(worker)

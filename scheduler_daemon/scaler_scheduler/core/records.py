@@ -151,6 +151,7 @@ class Client:
 class Worker:
     __slots__ = (
         "agent",
+        "bytes",
         "deadline",
         "functions",
         "host",
@@ -181,6 +182,8 @@ class Worker:
         """What it holds, by serial number."""
         self.load = 0
         """Nanoseconds of work that it holds, by the functions' mean run times at dispatch."""
+        self.bytes = 0
+        """Payload bytes of what it holds."""
         self.functions: Set[Function] = set()
         """What it has been sent and not told to forget."""
         self.is_ready = False

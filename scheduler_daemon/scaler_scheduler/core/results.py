@@ -47,6 +47,7 @@ def take_results(
         del client.tasks[task.id]
         del worker_tasks[task.serial]
         worker.load -= task.cost
+        worker.bytes -= task.size
         if task.function is not function:
             if function is not None:
                 function.observe(spent, count)

@@ -1,0 +1,104 @@
+"""What stands around a session in its tests: what it is told, and who waits for its tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scaler_client import messages
+from scaler_client.functions import Function
+from scaler_client.messages import Outcome
+from scaler_client.session import Session
+
+ADDRESS = "tcp://192.0.2.1:2345"
+HEARTBEAT_SECONDS = 2.0
+TIMEOUT_SECONDS = 60.0
+HELLO = messages.Hello(messages.Role.CLIENT, 77, "3.11.7", "0.1.0", "host", 1)
+
+
+def new_session() -> Session:
+    return Session(HELLO, ADDRESS, HEARTBEAT_SECONDS, TIMEOUT_SECONDS, 0.0)
+
+
+def welcome(incarnation: int = 5, lease_seconds: float = 60.0) -> messages.Welcome:
+    return messages.Welcome(1, "0.1.0", incarnation, 3, lease_seconds)
+
+
+def joined_session() -> Session:
+    """One that has joined."""
+    session = new_session()
+    session.handle(welcome(), 0.0)
+    assert session.take_outgoing() == [HELLO]
+    return session
+
+
+class Owner:
+    """Notes what it is told."""
+
+    def __init__(self, function: Function | None = None, payload: bytes = b"payload") -> None:
+        self.function = function or Function(1, "f", b"code")
+        self.payload = payload
+        self.told: list[Any] = []
+
+    def row(self, task_id: int) -> tuple[Function, bytes]:
+        return self.function, self.payload
+
+    def resolve(self, task_id: int, outcome: int, answer: Any) -> None:
+        self.told.append((task_id, outcome, answer))
+
+    def fail(self, task_id: int, error: BaseException) -> None:
+        self.told.append((task_id, error))
+
+    def start(self) -> None:
+        self.told.append("started")
+
+
+class Chunk(Owner):
+    """Tasks of a map."""
+
+    def __init__(self, function: Function, payloads: list[bytes]) -> None:
+        super().__init__(function)
+        self.payloads: list[Any] = payloads
+        self.first = -1
+        self.open = set(range(len(payloads)))
+
+    def submit(self, session: Session) -> int:
+        self.first = session.submit_chunk(self, self.function, self.payloads)
+        return self.first
+
+    def row(self, task_id: int) -> tuple[Function, bytes]:
+        return self.function, self.payloads[task_id - self.first]
+
+    def resolve(self, task_id: int, outcome: int, answer: Any) -> bool:  # type: ignore[override]
+        super().resolve(task_id, outcome, answer)
+        self.open.discard(task_id - self.first)
+        return not self.open
+
+    def open_ids(self) -> list[int]:
+        return [self.first + position for position in sorted(self.open)]
+
+
+def submit(session: Session, owner: Owner) -> int:
+    return session.submit(owner, owner.function, owner.payload)
+
+
+def resolved(*ids: int, outcome: int = Outcome.VALUE) -> messages.Resolved:
+    return messages.Resolved(list(ids), [outcome] * len(ids), [b"answer"] * len(ids))
+
+
+def plain(message: Any) -> Any:
+    """A Submit with its columns as lists, whatever kind of sequence they are."""
+    if isinstance(message, messages.Submit):
+        return messages.Submit(list(message.ids), list(message.functions), list(message.payloads))
+    return message
+
+
+def sent(session: Session) -> list[Any]:
+    return [plain(message) for message in session.take_outgoing()]
+
+
+class Answered:
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> None:
+        self.times += 1
