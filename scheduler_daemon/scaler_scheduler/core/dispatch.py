@@ -10,8 +10,8 @@ TARGET_NS = 15_000_000
 """Work that a worker may hold and still be given more."""
 
 TARGET_BYTES = 16 << 20
-"""Payload bytes that a worker may hold and still be given more: large arguments are not piled up ahead of their use, and
-a Dispatch stays below what a message can say (this, and one batch of at most 2^28 bytes)."""
+"""Payload bytes that a worker may hold and still be given more: large arguments are not piled up ahead of their use,
+and a Dispatch stays below what a message can say (this, and one batch of at most 2^28 bytes)."""
 
 GRAIN_NS = 200_000
 """Work worth a message of its own: fewer tasks than this are not spread over more workers."""

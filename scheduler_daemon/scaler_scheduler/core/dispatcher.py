@@ -145,7 +145,16 @@ class Dispatcher:
             task_id = ids[row]
             size = sizes[row]
             task = Task(
-                task_id, client, function, payload, position, size + large_size, large is not None, serial, task_cost, worker
+                task_id,
+                client,
+                function,
+                payload,
+                position,
+                size + large_size,
+                large is not None,
+                serial,
+                task_cost,
+                worker,
             )
             client_tasks[task_id] = task
             worker_tasks[serial] = task
