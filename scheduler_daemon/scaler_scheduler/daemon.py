@@ -12,7 +12,7 @@ import platform
 import signal
 import time
 import traceback
-from typing import Callable, Dict, List, Optional
+from typing import Callable, List, Optional
 
 from . import __version__, event_loops
 from .addresses import default_monitor_address
@@ -217,12 +217,12 @@ def _run_until_signal(daemon: Daemon, loop: event_loops.Loop) -> None:
 
     # The pipe is for loops that poll.
     signal.set_wakeup_fd(wake_sender, warn_on_full_buffer=False)
-    previous: Dict[int, object] = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    # They stay to the end of the process: a second signal must not cut the last goodbyes short.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
     try:
         loop(daemon, wake_receiver)
     finally:
         signal.set_wakeup_fd(-1)
-        for number, handler in previous.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
         os.close(wake_receiver)
         os.close(wake_sender)
