@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from scaler_client import Client, SchedulerClusterCombo
+from scaler_client.interrupts import interrupts_deferred
 
 from .interpreters import scheduler_python
 
@@ -36,20 +37,29 @@ def free_address() -> str:
 def running(command: Sequence[str], stdout: int | None = None) -> Iterator[subprocess.Popen[str]]:
     """A process for as long as the `with` block lasts."""
     # A session of its own: Ctrl-C in the terminal reaches this process alone, which then ends the others.
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, text=True, start_new_session=True
-    )
+    started: list[subprocess.Popen[str]] = []
     try:
-        yield process
+        with interrupts_deferred():
+            started.append(
+                subprocess.Popen(
+                    command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, text=True, start_new_session=True
+                )
+            )
+        yield started[0]
     finally:
-        if process.stdout is not None:
-            process.stdout.close()
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        for process in started:
+            _stop(process)
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    if process.stdout is not None:
+        process.stdout.close()
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from .addresses import Address, parse_bind_address
+from .interrupts import interrupts_deferred
 
 SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
 START_SECONDS = 60.0
@@ -54,9 +52,9 @@ class SchedulerClusterCombo:
         atexit.register(self.shutdown)
         parent = ["--parent-process", str(os.getpid())]
         try:
-            with _interrupts_deferred():
+            with interrupts_deferred():
                 self._start([*_scheduler_command(scheduler_python), str(bind), *parent])
-            with _interrupts_deferred():
+            with interrupts_deferred():
                 count = [] if n_workers is None else ["-n", str(n_workers)]
                 self._start([sys.executable, "-m", "scaler_worker", str(bind), *count, *parent])
             self._wait_until_bound()
@@ -108,22 +106,6 @@ class SchedulerClusterCombo:
 
     def __repr__(self) -> str:
         return f"<SchedulerClusterCombo at {self._address}>"
-
-
-@contextlib.contextmanager
-def _interrupts_deferred() -> Iterator[None]:
-    """Ctrl-C between a process's start and its being written down would leave it behind: it waits for the end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pending: list[tuple[int, FrameType | None]] = []
-    previous = signal.signal(signal.SIGINT, lambda number, frame: pending.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    if pending and callable(previous):
-        previous(*pending[0])
 
 
 def _is_listened_at(address: Address) -> bool:

@@ -214,6 +214,20 @@ def test_few_tasks_are_spread_over_idle_workers(core):
     assert set(counts.values()) == {1}
 
 
+def test_single_tasks_go_to_the_worker_that_was_busy_last(core):
+    joined(core)
+    core.teach(C, W, 2, b"g", 1000, 0)
+    core.worker(W2, 23)
+    core.submit(C, [1], 2)
+    ((kind, first, rows),) = [sent for sent in core.take() if sent[0] == "dispatch"]
+    for task_id in range(2, 6):
+        core.results(first, [row[:3] for row in rows])
+        core.take()
+        core.submit(C, [task_id], 2)
+        ((kind, route, rows),) = core.take()
+        assert (kind, route) == ("dispatch", first)
+
+
 def test_no_ops_that_fit_one_message_are_not_spread(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)

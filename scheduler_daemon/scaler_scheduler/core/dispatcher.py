@@ -1,6 +1,6 @@
 """Who gets which waiting task: clients in turn, workers as they have room."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Deque, List, Optional
 
 from scaler_scheduler.core import effects
@@ -18,7 +18,7 @@ class Dispatcher:
         """Clients with waiting tasks; each gets its turn."""
         self.idle: List[Worker] = []
         """Workers that hold nothing."""
-        self.partial: Deque[Worker] = deque()
+        self.partial: OrderedDict[Worker, None] = OrderedDict()
         """Workers that hold something and have room for more."""
         self._outbox = outbox
         self._counts = counts
@@ -34,12 +34,14 @@ class Dispatcher:
             self.queue.append(client)
 
     def offer(self, worker: Worker) -> None:
-        """The worker can take more: put it where the dispatcher looks."""
+        """The worker can take more: put it where it is looked for."""
         if worker.is_ready:
-            return
+            if worker.tasks or worker not in self.partial:
+                return
+            del self.partial[worker]  # it has run dry
         worker.is_ready = True
         if worker.tasks:
-            self.partial.append(worker)
+            self.partial[worker] = None
         else:
             # A stack: the worker that was busy last has the warmest caches, and with few tasks the others can rest.
             self.idle.append(worker)
@@ -55,7 +57,7 @@ class Dispatcher:
                 client.is_queued = False
                 self.queue.popleft()
                 continue
-            worker = self.idle.pop() if self.idle else self.partial.popleft()
+            worker = self.idle.pop() if self.idle else self.partial.popitem(last=False)[0]
             worker.is_ready = False
             workers = len(self.idle) + len(self.partial) + 1
             count = allowance(worker, function, self._counts.waiting, workers, queue_size)
@@ -182,7 +184,7 @@ class Dispatcher:
         if worker.is_ready:
             worker.is_ready = False
             if worker in self.partial:
-                self.partial.remove(worker)
+                del self.partial[worker]
             else:
                 self.idle.remove(worker)
 
