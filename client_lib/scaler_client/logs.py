@@ -75,7 +75,7 @@ def _set_up_from_file(path: str) -> None:
         raise OptionError(f"the logging configuration {path} is not UTF-8 text") from None
     try:
         if content.lstrip().startswith("{"):
-            logging.config.dictConfig(json.loads(content))
+            logging.config.dictConfig({"disable_existing_loggers": False, **json.loads(content)})
         else:
             logging.config.fileConfig(io.StringIO(content), disable_existing_loggers=False)
     except Exception as error:  # the file names classes and their arguments, so any error may come out of it
