@@ -89,7 +89,11 @@ class Command:
         """However the test went: nothing stays."""
         if self.process.poll() is None:
             self.descendants()
-            self.process.kill()
+            self.process.terminate()  # not killed at once: it has files to remove
+            try:
+                self.process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
         self.process.wait()
         for process in self.seen.values():
             if is_alive(process):
