@@ -29,8 +29,8 @@ class SchedulerClusterCombo:
     Args:
         address: where the scheduler binds; None takes a free local port.
         n_workers: worker processes; None for one a usable core.
-        scheduler_python: the interpreter that runs the scheduler. None takes $SCALER_SCHEDULER_PYTHON, a
-            `scaler_scheduler` command found on the path, or this interpreter, the first that is there.
+        scheduler_python: the interpreter that runs the scheduler. None takes $SCALER_SCHEDULER_PYTHON, a PyPy that has
+            the scheduler, a `scaler_scheduler` command found on the path, or this interpreter, the first that is there.
 
     Raises:
         ValueError: the address is none.
@@ -120,13 +120,25 @@ def _is_listened_at(address: Address) -> bool:
 
 
 def _scheduler_command(python: str | None) -> list[str]:
-    given = python or os.environ.get(SCHEDULER_PYTHON_VARIABLE)
+    given = python or os.environ.get(SCHEDULER_PYTHON_VARIABLE) or _find_pypy()
     if given:
         return [given, "-m", "scaler_scheduler"]
     found = shutil.which("scaler_scheduler")
     if found:
         return [found]
     return [sys.executable, "-m", "scaler_scheduler"]
+
+
+def _find_pypy() -> str | None:
+    """A PyPy that has the scheduler: of the environment beside this one (`.venv-pypy`), or on the path."""
+    beside = os.path.join(sys.prefix.rstrip(os.sep) + "-pypy", "bin", "python")
+    for python in (beside, shutil.which("pypy3")):
+        if python is not None and os.path.exists(python):
+            ask = [python, "-c", "import scaler_scheduler"]
+            asked = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True)
+            if asked.returncode == 0:
+                return python
+    return None
 
 
 def _free_port() -> int:
