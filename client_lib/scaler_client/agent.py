@@ -248,7 +248,7 @@ class Agent:
                 if len(frames) == 1:
                     self._socket.send(frames[0], zmq.NOBLOCK)
                 else:
-                    self._socket.send_multipart(frames, zmq.NOBLOCK)
+                    self._socket.send_multipart(frames, zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 return
             unsent.popleft()

@@ -210,7 +210,7 @@ class Worker:
             if len(frames) == 1:
                 self._socket.send(frames[0])
             else:
-                self._socket.send_multipart(frames)
+                self._socket.send_multipart(frames, copy=False)
 
     def _attend(self) -> None:
         told: Row | None = None
