@@ -16,10 +16,11 @@ from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.functions import FunctionTable
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
+from scaler_scheduler.core.losses import Losses, likely_running
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Agent, Client, Function, Task, Worker
 from scaler_scheduler.core.results import take_results
-from scaler_scheduler.core.states import CANCEL, GIVE_UP, RUNNING, START, WAITING, WORKER_LOST
+from scaler_scheduler.core.states import CANCEL, START, WAITING
 from scaler_scheduler.core.timers import LeaseTimer
 from scaler_scheduler.core.workers import AgentTable, WorkerTable
 
@@ -52,6 +53,15 @@ class Scheduler:
         self.counts = Counts()
         self._outbox = Outbox()
         self.dispatcher = Dispatcher(self._outbox, self.counts, limits.queue_size)
+        self._losses = Losses(
+            self.clients,
+            self.workers,
+            self.functions,
+            self.dispatcher,
+            self._outbox,
+            self.counts,
+            limits.task_retries,
+        )
         self._protocol_version = protocol_version
         self._leases = LeaseTimer(now)
         self._next_peer = 1
@@ -91,11 +101,11 @@ class Scheduler:
             # The scheduler itself did not look for that long: what peers said meanwhile may still be unread.
             peer.deadline += stall
         for client in self.clients.overdue(now):
-            self._remove_client(client)
+            self._losses.remove_client(client)
         for agent in self.agents.overdue(now):
             self.agents.remove(agent)
         for worker in self.workers.overdue(now):
-            self._lose_worker(worker, "lease ran out", 0, self._likely_running(worker))
+            self._losses.lose_worker(worker, "lease ran out", 0, likely_running(worker))
 
     @property
     def next_deadline(self) -> float:
@@ -148,10 +158,10 @@ class Scheduler:
         """Whoever else spoke on this connection before has been replaced."""
         client = self.clients.by_route.get(route)
         if client is not None and (client.incarnation != incarnation or role != events.CLIENT):
-            self._remove_client(client)
+            self._losses.remove_client(client)
         worker = self.workers.by_route.get(route)
         if worker is not None and (worker.incarnation != incarnation or role != events.WORKER):
-            self._lose_worker(worker, "", 0, None)
+            self._losses.lose_worker(worker, "", 0, None)
         agent = self.agents.by_route.get(route)
         if agent is not None and (agent.incarnation != incarnation or role != events.AGENT):
             self.agents.remove(agent)
@@ -174,7 +184,7 @@ class Scheduler:
         known = self.workers.find(event.incarnation)
         if known is not None:
             # A new connection of a known worker: what was on its way to it is lost, and nothing says what arrived.
-            self._lose_worker(known, "", 0, None)
+            self._losses.lose_worker(known, "", 0, None)
         deadline = now + self.limits.worker_timeout_seconds
         worker = Worker(
             self._new_peer(),
@@ -209,16 +219,16 @@ class Scheduler:
     def _goodbye(self, event: events.Goodbye, now: float) -> None:
         client = self.clients.by_route.get(event.route)
         if client is not None:
-            self._remove_client(client)
+            self._losses.remove_client(client)
         worker = self.workers.by_route.get(event.route)
         if worker is not None:
-            self._lose_worker(worker, "", 0, None)
+            self._losses.lose_worker(worker, "", 0, None)
         agent = self.agents.by_route.get(event.route)
         if agent is not None:
             self.agents.remove(agent)
             for worker in self.workers:
                 if worker.agent == agent.incarnation:
-                    self._lose_worker(worker, "", 0, None)
+                    self._losses.lose_worker(worker, "", 0, None)
 
     def _heartbeat(self, event: events.Heartbeat, now: float) -> None:
         worker_deadline = now + self.limits.worker_timeout_seconds
@@ -405,72 +415,4 @@ class Scheduler:
             task = client.tasks.get(event.id)
             if task is not None and task.worker is worker and task.attempt == event.attempt:
                 running = task
-        self._lose_worker(worker, event.cause, event.peak_bytes, running)
-
-    def _likely_running(self, worker: Worker) -> Optional[Task]:
-        """What a worker was busy with that can't be asked any more: a task that it said it began, else its oldest."""
-        tasks = sorted(worker.tasks.values(), key=lambda task: task.serial)
-        for task in tasks:
-            if task.state == RUNNING:
-                return task
-        return tasks[0] if tasks else None
-
-    def _lose_worker(self, worker: Worker, cause: str, peak_bytes: int, running: Optional[Task]) -> None:
-        """The worker is gone: what it held waits again. Only the task that was running counts an attempt."""
-        self.workers.remove(worker)
-        worker.outgoing = None
-        self.dispatcher.withdraw(worker)
-        if running is not None:
-            peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
-            death = f"attempt {running.attempt} on {worker.host} (pid {worker.pid}): {cause}{peak}"
-            running.deaths = [*(running.deaths or []), death]
-        for serial in sorted(worker.tasks):
-            task = worker.tasks[serial]
-            task.move(WORKER_LOST)
-            task.worker = None
-            self.counts.dispatched -= 1
-            client = task.client
-            if client.is_gone:
-                self._forget_task(client, task)
-            elif task.deaths is not None and len(task.deaths) > self.limits.task_retries:
-                self._give_up(client, task)
-            else:
-                client.requeued.append(task)
-                self.dispatcher.enqueue(client, 1)
-        worker.tasks = {}
-
-    def _give_up(self, client: Client, task: Task) -> None:
-        assert task.deaths is not None
-        task.move(GIVE_UP)
-        del client.tasks[task.id]
-        self.counts.resolved += 1
-        self.functions.let_go(task.function)
-        text = f"{task.function.name}: the worker died in each of {len(task.deaths)} attempts: {'; '.join(task.deaths)}"
-        self._outbox.answer(client, task.id, effects.OUTCOME_WORKER_DIED, text.encode())
-
-    def _forget_task(self, client: Client, task: Task) -> None:
-        """A task of a client that has left, and that no worker holds any more."""
-        task.move(CANCEL)
-        del client.tasks[task.id]
-        self.functions.let_go(task.function)
-        self.clients.bury(client)
-
-    def _remove_client(self, client: Client) -> None:
-        """The client is gone: nothing of it is dispatched any more; what workers hold is dropped when it comes back."""
-        self.clients.leave(client)
-        client.outbox = None
-        for batch in client.batches:
-            for row in batch.waiting_rows():
-                self.functions.let_go(batch.function_at(row))
-        client.batches.clear()
-        client.requeued.clear()
-        for task in list(client.tasks.values()):
-            if task.state == WAITING:
-                task.move(CANCEL)
-                del client.tasks[task.id]
-                self.functions.let_go(task.function)
-        self.dispatcher.dequeue(client)
-        for function in client.functions.values():
-            self.functions.release(function, client)
-        client.functions = {}
-        self.clients.bury(client)
+        self._losses.lose_worker(worker, event.cause, event.peak_bytes, running)
