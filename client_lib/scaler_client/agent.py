@@ -172,7 +172,8 @@ class Agent:
                 self._step()
                 if self._session.refused is not None and self._closed is not None:
                     break
-            self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS)
+            # Without a scheduler there is nobody to wait for.
+            self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS if self._session.scheduler is not None else 0)
             self._send()
         except Exception:
             _log.exception("the client's I/O thread failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 import shutil
 import signal
@@ -45,9 +46,10 @@ class SchedulerClusterCombo:
         bind = parse_bind_address(address or f"tcp://127.0.0.1:{_free_port()}")
         if bind.transport == "tcp" and bind.port == 0:
             bind = parse_bind_address(f"tcp://{bind.host if not bind.is_ipv6 else f'[{bind.host}]'}:{_free_port()}")
-        if _is_listened_at(bind):
+        # Every interface is for binding; from this machine it is reached by the loopback one.
+        self._address = dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
+        if _is_listened_at(self._address):
             raise RuntimeError(f"the address {bind} is in use")
-        self._address = bind
         self._processes: list[subprocess.Popen[bytes]] = []
         atexit.register(self.shutdown)
         parent = ["--parent-process", str(os.getpid())]
@@ -56,7 +58,7 @@ class SchedulerClusterCombo:
                 self._start([*_scheduler_command(scheduler_python), str(bind), *parent])
             with interrupts_deferred():
                 count = [] if n_workers is None else ["-n", str(n_workers)]
-                self._start([sys.executable, "-m", "scaler_worker", str(bind), *count, *parent])
+                self._start([sys.executable, "-m", "scaler_worker", str(self._address), *count, *parent])
             self._wait_until_bound()
         except BaseException:
             self.shutdown()
@@ -110,7 +112,7 @@ class SchedulerClusterCombo:
 
 def _is_listened_at(address: Address) -> bool:
     family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
-    target: Any = ("127.0.0.1" if address.host == "*" else address.host, address.port)
+    target: Any = (address.host, address.port)
     if address.transport == "ipc":
         family = socket.AF_UNIX
         target = "\0" + address.path[1:] if address.path.startswith("@") else address.path

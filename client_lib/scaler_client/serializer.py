@@ -91,6 +91,35 @@ def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
     return data
 
 
+def dump_exception(error: BaseException, text: str) -> bytes:
+    """An exception and the text of its traceback, as bytes that are known to come back. Raises what pickling raises."""
+    try:
+        data: bytes = cloudpickle.dumps((error, text), _PROTOCOL)
+        loads(data)
+    except Exception:
+        # Pickle calls the class with `args`, which one with an `__init__` of its own may not take.
+        data = cloudpickle.dumps((_Portable(error), text), _PROTOCOL)
+        loads(data)
+    return data
+
+
+class _Portable:
+    """An exception that comes back without a call of its class."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self._error), self._error.args, self._error.__dict__)
+
+
+def _rebuild(kind: type[BaseException], args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
+    error = BaseException.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
 def dump_function(fn: Callable[..., Any], name: str) -> bytes:
     """The function as bytes.
 

@@ -17,7 +17,7 @@ from typing import Callable, List, Optional
 from . import __version__, event_loops
 from .addresses import default_monitor_address
 from .config import Config, fail
-from .core import effects
+from .core import effects, events
 from .core.errors import InvariantError
 from .core.scheduler import Limits, Scheduler
 from .sockets import BindError, Context, Monitor, Router
@@ -40,6 +40,10 @@ FAREWELL_MILLISECONDS = 500
 EXIT_SOFTWARE = 70
 
 _log = logging.getLogger(__name__)
+
+
+TOLD = frozenset((events.HELLO, events.WORKER_DIED))
+"""What operators want to see in the log."""
 
 
 class StopWaiting(BaseException):
@@ -118,6 +122,8 @@ class Daemon:
                 self._drop(route, frames, error, now)
             else:
                 self.traffic.received[event.kind] += 1
+                if event.kind in TOLD:
+                    _tell(event)
                 self.core.handle(event, now)
             for frame in frames:
                 size += len(frame)
@@ -184,6 +190,16 @@ def run(config: Config) -> int:
     context.close()
     _log.info("stopped")
     return status
+
+
+def _tell(event: events.Event) -> None:
+    if isinstance(event, events.Hello):
+        level = logging.DEBUG if event.role == events.WORKER else logging.INFO
+        role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
+        where = f"process {event.pid} on {event.host}"
+        _log.log(level, "%s says hello: %s, %s", " ".join(filter(None, (role, event.name))), event.language, where)
+    elif isinstance(event, events.WorkerDied):
+        _log.warning("worker process %d died: %s", event.pid, event.cause)
 
 
 def _log_start(config: Config, daemon: Daemon) -> None:

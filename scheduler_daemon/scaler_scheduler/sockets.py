@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from typing import Any, List, Optional
@@ -58,7 +59,8 @@ class Context:
             bound.bind(str(address))
         except zmq.ZMQError as error:
             bound.close()
-            raise BindError(f"can't bind {address}: {error.strerror or error}") from None
+            why = "no such host or interface" if error.errno == errno.ENODEV else os.strerror(error.errno or 0)
+            raise BindError(f"can't bind {address}: {why}") from None
         finally:
             os.umask(mask)
         return bound

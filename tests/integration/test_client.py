@@ -318,3 +318,25 @@ def test_clients_leave_no_descriptors_behind(combo: SchedulerClusterCombo) -> No
     for _ in range(10):
         use()
     wait_until(lambda: gc.collect() >= 0 and len(os.listdir("/proc/self/fd")) <= before + 2, what="descriptors close")
+
+
+class NeedsTwo(Exception):
+    """Its `args` are not what its `__init__` takes: pickle alone can't bring it back."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} {second}")
+        self.first = first
+
+
+def test_an_exception_with_an_init_of_its_own_comes_back(client: Client) -> None:
+    class Local(NeedsTwo):
+        pass
+
+    def fail() -> None:
+        raise Local("a", "b")
+
+    with pytest.raises(Exception, match="a b") as caught:
+        client.submit(fail).result(30)
+    assert type(caught.value).__name__ == "Local"
+    assert caught.value.first == "a"  # type: ignore[attr-defined]
+    assert 'raise Local("a", "b")' in str(caught.value.__cause__)

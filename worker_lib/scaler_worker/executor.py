@@ -6,8 +6,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-import cloudpickle
-
 from scaler_client import messages, serializer
 from scaler_client.messages import Outcome, Payload
 
@@ -98,9 +96,7 @@ def _said(error: BaseException) -> str:
 
 def _with_traceback(error: BaseException) -> bytes:
     """Exception and remote traceback as bytes that are known to come back."""
-    data: bytes = cloudpickle.dumps((error, _format(error)))
-    serializer.loads(data)
-    return data
+    return serializer.dump_exception(error, _format(error))
 
 
 def _described(error: BaseException) -> bytes:
