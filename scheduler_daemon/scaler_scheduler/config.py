@@ -94,8 +94,8 @@ COMMAND = Command(
             "event-loop",
             Kind("LOOP", _parse_event_loop, (str,)),
             "zmq",
-            "what drives the scheduler: zmq is a plain loop on the socket, builtin Python's asyncio, uvloop asyncio on uvloop "
-            "(CPython only)",
+            "what drives the scheduler: zmq is a plain loop on the socket, builtin Python's asyncio, uvloop asyncio on "
+            "uvloop (CPython only)",
         ),
         Option(
             "client-timeout-seconds",
