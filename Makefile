@@ -3,7 +3,7 @@
 
 export PYTHON PYPY
 
-.PHONY: help run test lint bench schema clean
+.PHONY: help run test lint bench chaos schema clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,10 @@ lint: ## ruff and mypy --strict alone
 bench: ## every benchmark: a table, and JSON under benchmarks/results/ (ONLY=submit,map some of them; QUICK=1 small)
 	@packaging/setup.sh run
 	@packaging/within.sh python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+chaos: ## a real cluster under load while its workers and its scheduler are killed (SECONDS=60 SEED=)
+	@packaging/setup.sh test
+	@packaging/within.sh python -m tests.chaos.run --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
 schema: ## generate the scheduler's module from the schema again (needs Debian's capnproto)
 	@packaging/setup.sh test

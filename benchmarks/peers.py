@@ -16,7 +16,7 @@ from scaler_client.wire import decode, encode
 from .processes import PATIENCE_SECONDS
 
 # Ordinals of the schema's union.
-DISPATCH, RESULTS, RESOLVED = 10, 11, 12
+DISPATCH, RESULTS, RESOLVED, CREDIT = 10, 11, 12, 25
 FUNCTION_NUMBER = 1
 
 
@@ -81,6 +81,8 @@ class FakeClient:
                 sent += rows
             frames = receive()
             batch = Batch(frames[0])
+            if batch.tag == CREDIT:
+                continue  # far more than the window needs
             if batch.tag != RESOLVED:
                 raise RuntimeError(f"not an answer: {decode(frames)}")
             ids = batch.numbers(0, "Q")
@@ -103,7 +105,7 @@ def echo(frame: bytes) -> bytes | None:
     return write_batch(
         RESULTS,
         [
-            ("I", batch.numbers(0, "I")),
+            ("Q", batch.numbers(0, "Q")),
             ("Q", ids),
             ("I", batch.numbers(2, "I")),
             ("B", (0,)),

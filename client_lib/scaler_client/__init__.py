@@ -11,15 +11,19 @@ from .errors import (
     ScalerError,
     SchedulerLostError,
     SerializerError,
+    TaskTimeoutError,
     WorkerDiedError,
 )
 from .future import TaskFuture
 from .local import SchedulerClusterCombo
+from .nesting import TaskStoppedError
+from .profiling import ProfilingInfo
 
 __all__ = [
     "Client",
     "ClientClosedError",
     "FunctionLoadError",
+    "ProfilingInfo",
     "ResultPickleError",
     "ScalerError",
     "SchedulerClusterCombo",
@@ -27,5 +31,7 @@ __all__ = [
     "Serializer",
     "SerializerError",
     "TaskFuture",
+    "TaskStoppedError",
+    "TaskTimeoutError",
     "WorkerDiedError",
 ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import queue
 import threading
 import time
 import weakref
@@ -18,18 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from . import messages, wire
+from . import messages, suspending, wire
 from .addresses import Address
-from .errors import ClientClosedError
+from .callbacks import Callbacks
+from .errors import ClientClosedError, SchedulerLostError
 from .functions import Function
 from .future import TaskFuture
-from .messages import Payload
+from .messages import Payload, TaskName
 from .session import Session, State
-from .sockets import receive
+from .sockets import Reconnects, receive
 from .wake import Wake
 
 UNSENT_SECONDS = 0.01
 """How soon to try again to send what ZeroMQ did not take."""
+
+MOST_RECONNECT_MILLISECONDS = 250
+"""Between two tries to connect, at the most: so much later a scheduler that was started anew is noticed."""
 
 GOODBYE_MILLISECONDS = 1000
 """How long a last message may take to get out when the client leaves."""
@@ -42,7 +45,9 @@ _agents: weakref.WeakSet[Agent] = weakref.WeakSet()
 
 
 class Agent:
-    def __init__(self, address: Address, session: Session) -> None:
+    def __init__(self, address: Address, session: Session, is_nested: bool = False) -> None:
+        """`is_nested`: it serves the tasks that this process runs as a worker of the same scheduler."""
+        self.is_nested = is_nested
         self._address = address
         self._session = session
         self._inbox: deque[Any] = deque()
@@ -54,23 +59,30 @@ class Agent:
         self._closed: str | None = None
         """Why nothing can be submitted any more."""
         self._joined = threading.Event()
-        self._callbacks: queue.SimpleQueue[TaskFuture[Any] | None] | None = None
-        self._callback_thread: threading.Thread | None = None
+        self._callbacks = Callbacks()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MOST_RECONNECT_MILLISECONDS)
         # What is unsent waits in the session, which can still change its mind about it.
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._unsent: deque[messages.Frames] = deque()
+        self._reconnects = Reconnects(self._socket)
         # What ZeroMQ's poll wants; its Poller builds this list anew at every call.
-        self._sources: list[Any] = [(self._socket, int(zmq.POLLIN)), (self._wake.fileno(), int(zmq.POLLIN))]
+        self._sources: list[Any] = [
+            (self._socket, int(zmq.POLLIN)),
+            (self._wake.fileno(), int(zmq.POLLIN)),
+            (self._reconnects.fileno(), int(zmq.POLLIN)),
+        ]
         self._thread = threading.Thread(target=self._run, name="scaler-client", daemon=True)
         self._socket.connect(str(address))
         self._thread.start()
         _agents.add(self)
+        # Anew, so that it runs before the end of a local cluster that was there first.
+        atexit.unregister(_close_all)
+        atexit.register(_close_all)
 
     # ------------------------------------------------------------------------------------------------ for user threads
 
@@ -82,26 +94,50 @@ class Agent:
         if self._is_asleep:
             self._wake_up()
 
+    def submit_with_options(self, future: TaskFuture[Any]) -> None:
+        """Hand over a new task that has options."""
+        self._hand_over(lambda: self._submit_with_options(future))
+
     def submit_chunk(self, owner: Chunk, function: Function, payloads: list[Payload]) -> None:
         """Hand over tasks of one function, whose first id is told to the owner."""
         self._hand_over(lambda: owner.submitted(self._session.submit_chunk(owner, function, payloads)))
 
-    def cancel(self, future: TaskFuture[Any]) -> None:
-        """Ask that the task never runs, and wait for the answer."""
-        answered = threading.Event()
+    def cancel(self, future: TaskFuture[Any], force: bool) -> None:
+        """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
+        answered = suspending.event_for(self)
 
         def ask() -> None:
             if future.done():
                 answered.set()
             else:
-                self._session.cancel([future.task_id], answered.set)
+                self._session.cancel([future.task_id], answered.set, force)
 
         self._hand_over(ask)
         answered.wait()
 
-    def cancel_many(self, ids: Callable[[], Sequence[int]]) -> None:
-        """Ask that these tasks, named once all before has been handed over, never run. Does not wait."""
-        self._hand_over(lambda: self._session.cancel(ids(), lambda: None))
+    def cancel_many(self, ids: Callable[[], Sequence[int]], force: bool = False) -> None:
+        """Ask that these tasks, named once all before has been handed over, never run, with `force` that they are
+        stopped if they do. Does not wait."""
+        self._hand_over(lambda: self._session.cancel(ids(), lambda: None, force))
+
+    def clear(self, parent: TaskName | None, over: Callable[[], None]) -> None:
+        """Ask that no open task runs that has not begun; does not wait. `over` is called when the fate of all is known.
+
+        A nested client serves all tasks of its worker: there it is what this one has submitted.
+        """
+        self._hand_over(lambda: self._clear(parent, over))
+
+    def stop_children(self, parent: TaskName) -> None:
+        """Ask that everything is stopped that this task has submitted. Does not wait."""
+        self._tell(lambda: self._session.stop_children(parent))
+
+    def tell_suspended(self, name: TaskName) -> None:
+        """The calling thread's task is about to give up its slot; what it has submitted goes before this."""
+        self._tell(lambda: self._session.suspend(name))
+
+    def tell_resumed(self, name: TaskName) -> None:
+        """It has its slot again."""
+        self._tell(lambda: self._session.resume(name))
 
     def forget_function(self, number: int) -> None:
         """No task names this function any more. Called by the garbage collector, in any thread, at any time."""
@@ -112,6 +148,16 @@ class Agent:
         """Wait until the scheduler has accepted or refused the client; False when it did neither in time."""
         return self._joined.wait(timeout_seconds)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be submitted any more."""
+        return self._closed is not None
+
+    @property
+    def loss(self) -> SchedulerLostError | None:
+        """Why tasks were given up last, if they ever were."""
+        return self._session.loss
+
     def check_waiting(self) -> None:
         """Raise where waiting for this client's futures could never end."""
         if self._closed is not None and not self._thread.is_alive():
@@ -121,13 +167,7 @@ class Agent:
 
     def call_back(self, future: TaskFuture[Any]) -> None:
         """Have the future's callbacks run, in the callback thread."""
-        if self._callbacks is None:
-            self._callbacks = queue.SimpleQueue()
-            self._callback_thread = threading.Thread(
-                target=_run_callbacks, args=(self._callbacks,), name="scaler-client-callbacks", daemon=True
-            )
-            self._callback_thread.start()
-        self._callbacks.put(future)
+        self._callbacks.add(future)
 
     def close(self, reason: str) -> None:
         """Leave the scheduler; unfinished futures are cancelled. Idempotent."""
@@ -138,9 +178,7 @@ class Agent:
         self._wake_up()
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        callbacks = self._callback_thread
-        if callbacks is not None and threading.current_thread() is not callbacks:
-            callbacks.join()  # as an executor's shutdown does: the callbacks of what has ended have run
+        self._callbacks.join()  # as an executor's shutdown does: the callbacks of what has ended have run
 
     def mark_forked(self) -> None:
         """This is a child process: the thread and the connection are its parent's."""
@@ -153,6 +191,10 @@ class Agent:
     def _hand_over(self, command: Callable[[], None]) -> None:
         if self._closed is not None:
             raise ClientClosedError(self._closed)
+        self._tell(command)
+
+    def _tell(self, command: Callable[[], None]) -> None:
+        """The same, of no use to a client that is closed."""
         self._inbox.append(command)
         if self._is_asleep:
             self._wake_up()
@@ -182,10 +224,10 @@ class Agent:
         finally:
             self._joined.set()
             self._reject_inbox()
+            self._reconnects.close()
             self._socket.close()
             self._context.term()
-            if self._callbacks is not None:
-                self._callbacks.put(None)
+            self._callbacks.end()
 
     def _reject_inbox(self) -> None:
         """What is handed over while the client closes, and later: the closed session turns it away."""
@@ -207,8 +249,10 @@ class Agent:
         for source, _events in ready:
             if source is self._socket:
                 self._receive(now)
-            else:
+            elif source == self._wake.fileno():
                 self._wake.clear()
+            elif self._reconnects.take():
+                self._session.reconnected(now)
 
     def _seconds_to_sleep(self, now: float) -> float:
         if self._inbox or self._closed is not None:
@@ -227,6 +271,23 @@ class Agent:
                 item.task_id = submit(item, item._function, item._payload)  # type: ignore[arg-type]
             else:
                 item()
+
+    def _clear(self, parent: TaskName | None, over: Callable[[], None]) -> None:
+        tasks = self._session.tasks
+        ids = tasks.ids_of_children(parent) if self.is_nested else tasks.ids()
+        left = len(ids) + 1
+
+        def answered() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                over()
+
+        self._session.cancel(ids, answered)
+        answered()
+
+    def _submit_with_options(self, future: TaskFuture[Any]) -> None:
+        future.task_id = self._session.submit_with_options(future, *future.row(-1))
 
     def _receive(self, now: float) -> None:
         """Take the message that has arrived."""
@@ -255,12 +316,6 @@ class Agent:
             unsent.popleft()
 
 
-def _run_callbacks(futures: queue.SimpleQueue[TaskFuture[Any] | None]) -> None:
-    while (future := futures.get()) is not None:
-        future.run_callbacks()
-        del future
-
-
 def _close_all() -> None:
     """At the interpreter's exit: a pending future must not keep it from ending."""
     for agent in list(_agents):
@@ -272,6 +327,5 @@ def _mark_all_forked() -> None:
         agent.mark_forked()
 
 
-atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_all_forked)

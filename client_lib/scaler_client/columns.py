@@ -14,7 +14,7 @@ import sys
 from array import array
 from collections.abc import Sequence
 from struct import Struct
-from typing import Union
+from typing import NamedTuple, Union
 
 Values = Union[Sequence[int], bytes]
 
@@ -27,6 +27,7 @@ _WORDS = 1 << 29
 
 _ROOT = 1 << 32 | 1 << 48
 _HEADER = Struct("<IIQQQ")
+_FIRST = Struct("<IIQ")
 _SEGMENT = Struct("<II")
 _WORD = Struct("<Q")
 _POINTERS = [Struct(f"<{count}Q") for count in range(64)]
@@ -39,14 +40,31 @@ class NotPlainError(Exception):
     """The bytes are no message in one segment with near pointers; they may be a message all the same, or garbage."""
 
 
-def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
+class Body(NamedTuple):
+    """A struct with all that it refers to, which may lie anywhere in a message: pointers are relative."""
+
+    sizes: int
+    """Data words, and pointer words << 16."""
+    content: bytes
+
+
+def body_of(frame: bytes) -> Body:
+    """The root struct of a message in one segment, written by somebody else."""
+    segments, size, root = _FIRST.unpack_from(frame)
+    if segments or size + 1 << 3 != len(frame) or root & 0xFFFFFFFF:
+        raise NotPlainError
+    return Body(root >> 32, frame[16:])
+
+
+def write_batch(tag: int, columns: Sequence[tuple[str, Values]], last: Body | None = None) -> bytes:
     """A message whose union's member `tag` is a struct of these lists.
 
     Args:
         columns: a typecode (B, I or Q, as in `array`) and numbers for each field, in field order; an empty one becomes
             a null pointer. Bytes stand for a Data field.
+        last: a struct, for one more field behind those.
     """
-    count = len(columns)
+    count = len(columns) + (last is not None)
     pointers = []
     bodies = []
     offset = count  # of the next body, in words from the pointer before this one
@@ -70,6 +88,11 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
         words = size + 7 >> 3
         bodies.append(body if not size & 7 else body.ljust(words << 3, b"\0"))
         offset += words
+    if last is not None:
+        offset -= 1
+        pointers.append(offset << 2 | last.sizes << 32)
+        bodies.append(last.content)
+        offset += len(last.content) >> 3
     # Segment count - 1 and size; the root pointer to a struct of one data and one pointer word; the union's tag; the
     # pointer to the batch, a struct of `count` pointers.
     head = _HEADER.pack(0, 3 + count + offset, _ROOT, tag, count << 48)

@@ -13,6 +13,10 @@ class WorkerDiedError(ScalerError):
     """The task's worker died while it ran, in every attempt; the text is the attempts' history."""
 
 
+class TaskTimeoutError(ScalerError, TimeoutError):
+    """The task ran for longer than its `timeout` and was stopped."""
+
+
 class FunctionLoadError(ScalerError):
     """The function's bytes could not be turned into a function on the worker; `__cause__` is the worker's error."""
 

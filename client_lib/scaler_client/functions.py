@@ -13,19 +13,31 @@ import itertools
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import custom_serializer, serializer
 from .custom_serializer import RemoteCall, Serializer
-from .errors import FunctionLoadError, RemoteTraceback, ResultPickleError, SerializerError, WorkerDiedError
+from .errors import (
+    FunctionLoadError,
+    RemoteTraceback,
+    ResultPickleError,
+    SerializerError,
+    TaskTimeoutError,
+    WorkerDiedError,
+)
 from .messages import Outcome, Payload
+from .retrying import Retrying, RetryOn
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial)
 _RECENT = 64
 """Functions kept after their last use, so that a bound method called again and again is not sent again and again."""
 
-_TEXT_ERRORS = {Outcome.RESULT_FAILED: ResultPickleError, Outcome.WORKER_DIED: WorkerDiedError}
+_TEXT_ERRORS: dict[int, type[Exception]] = {
+    Outcome.RESULT_FAILED: ResultPickleError,
+    Outcome.WORKER_DIED: WorkerDiedError,
+    Outcome.TIMED_OUT: TaskTimeoutError,
+}
 
 
 class Function:
@@ -44,7 +56,7 @@ class Function:
 
     def read_answer(self, outcome: int, answer: Payload) -> tuple[Any, BaseException | None]:
         """Result and exception from an answer's bytes."""
-        text_error = _TEXT_ERRORS.get(outcome)  # type: ignore[call-overload]
+        text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
             return None, text_error(bytes(answer).decode())
         try:
@@ -63,7 +75,6 @@ class Function:
             return None, failed
         return None, raised
 
-
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
         if self.serializer is None:
             return value, None
@@ -76,12 +87,22 @@ class Function:
 class FunctionTable:
     """Finds a callable's Function. Used by any thread."""
 
-    def __init__(self, forgotten: Callable[[int], None], serializer: Serializer | None = None) -> None:
-        """`forgotten` is called, in any thread, with the number of each function that nothing refers to any more."""
+    def __init__(
+        self,
+        forgotten: Callable[[int], None],
+        serializer: Serializer | None = None,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
+        """
+        Args:
+            forgotten: called, in any thread, with the number of each function that nothing refers to any more.
+            serializer: the user's own, where there is one.
+            numbers: where functions' numbers come from; tables of one connection share it.
+        """
         self._forgotten = forgotten
         self._serializer = serializer
-        self._numbers = itertools.count(1)
-        self._by_identity: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._numbers = itertools.count(1) if numbers is None else numbers
+        self._by_identity: dict[object, tuple[weakref.ref[Any], Function]] = {}
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
         self._recent: deque[Function] = deque(maxlen=_RECENT)
 
@@ -94,22 +115,32 @@ class FunctionTable:
         known = self._by_identity.get(id(fn))
         if known is not None and known[0]() is fn:
             return known[1]
+        return self._pickled(fn, id(fn), ())
+
+    def get_retrying(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
+        """The Function of this callable whose tasks are tried again on these exceptions. Raises as `get` does."""
+        key = id(fn), retry_on
+        known = self._by_identity.get(key)
+        if known is not None and known[0]() is fn:
+            return known[1]
+        return self._pickled(fn, key, retry_on)
+
+    def _pickled(self, fn: Callable[..., Any], key: object, retry_on: RetryOn) -> Function:
         if not callable(fn):
             raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
-        function = self._by_content(fn)
+        function = self._by_content(fn, retry_on)
         if isinstance(fn, _PICKLED_ONCE) and not _is_builtin_method(fn):
-            key = id(fn)
             self._by_identity[key] = weakref.ref(fn, lambda gone: self._drop(key, gone)), function
         return function
 
-    def _drop(self, key: int, gone: weakref.ref[Any]) -> None:
+    def _drop(self, key: object, gone: weakref.ref[Any]) -> None:
         known = self._by_identity.get(key)
         if known is not None and known[0] is gone:
             del self._by_identity[key]
 
-    def _by_content(self, fn: Callable[..., Any]) -> Function:
+    def _by_content(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
         name = _name_of(fn)
-        payload = self._dump(fn, name)
+        payload = self._dump(fn, name, retry_on)
         digest = hashlib.blake2b(payload, digest_size=16).digest()
         function = self._by_digest.get(digest)
         if function is None:
@@ -119,11 +150,12 @@ class FunctionTable:
         self._recent.append(function)
         return function
 
-
-    def _dump(self, fn: Callable[..., Any], name: str) -> bytes:
+    def _dump(self, fn: Callable[..., Any], name: str, retry_on: RetryOn) -> bytes:
         own = self._serializer
         if own is not None:
             fn = RemoteCall(own, name, custom_serializer.dump(own, fn, f"function {name}", "in the client"))
+        if retry_on:
+            fn = Retrying(fn, retry_on)
         return serializer.dump_function(fn, name)
 
 

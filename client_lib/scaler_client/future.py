@@ -16,7 +16,9 @@ from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, TimeoutError
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .messages import Outcome, Payload
+from . import awaiting, nesting, suspending
+from .messages import Options, Outcome, Payload, TaskName
+from .profiling import ProfilingInfo, profiling_info
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -63,7 +65,11 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     _lazy_waiters: list[Any] | None = None
     _latches: list[threading.Lock] | None = None
     _done_callbacks: Any = ()
+    _measured: tuple[int, int, int] | None = None
     task_id = -1
+    options: Options | None = None
+    parent: TaskName | None = None
+    """What the task asks for."""
 
     def __init__(self, agent: Agent, function: Function, payload: Payload) -> None:
         self._agent = agent
@@ -92,7 +98,7 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     def _waiters(self) -> list[Any]:
         waiters = self._lazy_waiters
         if waiters is None:
-            waiters = self._lazy_waiters = []
+            waiters = self._lazy_waiters = [] if nesting.host is None else suspending.Waiters(self._agent)
         return waiters
 
     @_waiters.setter
@@ -101,14 +107,18 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
 
     # ------------------------------------------------------------------------------------------------- what users call
 
-    def cancel(self) -> bool:
-        """Ask that the task never runs.
+    def cancel(self, force: bool = False) -> bool:
+        """Ask that the task never runs, and wait for the answer.
+
+        Args:
+            force: stop it if it runs: `TaskStoppedError` is raised in it, and its worker's process is ended when that
+                does not help within seconds.
 
         Returns:
-            True when it will not run; False when it runs already or is done, which it then stays.
+            True when it will not run (any more); False when it runs or is done, which it then stays.
         """
-        if self._state == PENDING:
-            self._agent.cancel(self)
+        if self._state == PENDING or (force and self._state == RUNNING):
+            self._agent.cancel(self, force)
         return self._state in (CANCELLED, CANCELLED_AND_NOTIFIED)
 
     def cancelled(self) -> bool:
@@ -132,7 +142,8 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
         Raises:
             concurrent.futures.TimeoutError: it isn't there in time.
             concurrent.futures.CancelledError: the task was cancelled.
-            WorkerDiedError, ResultPickleError, FunctionLoadError, SchedulerLostError: what their names say.
+            TaskTimeoutError, WorkerDiedError, ResultPickleError, FunctionLoadError, SchedulerLostError: what their
+                names say.
             BaseException: whatever the task raised.
         """
         if self._state != FINISHED:
@@ -155,6 +166,21 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
             self._read()
         return self._exception
 
+    def profiling_info(self, timeout: float | None = None) -> ProfilingInfo:
+        """What the worker measured, waited for as `result` does.
+
+        Raises:
+            ValueError: the task was not submitted with profiling, or did not come to its end on a worker.
+            concurrent.futures.TimeoutError, concurrent.futures.CancelledError: as `result`.
+        """
+        if self._state != FINISHED:
+            self._await(timeout)
+        if self._measured is not None:
+            return profiling_info(*self._measured)
+        if self.options is None or not self.options.profiling:
+            raise ValueError("the task was not profiled: submit it with profiling=True")
+        raise ValueError("the task was not profiled: it did not come to its end on a worker")
+
     def add_done_callback(self, fn: Callable[[Future[T]], object]) -> None:
         """Call `fn(self)` once the future is done, at once when it is; callbacks run in the order they were added.
 
@@ -167,7 +193,9 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
         _call(fn, self)
 
     def __await__(self) -> Generator[Any, None, T]:
-        return asyncio.wrap_future(self).__await__()
+        if nesting.host is None or self._state in _OVER:
+            return asyncio.wrap_future(self).__await__()
+        return awaiting.awaiting(self._agent, asyncio.wrap_future(self))
 
     def __repr__(self) -> str:
         if self._answer is not None and self._state == FINISHED:
@@ -222,6 +250,11 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
         if self._state == PENDING:
             self._state = RUNNING
 
+    def measured(self, duration: int, cpu_time: int, peak: int) -> None:
+        """What the worker measured, in nanoseconds and bytes; called before `resolve`."""
+        if self._state not in _OVER:
+            self._measured = duration, cpu_time, peak
+
     @staticmethod
     def _release_latches(latches: list[threading.Lock]) -> None:
         for latch in tuple(latches):  # a copy: who gives up waiting takes its own out meanwhile
@@ -266,7 +299,10 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
         latches.append(latch)
         if self._state not in _OVER:
             self._agent.check_waiting()
-            latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
+            if nesting.host is None:
+                latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
+            else:
+                suspending.wait(self._agent, latch, timeout, self.done)
         state = self._state
         if state in (CANCELLED, CANCELLED_AND_NOTIFIED):
             raise CancelledError()

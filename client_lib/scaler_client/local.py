@@ -4,69 +4,102 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import importlib.util
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from .addresses import Address, parse_bind_address
+from .display import counted, html_table, rows_of
 from .interrupts import interrupts_deferred
+from .logs import LEVELS
+from .monitor import Watch
 
+MOST_WORKERS = 10_000
+"""What `scaler_cluster` takes."""
 SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 STOP_SECONDS = 10.0
 """Each command promises to end within 5; after this it is killed."""
 
+Cluster = TypeVar("Cluster", bound="LocalCluster")
 
-class SchedulerClusterCombo:
-    """One `scaler_scheduler` and one `scaler_cluster`, as subprocesses.
+
+class LocalCluster:
+    """One `scaler_scheduler` and one `scaler_cluster`, as subprocesses that end with this process.
 
     Args:
-        address: where the scheduler binds; None takes a free local port.
         n_workers: worker processes; None for one a usable core.
+        address: where the scheduler binds; None takes a free local port.
         scheduler_python: the interpreter that runs the scheduler. None takes $SCALER_SCHEDULER_PYTHON, a PyPy that has
             the scheduler, a `scaler_scheduler` command found on the path, or this interpreter, the first that is there.
+        logging_level: the least level that the two log on standard error; None leaves it to their configuration.
 
     Raises:
-        ValueError: the address is none.
-        RuntimeError: the address is in use, or the scheduler can't start.
+        TypeError, ValueError: an argument is of a wrong type, or none that can be; the text names it.
+        ModuleNotFoundError: the worker's or the scheduler's package is not installed.
+        RuntimeError: the address is in use, or the scheduler or the cluster can't start.
     """
 
     def __init__(
-        self, address: str | None = None, n_workers: int | None = None, *, scheduler_python: str | None = None
+        self,
+        n_workers: int | None = None,
+        *,
+        address: str | None = None,
+        scheduler_python: str | None = None,
+        logging_level: str | None = "WARNING",
     ) -> None:
-        if n_workers is not None and (not isinstance(n_workers, int) or n_workers < 1):
-            raise ValueError(f"n_workers must be a whole number above 0, not {n_workers!r}")
-        bind = parse_bind_address(address or f"tcp://127.0.0.1:{_free_port()}")
-        if bind.transport == "tcp" and bind.port == 0:
-            bind = parse_bind_address(f"tcp://{bind.host if not bind.is_ipv6 else f'[{bind.host}]'}:{_free_port()}")
+        self._n_workers = _checked_count(n_workers)
+        bind = _checked_bind(address)
+        level = [] if logging_level is None else ["--logging-level", _checked_level(logging_level)]
+        _check_installed("scaler_worker")
+        scheduler = _scheduler_command(scheduler_python)
         # Every interface is for binding; from this machine it is reached by the loopback one.
         self._address = dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
         if _is_listened_at(self._address):
             raise RuntimeError(f"the address {bind} is in use")
+        self._watch = Watch(bind)
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._stopping = threading.RLock()  # a signal's handler may come in between
         atexit.register(self.shutdown)
-        parent = ["--parent-process", str(os.getpid())]
+        options = ["--parent-process", str(os.getpid()), *level]
         try:
             with interrupts_deferred():
-                self._start([*_scheduler_command(scheduler_python), str(bind), *parent])
+                self._start([*scheduler, str(bind), *options])
             with interrupts_deferred():
                 count = [] if n_workers is None else ["-n", str(n_workers)]
-                self._start([sys.executable, "-m", "scaler_worker", str(self._address), *count, *parent])
+                self._start([sys.executable, "-m", "scaler_worker", str(self._address), *count, *options])
             self._wait_until_bound()
         except BaseException:
             self.shutdown()
             raise
 
-    def get_address(self) -> str:
-        """The scheduler's address, for `Client(address=...)`."""
+    @property
+    def address(self) -> str:
+        """The scheduler's address, for `Client(address=...)`, which takes the cluster itself as well."""
         return str(self._address)
+
+    def get_address(self) -> str:
+        """The same."""
+        return str(self._address)
+
+    @property
+    def n_workers(self) -> int | None:
+        """The worker processes asked for; None: one a usable core."""
+        return self._n_workers
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether `shutdown` was called."""
+        return not self._processes
 
     @property
     def scheduler_pid(self) -> int:
@@ -78,9 +111,11 @@ class SchedulerClusterCombo:
 
     def shutdown(self) -> None:
         """End both, the cluster first, and wait until they are gone. A second call does nothing."""
-        while self._processes:
-            _stop(self._processes[-1])
-            self._processes.pop()
+        with self._stopping:
+            for process in reversed(self._processes):
+                _stop(process)
+            self._processes = []
+        self._watch.close()
         atexit.unregister(self.shutdown)
 
     def _start(self, command: list[str]) -> None:
@@ -88,17 +123,17 @@ class SchedulerClusterCombo:
         self._processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True))
 
     def _wait_until_bound(self) -> None:
-        """Until somebody listens at the address; the scheduler says itself what is wrong when it ends instead."""
-        scheduler = self._processes[0]
+        """Until somebody listens at the address; both say themselves what is wrong when they end instead."""
         deadline = time.monotonic() + START_SECONDS
         while not _is_listened_at(self._address):
-            if scheduler.poll() is not None:
-                raise RuntimeError(f"scaler_scheduler ended at its start with exit status {scheduler.returncode}")
+            for name, process in zip(("scaler_scheduler", "scaler_cluster"), self._processes):
+                if process.poll() is not None:
+                    raise RuntimeError(f"{name} ended at its start with exit status {process.returncode}")
             if time.monotonic() > deadline:
                 raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
             time.sleep(LOOK_SECONDS)
 
-    def __enter__(self) -> SchedulerClusterCombo:
+    def __enter__(self: Cluster) -> Cluster:
         return self
 
     def __exit__(
@@ -107,7 +142,61 @@ class SchedulerClusterCombo:
         self.shutdown()
 
     def __repr__(self) -> str:
-        return f"<SchedulerClusterCombo at {self._address}>"
+        return f"<{type(self).__name__} at {self._address}, {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        snapshot = None if self.is_shut_down else self._watch.latest()
+        rows = {"address": self.address, "workers": self._state(), **rows_of(snapshot)}
+        return html_table(type(self).__name__, rows)
+
+    def _state(self) -> str:
+        if self.is_shut_down:
+            return "shut down"
+        return "a worker for each core" if self._n_workers is None else counted(self._n_workers, "worker")
+
+
+class SchedulerClusterCombo(LocalCluster):
+    """A `LocalCluster` whose first argument is the address, and whose processes log as they are configured to.
+
+    Args:
+        address, n_workers, scheduler_python: as for LocalCluster, which says as well what is raised.
+    """
+
+    def __init__(
+        self, address: str | None = None, n_workers: int | None = None, *, scheduler_python: str | None = None
+    ) -> None:
+        super().__init__(n_workers, address=address, scheduler_python=scheduler_python, logging_level=None)
+
+
+def _checked_count(n_workers: Any) -> int | None:
+    if n_workers is None:
+        return None
+    if isinstance(n_workers, bool) or not isinstance(n_workers, int):
+        raise TypeError(f"n_workers must be a whole number, not {n_workers!r}")
+    if not 0 < n_workers <= MOST_WORKERS:
+        raise ValueError(f"n_workers must be from 1 to {MOST_WORKERS}, not {n_workers}")
+    return n_workers
+
+
+def _checked_bind(address: Any) -> Address:
+    if address is not None and not isinstance(address, str):
+        raise TypeError(f"address must be a string, not {address!r}")
+    bind = parse_bind_address(f"tcp://127.0.0.1:{_free_port()}" if address is None else address)
+    if bind.transport == "tcp" and bind.port == 0:
+        return dataclasses.replace(bind, port=_free_port())
+    return bind
+
+
+def _checked_level(level: Any) -> str:
+    if not isinstance(level, str) or level.upper() not in LEVELS:
+        raise ValueError(f"logging_level must be one of {', '.join(LEVELS)}, not {level!r}")
+    return level.upper()
+
+
+def _check_installed(package: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        name = package.replace("_", "-")
+        raise ModuleNotFoundError(f"a local cluster needs {name}, which is not installed in {sys.prefix}")
 
 
 def _is_listened_at(address: Address) -> bool:
@@ -128,6 +217,7 @@ def _scheduler_command(python: str | None) -> list[str]:
     found = shutil.which("scaler_scheduler")
     if found:
         return [found]
+    _check_installed("scaler_scheduler")
     return [sys.executable, "-m", "scaler_scheduler"]
 
 

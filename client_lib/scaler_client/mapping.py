@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, Protocol
 
-from . import serializer
+from . import serializer, suspending
 from .errors import ClientClosedError
 from .functions import Function
-from .messages import Outcome, Payload
-from .session import CHUNK_ROWS
+from .messages import Options, Outcome, Payload, TaskName
+from .owners import CHUNK_ROWS
+from .progress import SHOW_SECONDS, ProgressBar, showing
 
 if TYPE_CHECKING:
     from .agent import Agent
 
-class Progress:
-    """What the I/O thread tells the thread that called `map`."""
 
-    def __init__(self) -> None:
-        self.news = threading.Event()
+class News(Protocol):
+    """What whoever runs a `map` waits for."""
+
+    def set(self) -> None:
+        """Called by the I/O thread."""
+
+    def clear(self) -> None: ...
+
+
+class Progress:
+    """What the I/O thread tells whoever runs a `map`."""
+
+    def __init__(self, news: News) -> None:
+        self.news = news
         self.has_failed = False
 
 
 class Chunk:
     """Tasks of a map that went to the I/O thread together; the owner of their ids."""
 
-    def __init__(self, function: Function, payloads: list[Payload], progress: Progress) -> None:
+    def __init__(
+        self,
+        function: Function,
+        payloads: list[Payload],
+        progress: Progress,
+        options: Options | None = None,
+        parent: TaskName | None = None,
+    ) -> None:
         self.first = -1
+        self.options = options
+        self.parent = parent
         self.answers: list[Payload | None] = [None] * len(payloads)
         self.outcomes: dict[int, int] = {}
         """Those that are not plain values, by position."""
@@ -35,7 +55,7 @@ class Chunk:
         self.is_done = False
         self._function = function
         self._payloads = payloads
-        self._left = len(payloads)
+        self._count = self._left = len(payloads)
         self._progress = progress
 
     def submitted(self, first: int) -> None:
@@ -64,12 +84,14 @@ class Chunk:
         self.error = error
         self._tell_failure()
 
-    def start(self) -> None:
-        pass
-
     def open_ids(self) -> list[int]:
         """Tasks that have no answer yet."""
         return [self.first + position for position, answer in enumerate(self.answers) if answer is None]
+
+    @property
+    def answered(self) -> int:
+        """How many tasks have their answer."""
+        return self._count - self._left
 
     def _tell_failure(self) -> None:
         self._progress.has_failed = True
@@ -79,24 +101,101 @@ class Chunk:
 DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
 
 
-def run_map(agent: Agent, function: Function, dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> list[Any]:
+class MapRun:
+    """One `map` under way: tasks are handed over in chunks, and each chunk is read as soon as all of it is there.
+
+    Args:
+        news: set by the I/O thread when there is something to look at.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        function: Function,
+        news: News,
+        options: Options | None = None,
+        parent: TaskName | None = None,
+        bar: ProgressBar | None = None,
+    ) -> None:
+        self.results: list[Any] = []
+        self._agent = agent
+        self._function = function
+        self._progress = Progress(news)
+        self._options = options
+        self._parent = parent
+        self._bar = bar
+        self._chunks: list[Chunk] = []
+
+    def submit(self, dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> Iterator[None]:
+        """Hand one task over for each tuple of arguments; yields after each chunk."""
+        total = 0
+        for payloads in _payload_chunks(dump_call, iterable):
+            if self._progress.has_failed:
+                return
+            chunk = Chunk(self._function, payloads, self._progress, self._options, self._parent)
+            self._chunks.append(chunk)
+            self._agent.submit_chunk(chunk, self._function, payloads)
+            total += len(payloads)
+            self._show()
+            yield
+        if self._bar is not None:
+            self._bar.show_total(total)
+
+    def take(self) -> Iterator[None]:
+        """Read the results; yields where it is time to wait for news.
+
+        Raises:
+            BaseException: what the first failed task raised.
+        """
+        progress = self._progress
+        for chunk in self._chunks:
+            while not chunk.is_done and not progress.has_failed:
+                self._agent.check_waiting()
+                yield
+                progress.news.clear()
+                self._show()
+            if progress.has_failed:
+                _raise_first_failure(self._agent, self._function, self._chunks)
+            self.results.extend(_read(self._function, chunk))
+            chunk.answers = []
+        self._show()
+
+    def cancel_rest(self) -> None:
+        """Something has failed: what has not begun need not."""
+        _cancel_rest(self._agent, self._chunks)
+
+    def _show(self) -> None:
+        if self._bar is not None:
+            self._bar.show(sum(chunk.answered for chunk in self._chunks))
+
+
+def run_map(
+    agent: Agent,
+    function: Function,
+    dump_call: DumpCall,
+    iterable: Iterable[Iterable[Any]],
+    options: Options | None = None,
+    parent: TaskName | None = None,
+    progress: bool = False,
+) -> list[Any]:
     """Submit one task for each tuple of arguments; returns the results in order.
 
     Raises what the first failed task raised, and cancels the others.
     """
-    progress = Progress()
-    chunks: list[Chunk] = []
-    try:
-        for payloads in _payload_chunks(dump_call, iterable):
-            if progress.has_failed:
-                break
-            chunk = Chunk(function, payloads, progress)
-            chunks.append(chunk)
-            agent.submit_chunk(chunk, function, payloads)
-        return _gather(agent, function, chunks, progress)
-    except BaseException:
-        _cancel_rest(agent, chunks)
-        raise
+    news = suspending.event_for(agent)
+    # A task gives up its slot to wait, and takes it again to look: not ten times a second.
+    look_seconds = SHOW_SECONDS if progress and parent is None else None
+    with showing(progress, iterable) as bar:
+        run = MapRun(agent, function, news, options, parent, bar)
+        try:
+            for _ in run.submit(dump_call, iterable):
+                pass
+            for _ in run.take():
+                news.wait(look_seconds)
+            return run.results
+        except BaseException:
+            run.cancel_rest()
+            raise
 
 
 def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> Iterator[list[Payload]]:
@@ -120,21 +219,6 @@ def _as_tuple(arguments: Iterable[Any], position: int) -> tuple[Any, ...]:
     raise TypeError(f"map needs a tuple of arguments for each task; item {position} is {kind}")
 
 
-def _gather(agent: Agent, function: Function, chunks: list[Chunk], progress: Progress) -> list[Any]:
-    """Read each chunk as it is complete, while later ones are still on their way."""
-    results: list[Any] = []
-    for chunk in chunks:
-        while not chunk.is_done and not progress.has_failed:
-            agent.check_waiting()
-            progress.news.wait()
-            progress.news.clear()
-        if progress.has_failed:
-            _raise_first_failure(function, chunks)
-        results.extend(_read(function, chunk))
-        chunk.answers = []
-    return results
-
-
 def _read(function: Function, chunk: Chunk) -> list[Any]:
     if function.serializer is None:
         try:
@@ -151,13 +235,15 @@ def _read(function: Function, chunk: Chunk) -> list[Any]:
     return values
 
 
-def _raise_first_failure(function: Function, chunks: list[Chunk]) -> None:
+def _raise_first_failure(agent: Agent, function: Function, chunks: list[Chunk]) -> None:
     for chunk in chunks:
         for position in sorted(chunk.outcomes):
             answer = chunk.answers[position]
             assert answer is not None
             if chunk.outcomes[position] == Outcome.CANCELLED:
-                raise ClientClosedError("the client was disconnected during map")
+                if agent.is_closed:
+                    raise ClientClosedError("the client was disconnected during map")
+                raise CancelledError("the map's tasks were cancelled")
             _, error = function.read_answer(chunk.outcomes[position], answer)
             if error is not None:
                 raise error

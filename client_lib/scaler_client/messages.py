@@ -30,8 +30,14 @@ class Outcome(enum.IntEnum):
     EXCEPTION = 1
     FUNCTION_FAILED = 2
     RESULT_FAILED = 3
-    WORKER_DIED = 4
-    CANCELLED = 5
+    RETRYABLE = 4
+    WORKER_DIED = 5
+    CANCELLED = 6
+    TIMED_OUT = 7
+
+
+TaskName = tuple[int, int, int]
+"""A dispatched task: its client's incarnation, its id, its attempt."""
 
 
 @dataclass
@@ -46,6 +52,9 @@ class Hello:
     agent: int = 0
     language: str = "python"
     protocol_version: int = PROTOCOL_VERSION
+    worker: int = 0
+    capabilities: dict[str, int] = field(default_factory=dict)
+    running: list[TaskName] = field(default_factory=list)
 
 
 @dataclass
@@ -53,8 +62,9 @@ class Welcome:
     protocol_version: int
     version: str
     incarnation: int
-    peer: int
     lease_seconds: float
+    credit: int = 0
+    result_window: int = 0
 
 
 @dataclass
@@ -108,11 +118,26 @@ class ForgetFunctions:
     numbers: list[int]
 
 
+@dataclass(frozen=True)
+class Options:
+    """What a Submit asks of every row; the defaults ask nothing."""
+
+    priority: int = 0
+    depth: int = 0
+    retries: int = -1
+    timeout_milliseconds: int = 0
+    profiling: bool = False
+    name: str = ""
+    capabilities: tuple[tuple[str, int], ...] = ()
+    """Sorted by name."""
+
+
 @dataclass
 class Submit:
     ids: Sequence[int]
     functions: Sequence[int]
     payloads: Sequence[Payload]
+    options: Options | None = None
 
 
 @dataclass
@@ -122,6 +147,14 @@ class Dispatch:
     attempts: list[int]
     functions: list[int]
     payloads: list[Payload]
+    flags: list[int] = field(default_factory=list)
+    """FLAG_PROFILE, FLAG_TELL_START; this and the next two are empty or of full length."""
+    depths: list[int] = field(default_factory=list)
+    priorities: list[int] = field(default_factory=list)
+
+
+FLAG_PROFILE = 1
+FLAG_TELL_START = 2
 
 
 @dataclass
@@ -132,6 +165,8 @@ class Results:
     outcomes: list[int]
     durations: list[int]
     payloads: list[Payload]
+    cpu_times: list[int] = field(default_factory=list)
+    peaks: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -139,6 +174,10 @@ class Resolved:
     ids: list[int]
     outcomes: list[int]
     payloads: list[Payload]
+    durations: list[int] = field(default_factory=list)
+    """This and the next two are empty or of full length."""
+    cpu_times: list[int] = field(default_factory=list)
+    peaks: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -149,8 +188,53 @@ class Started:
 
 
 @dataclass
+class Retract:
+    tasks: list[TaskName]
+
+
+@dataclass
+class Retracted:
+    tasks: list[TaskName]
+    given: list[int]
+    """1 for a task that is given back, 0 for one that is kept."""
+
+
+@dataclass
+class Stop:
+    tasks: list[TaskName]
+
+
+@dataclass
+class Suspended:
+    tasks: list[TaskName]
+
+
+@dataclass
+class Resumed:
+    tasks: list[TaskName]
+
+
+@dataclass
+class EndWorker:
+    incarnation: int
+    task: TaskName
+    reason: str
+
+
+@dataclass
+class Credit:
+    bytes: int
+
+
+@dataclass
+class Received:
+    bytes: int
+
+
+@dataclass
 class Cancel:
     ids: list[int]
+    force: bool = False
 
 
 @dataclass
@@ -193,5 +277,6 @@ class Snapshot:
 
 Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
-    Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot,
+    Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
+    Suspended, Resumed, EndWorker, Credit, Received,
 ]  # fmt: skip

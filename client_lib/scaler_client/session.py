@@ -9,50 +9,24 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, ClassVar
 
 from . import messages, serializer
+from .backlog import BATCH_ROWS, Backlog
+from .cancels import Cancels
 from .errors import ClientClosedError, SchedulerLostError
 from .functions import Function
-from .messages import Payload
-
-BATCH_ROWS = 4096
-"""Most tasks of one Submit: a longer batch would let the scheduler's other peers wait."""
-
-BATCH_BYTES = 4 << 20
-"""Payload bytes after which a Submit is closed."""
+from .messages import Options, Payload, TaskName
+from .open_tasks import OpenTasks
+from .owners import CHUNK_BITS, CHUNK_ROWS, ChunkOwner, Owner, SingleOwner
 
 LEASE_HEARTBEATS = 3
 """Heartbeats that fit into the scheduler's lease, at the least."""
 
-CHUNK_BITS = 10
-CHUNK_ROWS = 1 << CHUNK_BITS
-"""Most tasks that `map` hands over at once: enough to make its share per task small, few enough to start at once."""
+RECEIVED_PARTS = 4
+"""How often in each window of results the scheduler is told what has come."""
 
 _log = logging.getLogger(__name__)
-
-
-class Owner(Protocol):
-    """Who wants the answers of some ids."""
-
-    def row(self, task_id: int) -> tuple[Function, Payload]:
-        """What to submit again."""
-
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> object: ...
-
-    def fail(self, task_id: int, error: BaseException) -> None: ...
-
-    def start(self) -> None: ...
-
-
-class ChunkOwner(Owner, Protocol):
-    """Who wants the answers of up to CHUNK_ROWS ids behind one another."""
-
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
-        """Returns whether all are answered."""
-
-    def open_ids(self) -> list[int]:
-        """Those that are not answered."""
 
 
 class State(enum.Enum):
@@ -71,10 +45,11 @@ class Session:
         self.state = State.JOINING
         self.address = address
         self.scheduler: messages.Welcome | None = None
-        self.pending: dict[int, Owner] = {}
-        """Who waits for which single task, in the order of submission."""
-        self.chunks: dict[int, ChunkOwner] = {}
-        """Who waits for the tasks of a chunk, by their ids without the last CHUNK_BITS bits."""
+        self.loss: SchedulerLostError | None = None
+        """Why tasks were given up last, if they ever were."""
+        self.tasks = OpenTasks()
+        self.pending = self.tasks.single
+        self.chunks = self.tasks.chunks
         self.refused: messages.Refused | None = None
         self._hello = hello
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
@@ -84,27 +59,48 @@ class Session:
         self._next_heartbeat = now + heartbeat_interval_seconds
         self._last_heard = now
         self._outgoing: list[messages.Message] = [hello]
+        self._has_asked = False
+        """Whether something was sent behind the last hello that a scheduler which lacks it would answer."""
         # The batch that grows, by column; functions that the scheduler lacks are announced when a row first names them.
         self._ids: list[int] = []
         self._functions: list[int] = []
         self._payloads: list[Payload] = []
+        self._options: Options | None = None
         self._last_function: Function | None = None
+        """Of the last row, where that asked for nothing: what a plain task is compared with, and nothing else."""
+        self._backlog = Backlog()
         self._joins = 0
-        self._cancelling: dict[int, list[Callable[[], None]]] = {}
+        self._received = 0
+        """Bytes of answers since the join."""
+        self._told_received = 0
+        self._cancels = Cancels(self.tasks, self._backlog)
+        self._suspended: dict[TaskName, None] = {}
 
     # ------------------------------------------------------------------------------------------------- from the client
 
-    def submit(self, owner: Owner, function: Function, payload: Payload) -> int:
-        """A new task; returns its id."""
+    def submit(self, owner: SingleOwner, function: Function, payload: Payload) -> int:
+        """A new task that asks for nothing; returns its id."""
         task_id = self._next_id
         self._next_id = task_id + 1
         self.pending[task_id] = owner
         if self.state is _JOINED:
             if function is not self._last_function:
-                self._announce(function)
+                self._turn_to(function, None)
             self._ids.append(task_id)
             self._functions.append(function.number)
             self._payloads.append(payload)
+        elif self.state is State.CLOSED:
+            del self.pending[task_id]
+            self._turn_away(owner, task_id)
+        return task_id
+
+    def submit_with_options(self, owner: SingleOwner, function: Function, payload: Payload) -> int:
+        """A new task that asks for what its owner's options say; returns its id."""
+        task_id = self._next_id
+        self._next_id = task_id + 1
+        self.pending[task_id] = owner
+        if self.state is State.JOINED:
+            self._add_row(task_id, function, payload, owner.options)
         elif self.state is State.CLOSED:
             del self.pending[task_id]
             self._turn_away(owner, task_id)
@@ -116,35 +112,49 @@ class Session:
         first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
         self._next_id = first + len(payloads)
         self.chunks[first >> CHUNK_BITS] = owner
-        if self.state is _JOINED:
+        if self.state is State.JOINED:
             self._flush_rows()
-            if function is not self._last_function:
-                self._announce(function)
-            self._add_batches(range(first, first + len(payloads)), [function.number], payloads)
+            self._turn_to(function, owner.options)
+            ids = range(first, first + len(payloads))
+            self._backlog.add(ids, [function.number], payloads, owner.options, self._outgoing)
         elif self.state is State.CLOSED:
             del self.chunks[first >> CHUNK_BITS]
             self._turn_away(owner, first)
         return first
 
-    def cancel(self, ids: Sequence[int], answered: Callable[[], None]) -> None:
-        """Ask that these tasks never run; `answered` is called once for each that was open, when its fate is known."""
-        waiting = [task_id for task_id in ids if task_id in self.pending or task_id >> CHUNK_BITS in self.chunks]
-        if self.state is not State.JOINED:
-            # No scheduler has them, or one that may be gone: they will not be submitted again.
-            for task_id in waiting:
-                self._resolve(task_id, messages.Outcome.CANCELLED, b"")
-                answered()
-            return
-        for task_id in waiting:
-            self._cancelling.setdefault(task_id, []).append(answered)
-        self._flush_rows()
-        if waiting:
-            self._outgoing.append(messages.Cancel(sorted(waiting)))
+    def cancel(self, ids: Sequence[int], answered: Callable[[], None], force: bool = False) -> None:
+        """Ask that these tasks never run, and with `force` that they are stopped if they do.
+
+        `answered` is called once for each that was open, when its fate is known.
+        """
+        self._cancels.add(ids, answered, force)
+        if self.state is State.JOINED:
+            self._outgoing += self._cancels.take_messages()
+
+    def stop_children(self, parent: TaskName) -> None:
+        """Cancel what this task has submitted, and stop what of it runs."""
+        ids = self.tasks.ids_of_children(parent)
+        if ids:
+            self.cancel(ids, lambda: None, force=True)
 
     def forget_function(self, number: int) -> None:
         if self.state is State.JOINED:
             self._flush_rows()
             self._outgoing.append(messages.ForgetFunctions([number]))
+
+    def suspend(self, name: TaskName) -> None:
+        """This task of the worker that the client lives in waits for tasks that it has submitted before."""
+        self._suspended[name] = None
+        if self.state is State.JOINED:
+            self._flush_rows()
+            self._outgoing.append(messages.Suspended([name]))
+
+    def resume(self, name: TaskName) -> None:
+        """It goes on."""
+        self._suspended.pop(name, None)
+        if self.state is State.JOINED:
+            self._flush_rows()
+            self._outgoing.append(messages.Resumed([name]))
 
     def close(self, reason: str) -> None:
         """Leave the scheduler, which cancels what is unfinished."""
@@ -152,44 +162,29 @@ class Session:
         self.state = State.CLOSED
         self._drop_rows()
         self._last_function = None  # what it would keep alive keeps this session alive
-        for task_id in self._open_ids():
-            self._resolve(task_id, messages.Outcome.CANCELLED, b"")
+        ids = self.tasks.ids()
+        for task_id in ids:
+            self.tasks.resolve(task_id, messages.Outcome.CANCELLED, b"")
+        self._cancels.answer(ids)
 
     # ---------------------------------------------------------------------------------------------- from the scheduler
 
     def handle(self, message: messages.Message, now: float) -> None:
         """Take a message of the scheduler's."""
         self._last_heard = now
-        if isinstance(message, messages.Resolved):
-            self._resolved(message)
-        elif isinstance(message, messages.Started):
-            for task_id in message.ids:
-                owner = self.pending.get(task_id)
-                if owner is not None:
-                    owner.start()
-        elif isinstance(message, messages.CancelRefused):
-            for task_id in message.ids:
-                self._answer_cancel(task_id)
-        elif isinstance(message, messages.Welcome):
-            self._join(message)
-        elif isinstance(message, messages.HelloWanted):
-            if self.state is State.JOINED:
-                self.state = State.JOINING
-                self._drop_rows()
-                self._outgoing.append(self._hello)
-        elif isinstance(message, messages.Refused):
-            self._refuse(message)
-        elif isinstance(message, messages.Goodbye):
-            _log.info("the scheduler at %s has left: %s", self.address, message.reason)
-        elif isinstance(message, messages.Error):
-            _log.error("the scheduler at %s refused a message: %s", self.address, message.text)
+        handler = self._handlers.get(type(message))
+        if handler is not None:
+            handler(self, message)
+
+    def reconnected(self, now: float) -> None:
+        """The connection was lost and is there again: find out at once whether the scheduler knows this client."""
+        if self.state is not State.CLOSED:
+            self._beat(now)
 
     def tick(self, now: float) -> None:
         """Send a heartbeat when one is due; give up when nothing was heard for too long."""
         if now >= self._next_heartbeat and self.state is not State.CLOSED:
-            self._next_heartbeat = now + self._heartbeat_interval_seconds
-            self._sequence += 1
-            self._outgoing.append(messages.Heartbeat(self._sequence))
+            self._beat(now)
         if now - self._last_heard > self._timeout_seconds:
             self._lose(SchedulerLostError(f"no scheduler at {self.address} for {self._timeout_seconds:g} seconds"))
             self._last_heard = now
@@ -201,12 +196,13 @@ class Session:
 
     def take_outgoing(self) -> list[messages.Message]:
         """What to send now, in this order."""
-        if self._ids:
+        # Without credit the batch grows on: a client that submits one by one must not leave a trail of batches of one.
+        if self._ids and (self._backlog.is_open or len(self._ids) >= BATCH_ROWS):
             self._flush_rows()
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
 
-    # ---------------------------------------------------------------------------------------------------------- inside
+    # ------------------------------------------------------------------------------------------------- joining, leaving
 
     def _join(self, welcome: messages.Welcome) -> None:
         """Submit everything that is open, to a scheduler that may have none of it."""
@@ -215,42 +211,37 @@ class Session:
         self.scheduler = welcome
         self.state = State.JOINED
         self._joins += 1
+        self._received = self._told_received = 0
         self._keep_lease(welcome.lease_seconds)
-        self._cancel_again()
         self._drop_rows()
+        self._backlog.restart(welcome.credit)
         self._last_function = None
-        open_rows = [(task_id, *self._owner(task_id).row(task_id)) for task_id in self._open_ids()]
-        for task_id, function, payload in open_rows:
-            self._announce(function)
-            self._ids.append(task_id)
-            self._functions.append(function.number)
-            self._payloads.append(payload)
+        for task_id in self.tasks.ids():
+            owner = self.tasks.owner(task_id)
+            self._add_row(task_id, *owner.row(task_id), owner.options)
+        self._flush_rows()
+        self._cancels.ask_again()
+        self._outgoing += self._cancels.take_messages()
+        if self._suspended:
+            self._outgoing.append(messages.Suspended(list(self._suspended)))
 
-    def _open_ids(self) -> list[int]:
-        """Every task without an answer, ascending."""
-        ids = list(self.pending)
-        for owner in self.chunks.values():
-            ids += owner.open_ids()
-        return sorted(ids)
+    def _hello_wanted(self, _: messages.HelloWanted) -> None:
+        # One hello, though everything that was sent meanwhile is answered like this; another one where it was lost.
+        if self.state is State.JOINED or (self.state is State.JOINING and self._has_asked):
+            self.state = State.JOINING
+            self._drop_rows()
+            self._outgoing = [self._hello]  # the rest would be answered in the same way
+            self._has_asked = False
 
-    def _owner(self, task_id: int) -> Owner:
-        return self.pending.get(task_id) or self.chunks[task_id >> CHUNK_BITS]
+    def _refuse(self, refused: messages.Refused) -> None:
+        self.refused = refused
+        self.state = State.CLOSED
+        self._lose(SchedulerLostError(refusal_text(self.address, refused)))
 
-    def _announce(self, function: Function) -> None:
-        """Send the function unless the scheduler has it; rows that name it come later."""
-        self._last_function = function
-        if function.sent_in_join != self._joins:
-            function.sent_in_join = self._joins
-            self._outgoing.append(
-                messages.Function(function.number, function.name, serializer.DEFAULT, function.payload)
-            )
-
-    def _keep_lease(self, lease_seconds: float) -> None:
-        """Heartbeats often enough that the lease outlasts a few lost ones, whatever interval was asked for."""
-        longest = lease_seconds / LEASE_HEARTBEATS
-        if 0 < longest < self._heartbeat_interval_seconds:
-            self._heartbeat_interval_seconds = longest
-            self._next_heartbeat = min(self._next_heartbeat, self._last_heard + longest)
+    def _lose(self, error: SchedulerLostError) -> None:
+        self.loss = error
+        self._cancels.answer(self.tasks.fail(error))
+        self._drop_rows()
 
     def _turn_away(self, owner: Owner, task_id: int) -> None:
         """A task that comes when nobody will ever answer."""
@@ -259,88 +250,82 @@ class Session:
         else:
             owner.fail(task_id, ClientClosedError("the client is disconnected"))
 
-    def _cancel_again(self) -> None:
-        """Wishes that were on their way when the connection was lost: those tasks are not submitted again."""
-        for task_id in list(self._cancelling):
-            self._resolve(task_id, messages.Outcome.CANCELLED, b"")
+    def _beat(self, now: float) -> None:
+        self._next_heartbeat = now + self._heartbeat_interval_seconds
+        self._sequence += 1
+        self._outgoing.append(messages.Heartbeat(self._sequence))
+        self._has_asked = True
 
-    def _refuse(self, refused: messages.Refused) -> None:
-        self.refused = refused
-        self.state = State.CLOSED
-        self._lose(SchedulerLostError(refusal_text(self.address, refused)))
+    def _keep_lease(self, lease_seconds: float) -> None:
+        """Heartbeats often enough that the lease outlasts a few lost ones, whatever interval was asked for."""
+        longest = lease_seconds / LEASE_HEARTBEATS
+        if 0 < longest < self._heartbeat_interval_seconds:
+            self._heartbeat_interval_seconds = longest
+            self._next_heartbeat = min(self._next_heartbeat, self._last_heard + longest)
 
-    def _lose(self, error: BaseException) -> None:
-        for task_id in self._open_ids():
-            owner = self._take_owner(task_id)
-            if owner is not None:
-                owner.fail(task_id, error)
-            self._answer_cancel(task_id)
-        self.chunks.clear()
-        self._drop_rows()
+    # ------------------------------------------------------------------------------------------------------------- rows
 
-    def _resolved(self, message: messages.Resolved) -> None:
-        pop = self.pending.pop
-        chunks = self.chunks
-        for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
-            owner = pop(task_id, None)
-            if owner is not None:
-                owner.resolve(task_id, outcome, answer)
-                continue
-            chunk = chunks.get(task_id >> CHUNK_BITS)
-            if chunk is not None and chunk.resolve(task_id, outcome, answer):
-                del chunks[task_id >> CHUNK_BITS]
-        if self._cancelling:
-            for task_id in message.ids:
-                self._answer_cancel(task_id)
+    def _add_row(self, task_id: int, function: Function, payload: Payload, options: Options | None) -> None:
+        self._turn_to(function, options)
+        self._ids.append(task_id)
+        self._functions.append(function.number)
+        self._payloads.append(payload)
 
-    def _resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
-        owner = self.pending.pop(task_id, None)
-        if owner is not None:
-            owner.resolve(task_id, outcome, answer)
-        else:
-            chunk = self.chunks.get(task_id >> CHUNK_BITS)
-            if chunk is not None and chunk.resolve(task_id, outcome, answer):
-                del self.chunks[task_id >> CHUNK_BITS]
-        self._answer_cancel(task_id)
-
-    def _take_owner(self, task_id: int) -> Owner | None:
-        return self.pending.pop(task_id, None) or self.chunks.get(task_id >> CHUNK_BITS)
-
-    def _answer_cancel(self, task_id: int) -> None:
-        for answered in self._cancelling.pop(task_id, ()):
-            answered()
-
-    def _drop_rows(self) -> None:
-        self._ids, self._functions, self._payloads = [], [], []
+    def _turn_to(self, function: Function, options: Options | None) -> None:
+        """The next rows are of this function, which the scheduler is told of, and ask for this."""
+        if options is not self._options and options != self._options:
+            self._flush_rows()
+        self._options = options
+        self._last_function = function if options is None else None
+        if function.sent_in_join != self._joins:
+            function.sent_in_join = self._joins
+            self._outgoing.append(
+                messages.Function(function.number, function.name, serializer.DEFAULT, function.payload)
+            )
 
     def _flush_rows(self) -> None:
         """Close the batch that grows."""
         if self._ids:
             ids, functions, payloads = self._ids, self._functions, self._payloads
-            self._drop_rows()
-            self._add_batches(ids, functions, payloads)
+            self._ids, self._functions, self._payloads = [], [], []
+            self._backlog.add(ids, functions, payloads, self._options, self._outgoing)
 
-    def _add_batches(self, ids: Sequence[int], functions: list[int], payloads: list[Payload]) -> None:
-        for begin, end in _batches(payloads):
-            named = functions if len(functions) == 1 else functions[begin:end]
-            self._outgoing.append(messages.Submit(ids[begin:end], named, payloads[begin:end]))
+    def _drop_rows(self) -> None:
+        """Nothing of what is not sent yet shall be."""
+        self._ids, self._functions, self._payloads = [], [], []
+        self._backlog.clear()
 
+    def _credit(self, message: messages.Credit) -> None:
+        if self.state is State.JOINED:
+            self._backlog.grant(message.bytes, self._outgoing)
 
-def _batches(payloads: list[Payload]) -> list[tuple[int, int]]:
-    """Where to cut rows into batches that are not too long and not too heavy."""
-    if len(payloads) <= BATCH_ROWS and sum(map(len, payloads)) <= BATCH_BYTES:
-        return [(0, len(payloads))]
-    bounds = []
-    begin = size = 0
-    for position, payload in enumerate(payloads):
-        size += len(payload)
-        if size >= BATCH_BYTES or position - begin + 1 >= BATCH_ROWS:
-            bounds.append((begin, position + 1))
-            begin = position + 1
-            size = 0
-    if begin < len(payloads):
-        bounds.append((begin, len(payloads)))
-    return bounds
+    # ---------------------------------------------------------------------------------------------------------- answers
+
+    def _resolved(self, message: messages.Resolved) -> None:
+        self.tasks.take(message)
+        self._cancels.answer(message.ids)
+        welcome = self.scheduler
+        if welcome is not None and welcome.result_window and self.state is State.JOINED:
+            self._received += sum(map(len, message.payloads))
+            if self._received - self._told_received >= welcome.result_window // RECEIVED_PARTS:
+                self._told_received = self._received
+                self._outgoing.append(messages.Received(self._received))
+
+    _handlers: ClassVar[dict[type, Callable[[Session, Any], None]]] = {
+        messages.Resolved: _resolved,
+        messages.Started: lambda self, message: self.tasks.start(message.ids),
+        messages.CancelRefused: lambda self, message: self._cancels.refused(message.ids),
+        messages.Credit: _credit,
+        messages.Welcome: _join,
+        messages.HelloWanted: _hello_wanted,
+        messages.Refused: _refuse,
+        messages.Goodbye: lambda self, message: _log.info(
+            "the scheduler at %s has left: %s", self.address, message.reason
+        ),
+        messages.Error: lambda self, message: _log.error(
+            "the scheduler at %s refused a message: %s", self.address, message.text
+        ),
+    }
 
 
 def refusal_text(address: str, refused: messages.Refused) -> str:

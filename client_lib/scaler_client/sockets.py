@@ -31,3 +31,38 @@ def all_frames(socket: zmq.Socket[bytes], frame: Any) -> Frames:
         frame = socket.recv(copy=False)
         frames.append(frame.bytes if len(frame) < BORROWED_BYTES else frame.buffer)
     return frames
+
+
+class Reconnects:
+    """Tells when a socket's lost connection is there again: a readable descriptor, for a poll beside the socket's.
+
+    Used by the thread that uses the socket. Costs nothing while the connection stands.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        """Before the socket connects."""
+        self._watched = socket
+        self._events = socket.get_monitor_socket(int(zmq.EVENT_HANDSHAKE_SUCCEEDED))
+        self._events.setsockopt(zmq.LINGER, 0)
+        self._has_connected = False
+        self.take()  # ZeroMQ announces an event only to who has found none before
+
+    def fileno(self) -> int:
+        # It becomes readable once, when events come while `take` has left none: an edge, not a level.
+        return self._events.fileno()
+
+    def take(self) -> bool:
+        """Whether the connection was made again since this was asked last. The first one is none that was lost."""
+        is_again = False
+        try:
+            while True:
+                self._events.recv_multipart(zmq.NOBLOCK)
+                is_again = self._has_connected
+                self._has_connected = True
+        except zmq.Again:
+            return is_again
+
+    def close(self) -> None:
+        """Before the socket is closed."""
+        self._watched.disable_monitor()
+        self._events.close()

@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Any, Dict, List, Tuple
 
-from .options import Command, Found, Option, OptionError, parse_text, shown, suggestion
+from .options import Command, Found, Kind, Option, OptionError, parse_parts, parse_text, shown, suggestion
 
 
 def check_file(command: Command, path: str) -> List[str]:
@@ -64,12 +64,27 @@ def read_file(command: Command, path: str) -> Tuple[Dict[str, Found], List[str]]
 
 def _parse_toml(option: Option, value: Any, source: str) -> Found:
     kind = option.kind
+    if isinstance(value, dict) and dict in kind.toml_types:
+        named = [name if amount is True else f"{name}={amount}" for name, amount in value.items()]
+        return parse_parts(option, named, source)
     parts = value if kind.many and isinstance(value, list) else [value]
-    if any(isinstance(part, bool) or not isinstance(part, kind.toml_types) for part in parts):
-        names = {str: "a string in quotes", int: "a whole number", float: "a number"}
-        wanted = names[kind.toml_types[-1]] + (" or an array of such" if kind.many else "")
-        raise OptionError(f"{source}: {shown(value)} is not {wanted}")
-    return parse_text(option, ",".join(map(str, parts)), source)
+    single = tuple(kind_of for kind_of in kind.toml_types if kind_of is not dict)
+    if any(isinstance(part, bool) or not isinstance(part, single) for part in parts):
+        raise OptionError(f"{source}: {shown(value)} is not {_wanted(kind)}")
+    if isinstance(value, str):
+        return parse_text(option, value, source)
+    return parse_parts(option, [str(part) for part in parts], source)
+
+
+def _wanted(kind: Kind) -> str:
+    types = set(kind.toml_types)
+    names = [
+        ("a number" if float in types else "a whole number", int in types),
+        ("a string in quotes", str in types),
+        ("an array of such", kind.many),
+        ("a table", dict in types),
+    ]
+    return " or ".join(name for name, is_wanted in names if is_wanted)
 
 
 def _syntax_problem(path: str, content: str, complaint: str) -> str:

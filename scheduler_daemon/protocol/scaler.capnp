@@ -34,6 +34,14 @@ struct Message {
     workerDied @16 :WorkerDied;           # host agent -> scheduler: one of my workers ended
     error @17 :Error;                     # scheduler -> peer: a message of yours was wrong and dropped
     snapshot @18 :Snapshot;               # scheduler -> whoever subscribed to the monitor address
+    retract @19 :Tasks;                   # scheduler -> worker: give these back unless they have begun
+    retracted @20 :Retracted;             # worker -> scheduler: the answer, one row a task
+    stop @21 :Tasks;                      # scheduler -> worker: interrupt these if they run or are suspended
+    suspended @22 :Tasks;                 # nested client -> scheduler: these wait for their children, their slot is free
+    resumed @23 :Tasks;                   # nested client -> scheduler: these go on
+    endWorker @24 :EndWorker;             # scheduler -> host agent: end this worker if it still runs that task
+    credit @25 :Credit;                   # scheduler -> client: how much it may submit
+    received @26 :Received;               # client -> scheduler: how much of its results it has taken
   }
 }
 
@@ -50,14 +58,23 @@ struct Hello {
   host @7 :Text;
   pid @8 :UInt32;
   name @9 :Text;              # for people; need not be unique
+  worker @10 :UInt64;         # a nested client's: the incarnation of the worker whose tasks it serves; 0 for others
+  capabilities @11 :List(Capability);  # a worker's: what it has
+  running @12 :Tasks;         # a worker's: what it runs or has suspended already, when it joins again
+}
+
+struct Capability {
+  name @0 :Text;              # "gpu", "linux"
+  amount @1 :UInt32;          # at least 1
 }
 
 struct Welcome {
   protocolVersion @0 :UInt32;
   version @1 :Text;                 # of the scheduler
   incarnation @2 :UInt64;           # the scheduler's restart epoch; another one: it has forgotten everything
-  peer @3 :UInt32;                  # the number under which others' messages name this peer
-  leaseMilliseconds @4 :UInt64;     # a peer silent for longer is given up
+  leaseMilliseconds @3 :UInt64;     # a peer silent for longer is given up
+  credit @4 :UInt64;                # a client's: the first `credit`; the count begins anew with every welcome
+  resultWindow @5 :UInt64;          # a client's: say `received` at least once in so many bytes of results; 0: need not
 }
 
 enum RefusedReason { protocolVersion @0; malformedHello @1; }
@@ -100,16 +117,30 @@ struct Submit {
   sizes @2 :List(UInt32);
   large @3 :List(UInt32);
   payload @4 :Data;
+  options @5 :Options;              # of every row; null: none but the defaults
+}
+
+struct Options {
+  priority @0 :Int32;               # higher goes first
+  depth @1 :UInt32;                 # tasks that wait for this one and for one another: 0 outside tasks; deeper goes first
+  retries @2 :Int32 = -1;           # further attempts when the worker dies or the outcome is retryable; -1: the scheduler's
+  timeoutMilliseconds @3 :UInt64;   # of run time; 0: none
+  profiling @4 :Bool;               # cpuTimes and peaks are wanted with the result
+  name @5 :Text;                    # for people, in place of the function's; empty: the function's
+  capabilities @6 :List(Capability);  # what the worker must have, at least
 }
 
 struct Dispatch {
-  clients @0 :List(UInt32);         # peer numbers of clients; a task is named by (client, id)
+  clients @0 :List(UInt64);         # incarnations of clients; a task is named by (client, id)
   ids @1 :List(UInt64);
   attempts @2 :List(UInt32);        # 1 for the first; comes back with the result
   functions @3 :List(UInt32);       # the scheduler's function numbers
   sizes @4 :List(UInt32);
   large @5 :List(UInt32);
   payload @6 :Data;
+  flags @7 :List(UInt8);            # bit 0: profile it; bit 1: say `started` as it begins. Empty: no row has any
+  depths @8 :List(UInt32);          # its Options' depth and priority, for tasks that it submits; empty: all 0
+  priorities @9 :List(UInt32);      # as two's complement
 }
 
 enum Outcome {
@@ -117,12 +148,14 @@ enum Outcome {
   exception @1;        # payload: the serialized exception, remote traceback attached
   functionFailed @2;   # payload: a serialized exception; the function could not be deserialized on the worker
   resultFailed @3;     # payload: UTF-8 text; the result or exception could not be serialized on the worker
-  workerDied @4;       # payload: UTF-8 text, the attempts' history
-  cancelled @5;        # no payload
+  retryable @4;        # payload: as of exception; one that the task is to be tried again on. Towards a client: never
+  workerDied @5;       # payload: UTF-8 text, the attempts' history
+  cancelled @6;        # no payload
+  timedOut @7;         # payload: UTF-8 text
 }
 
 struct Results {
-  clients @0 :List(UInt32);
+  clients @0 :List(UInt64);
   ids @1 :List(UInt64);
   attempts @2 :List(UInt32);
   outcomes @3 :List(UInt8);         # Outcome's ordinals
@@ -130,6 +163,8 @@ struct Results {
   sizes @5 :List(UInt32);
   large @6 :List(UInt32);
   payload @7 :Data;
+  cpuTimes @8 :List(UInt64);        # nanoseconds of the process while the row ran; empty: no row is profiled
+  peaks @9 :List(UInt64);           # bytes, the largest resident size seen; empty like cpuTimes, 0 in a row: not profiled
 }
 
 struct Resolved {
@@ -138,15 +173,46 @@ struct Resolved {
   sizes @2 :List(UInt32);
   large @3 :List(UInt32);
   payload @4 :Data;
+  durations @5 :List(UInt64);       # these three as in Results; empty: no row is profiled
+  cpuTimes @6 :List(UInt64);
+  peaks @7 :List(UInt64);
 }
 
 struct Started {
-  clients @0 :List(UInt32);         # towards a client: empty
+  clients @0 :List(UInt64);         # towards a client: empty
   ids @1 :List(UInt64);
   attempts @2 :List(UInt32);        # towards a client: empty
 }
 
-struct Cancel { ids @0 :List(UInt64); }
+struct Tasks {
+  clients @0 :List(UInt64);
+  ids @1 :List(UInt64);
+  attempts @2 :List(UInt32);
+}
+
+struct Retracted {
+  clients @0 :List(UInt64);
+  ids @1 :List(UInt64);
+  attempts @2 :List(UInt32);
+  given @3 :List(UInt8);            # 1: it never began here and never will; 0: it runs, is suspended, or is done
+}
+
+struct EndWorker {
+  incarnation @0 :UInt64;           # of the worker
+  client @1 :UInt64;                # the task that it must be running for its process to be ended
+  id @2 :UInt64;
+  attempt @3 :UInt32;
+  reason @4 :Text;                  # "cancelled", "time limit of 2 s": for the log, and part of WorkerDied's cause
+}
+
+struct Credit { bytes @0 :UInt64; } # submitted since the last welcome, in all; a task counts its payload and 128
+
+struct Received { bytes @0 :UInt64; } # of results' payloads since the last welcome, in all
+
+struct Cancel {
+  ids @0 :List(UInt64);
+  force @1 :List(UInt8);            # one element 1: stop what runs. Empty: what runs is refused
+}
 
 struct CancelRefused { ids @0 :List(UInt64); }
 
@@ -155,7 +221,7 @@ struct WorkerDied {
   pid @1 :UInt32;
   cause @2 :Text;                   # "signal 9 (SIGKILL)", "exit code 1"
   peakBytes @3 :UInt64;             # the largest resident size the process had; 0: not known
-  client @4 :UInt32;                # what it was running, where `attempt` is not 0
+  client @4 :UInt64;                # what it was running, where `attempt` is not 0
   id @5 :UInt64;
   attempt @6 :UInt32;
 }

@@ -10,7 +10,8 @@ from . import options
 from .addresses import ADDRESS_VARIABLE, Address, parse_bind_address
 from .command_line import Arguments, resolve
 from .logs import LOGGING_OPTIONS
-from .options import Command, Kind, Option
+from .machine import usable_memory
+from .options import Command, Kind, Option, parse_text
 
 PROGRAM = "scaler_scheduler"
 EVENT_LOOPS = ("zmq", "builtin", "uvloop")
@@ -18,6 +19,7 @@ MOST_IO_THREADS = 256
 LONGEST_WORKER_QUEUE = 1_000_000
 MOST_TASK_RETRIES = 1_000_000
 HIGHEST_PROCESS = 2**31 - 1
+DEFAULT_MEMORY_LIMIT = "50%"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Config:
     """Tasks: upper bound of what a worker is sent ahead of what it runs."""
     task_retries: int
     """Further attempts of a task whose worker died while it ran."""
+    memory_limit_bytes: int
+    """Payload bytes and what goes with them: beyond it clients are granted no more."""
     monitor_address: Optional[Address]
     """Where snapshots are published; None: `addresses.default_monitor_address` of the bound address."""
     parent_process: int
@@ -52,7 +56,10 @@ class Config:
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
-    return Config(**resolve(COMMAND, arguments, environ))
+    values = resolve(COMMAND, arguments, environ)
+    limit = values.pop("memory_limit")
+    values["memory_limit_bytes"] = limit or parse_text(_MEMORY_LIMIT, DEFAULT_MEMORY_LIMIT, _MEMORY_LIMIT.label).value
+    return Config(**values)
 
 
 def fail(message: str) -> int:
@@ -73,6 +80,15 @@ def _parse_event_loop(given: str) -> str:
 
 
 _ADDRESS = Kind("ADDRESS", parse_bind_address, (str,))
+
+_MEMORY_LIMIT = Option(
+    "memory-limit",
+    options.memory_size(usable_memory),
+    None,
+    "the most that the tasks and results it holds may take; past it clients keep theirs until there is room again; "
+    + options.SIZE_HELP,
+    default_text=DEFAULT_MEMORY_LIMIT,
+)
 
 COMMAND = Command(
     description="The scheduler: takes tasks from clients and hands them to workers.",
@@ -125,6 +141,7 @@ COMMAND = Command(
             "how many more times a task is run when the worker that ran it died",
             unit="retries",
         ),
+        _MEMORY_LIMIT,
         Option(
             "monitor-address",
             _ADDRESS,

@@ -19,7 +19,8 @@ from .addresses import default_monitor_address
 from .config import Config, fail
 from .core import effects, events
 from .core.errors import InvariantError
-from .core.scheduler import Limits, Scheduler
+from .core.limits import Limits
+from .core.scheduler import Scheduler
 from .sockets import BindError, Context, Monitor, Router
 from .status import Traffic, snapshot_frames
 from .wire.decode import decode
@@ -35,6 +36,9 @@ DRAIN_BYTES = 16 << 20
 SNAPSHOT_SECONDS = 1.0
 MALFORMED_LOG_SECONDS = 1.0
 """At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
+
+MALFORMED_ANSWERS = 100
+"""Most answers to malformed messages in that time: whoever sends them and never reads does not fill the memory."""
 
 FAREWELL_MILLISECONDS = 500
 EXIT_SOFTWARE = 70
@@ -63,6 +67,7 @@ class Daemon:
             config.worker_timeout_seconds,
             config.per_worker_queue_size,
             config.task_retries,
+            config.memory_limit_bytes,
         )
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
         self._parent_process = config.parent_process
@@ -71,6 +76,7 @@ class Daemon:
         self._next_snapshot = self._started
         self._next_malformed_line = self._started
         self._malformed_unsaid = 0
+        self._malformed_answers = 0
 
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for; None when it took too long or the daemon stops."""
@@ -93,6 +99,8 @@ class Daemon:
         self.core.tick(now)
         collected = self.core.collect()
         self._send(collected)
+        for notice in self.core.take_notices():
+            _log.warning(notice)
         if now >= self._next_snapshot:
             self._next_snapshot = now + SNAPSHOT_SECONDS
             self._publish(now)
@@ -112,7 +120,8 @@ class Daemon:
         size = 0
         for received in range(DRAIN_MESSAGES):
             if frames is None:
-                frames = self.router.receive() if size < DRAIN_BYTES else None
+                # Not once it stops: the signal may have cut a message in two, and what is left of it is none.
+                frames = None if self.is_stopping or size >= DRAIN_BYTES else self.router.receive()
             if frames is None:
                 return received
             route = frames.pop(0)
@@ -140,7 +149,10 @@ class Daemon:
             count = self._malformed_unsaid
             _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", count, size, error)
             self._malformed_unsaid = 0
-        self._send([effects.Error(route, str(error))])
+            self._malformed_answers = MALFORMED_ANSWERS
+        if self._malformed_answers:
+            self._malformed_answers -= 1
+            self._send([effects.Error(route, str(error))])
 
     def _send(self, collected: List[effects.Effect]) -> None:
         sent = self.traffic.sent

@@ -6,11 +6,20 @@ twice, byte for byte, in scaler_scheduler and in scaler_client: neither may impo
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 LONGEST_TIME_SECONDS = 1e9  # about 30 years; beyond it, sums of deadlines and poll time-outs would overflow
+SIZE_HELP = (
+    "bytes, K, M, G or T behind the number for units of 1024, or % for a share of what the machine or its cgroup has, "
+    "whichever is less"
+)
+LEAST_MEMORY_BYTES = 1 << 20  # less is a forgotten suffix
+MOST_MEMORY_BYTES = 1 << 50
+LONGEST_CAPABILITY = 128  # characters of its name
+MOST_CAPABILITY = (1 << 32) - 1  # amount
 LONGEST_SHOWN = 80  # characters of a wrong value that a message repeats
 
 
@@ -27,7 +36,9 @@ class Kind:
     """Text to value; raises ValueError with the complaint."""
     toml_types: Tuple[type, ...]
     many: bool = False
-    """A comma separated list (in TOML, also an array); the value is a tuple."""
+    """A comma separated list (in TOML, also an array)."""
+    combine: Callable[[Tuple[Any, ...]], Any] = tuple
+    """Where there may be many: their values to the option's; raises ValueError with the complaint."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,7 @@ class Option:
         """The default with its unit, for `-h`."""
         if self.default_text:
             return self.default_text
-        if self.default in (None, "", ()):
+        if self.default in (None, "", (), {}):
             return "none"
         default = ",".join(self.default) if self.kind.many else str(self.default)
         return f"{default.removesuffix('.0')} {self.unit}".rstrip()
@@ -134,6 +145,48 @@ def choice(metavar: str, names: Sequence[str], fold: Callable[[str], str] = str)
     return Kind(metavar, parse, (str,))
 
 
+def memory_size(usable: Callable[[], int]) -> Kind:
+    """Bytes of memory; `usable` says how many a share such as 50% is of, 0 where that is not known."""
+    units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+    def parse(given: str) -> int:
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(?:([KMGT]?)(?:i?B)?|(%))", given.strip(), re.IGNORECASE)
+        if found is None:
+            raise ValueError(f"{shown(given)} is not a size as in 1.5G (K, M, G or T; bytes without) or 50%")
+        number, unit, share = float(found.group(1)), found.group(2), found.group(3)
+        if share and not 0 < number <= 100:
+            raise ValueError(f"{shown(given)} is not a share above 0% and up to 100%")
+        if share and not usable():
+            raise ValueError(f"{shown(given)}: this system does not tell its memory's size; give a size in bytes")
+        size = usable() * number / 100 if share else number * units[unit.upper()]
+        if not LEAST_MEMORY_BYTES <= size <= MOST_MEMORY_BYTES:
+            raise ValueError(f"{shown(given)} is not a size from 1M to {MOST_MEMORY_BYTES >> 40}T")
+        return int(size)
+
+    return Kind("SIZE", parse, (int, float, str))
+
+
+def capabilities() -> Kind:
+    """Names, each with an amount or for 1; the value is a dict of amounts by name."""
+
+    def parse(given: str) -> Tuple[str, int]:
+        name, separator, amount = (part.strip() for part in given.partition("="))
+        is_name = 0 < len(name) <= LONGEST_CAPABILITY and name.isprintable() and not re.search(r"[\s,=]", name)
+        is_amount = re.fullmatch("[0-9]{1,10}", amount or "1") and 1 <= int(amount or "1") <= MOST_CAPABILITY
+        if not is_name or not is_amount or (separator and not amount):
+            raise ValueError(f"{shown(given)} is not NAME or NAME=AMOUNT, the amount from 1 to {MOST_CAPABILITY}")
+        return name, int(amount or "1")
+
+    def combine(parts: Tuple[Tuple[str, int], ...]) -> Dict[str, int]:
+        names = [name for name, _ in parts]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{shown(name)} is there more than once")
+        return dict(parts)
+
+    return Kind("NAME[=AMOUNT]", parse, (str, dict), many=True, combine=combine)
+
+
 def shown(given: object) -> str:
     """A wrong value as a message repeats it: quoted, on one line, not too long."""
     quoted = repr(given)
@@ -157,14 +210,19 @@ def interpreter() -> str:
 
 def parse_text(option: Option, given: str, source: str) -> Found:
     """Read an option's text. Raises OptionError."""
+    return parse_parts(option, given.split(",") if option.kind.many else [given], source)
+
+
+def parse_parts(option: Option, given: Sequence[str], source: str) -> Found:
+    """Read the texts of an option, one unless there may be many. Raises OptionError."""
     kind = option.kind
     try:
         if not kind.many:
-            return Found(kind.parse(given), source)
-        parts = tuple(kind.parse(part.strip()) for part in given.split(",") if part.strip())
+            return Found(kind.parse(given[0]), source)
+        parts = tuple(kind.parse(part.strip()) for part in given if part.strip())
         if not parts:
             raise ValueError("names nothing")
-        return Found(parts, source)
+        return Found(kind.combine(parts), source)
     except ValueError as error:
         raise OptionError(f"{source}: {error}") from None
 

@@ -12,6 +12,8 @@ from scaler_client.session import Session
 ADDRESS = "tcp://192.0.2.1:2345"
 HEARTBEAT_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
+UNLIMITED = 1 << 62
+"""Credit that never ends."""
 HELLO = messages.Hello(messages.Role.CLIENT, 77, "3.11.7", "0.1.0", "host", 1)
 
 
@@ -19,14 +21,16 @@ def new_session() -> Session:
     return Session(HELLO, ADDRESS, HEARTBEAT_SECONDS, TIMEOUT_SECONDS, 0.0)
 
 
-def welcome(incarnation: int = 5, lease_seconds: float = 60.0) -> messages.Welcome:
-    return messages.Welcome(1, "0.1.0", incarnation, 3, lease_seconds)
+def welcome(
+    incarnation: int = 5, lease_seconds: float = 60.0, credit: int = UNLIMITED, result_window: int = 0
+) -> messages.Welcome:
+    return messages.Welcome(1, "0.1.0", incarnation, lease_seconds, credit, result_window)
 
 
-def joined_session() -> Session:
+def joined_session(credit: int = UNLIMITED, result_window: int = 0) -> Session:
     """One that has joined."""
     session = new_session()
-    session.handle(welcome(), 0.0)
+    session.handle(welcome(credit=credit, result_window=result_window), 0.0)
     assert session.take_outgoing() == [HELLO]
     return session
 
@@ -34,9 +38,15 @@ def joined_session() -> Session:
 class Owner:
     """Notes what it is told."""
 
-    def __init__(self, function: Function | None = None, payload: bytes = b"payload") -> None:
+    def __init__(
+        self,
+        function: Function | None = None,
+        payload: bytes = b"payload",
+        options: messages.Options | None = None,
+    ) -> None:
         self.function = function or Function(1, "f", b"code")
         self.payload = payload
+        self.options = options
         self.told: list[Any] = []
 
     def row(self, task_id: int) -> tuple[Function, bytes]:
@@ -51,12 +61,15 @@ class Owner:
     def start(self) -> None:
         self.told.append("started")
 
+    def measured(self, duration: int, cpu_time: int, peak: int) -> None:
+        self.told.append((duration, cpu_time, peak))
+
 
 class Chunk(Owner):
     """Tasks of a map."""
 
-    def __init__(self, function: Function, payloads: list[bytes]) -> None:
-        super().__init__(function)
+    def __init__(self, function: Function, payloads: list[bytes], options: messages.Options | None = None) -> None:
+        super().__init__(function, options=options)
         self.payloads: list[Any] = payloads
         self.first = -1
         self.open = set(range(len(payloads)))
@@ -78,7 +91,9 @@ class Chunk(Owner):
 
 
 def submit(session: Session, owner: Owner) -> int:
-    return session.submit(owner, owner.function, owner.payload)
+    if owner.options is None:
+        return session.submit(owner, owner.function, owner.payload)
+    return session.submit_with_options(owner, owner.function, owner.payload)
 
 
 def resolved(*ids: int, outcome: int = Outcome.VALUE) -> messages.Resolved:
@@ -88,12 +103,18 @@ def resolved(*ids: int, outcome: int = Outcome.VALUE) -> messages.Resolved:
 def plain(message: Any) -> Any:
     """A Submit with its columns as lists, whatever kind of sequence they are."""
     if isinstance(message, messages.Submit):
-        return messages.Submit(list(message.ids), list(message.functions), list(message.payloads))
+        columns = list(message.ids), list(message.functions), list(message.payloads)
+        return messages.Submit(*columns, message.options)
     return message
 
 
 def sent(session: Session) -> list[Any]:
     return [plain(message) for message in session.take_outgoing()]
+
+
+def said(session: Session) -> list[Any]:
+    """The same without functions."""
+    return [message for message in sent(session) if not isinstance(message, messages.Function)]
 
 
 class Answered:

@@ -15,14 +15,18 @@ from scaler_client.messages import Outcome
 class FakeAgent:
     """Answers cancelling as it is told to, and runs callbacks in the thread that ends the future."""
 
+    is_nested = False
+
     def __init__(self, grants_cancel: bool = True) -> None:
         self.grants_cancel = grants_cancel
         self.cancels = 0
+        self.forced_cancels = 0
         self.problem: Exception | None = None
         """What waiting for a future raises."""
 
-    def cancel(self, future: TaskFuture[Any]) -> None:
+    def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         self.cancels += 1
+        self.forced_cancels += force
         if self.grants_cancel:
             future.resolve(future.task_id, Outcome.CANCELLED, b"")
 

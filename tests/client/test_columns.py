@@ -10,8 +10,8 @@ import capnp
 import pytest
 
 import scaler_client
-from scaler_client import messages, wire
-from scaler_client.columns import Batch, NotPlainError, write_batch
+from scaler_client import messages
+from scaler_client.columns import Batch, NotPlainError, body_of, write_batch
 from scaler_client.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
 
 SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
@@ -34,7 +34,9 @@ def read(frame: Any, kind: str) -> dict[str, Any]:
 
 
 def values_of(field: Any) -> Any:
-    return bytes(field) if isinstance(field, bytes) else list(field)
+    if isinstance(field, bytes):
+        return field
+    return list(field) if hasattr(field, "__len__") else field.to_dict()
 
 
 def write(kind: str, segment_words: int = 4096, **fields: Any) -> bytes:
@@ -88,9 +90,57 @@ def test_large_payloads_travel_alone() -> None:
 
 
 def test_the_standard_framing_with_nothing_behind() -> None:
-    frame = write_batch(14, [("Q", [1, 2])])
+    frame = write_batch(14, [("Q", [1, 2]), ("B", [])])
     assert len(frame) % 8 == 0
     assert frame == write("cancel", 16, ids=[1, 2])
+
+
+def test_profiled_results() -> None:
+    message = messages.Results([1], [5], [1], [4], [10], [b"a"], [7], [1 << 40])
+    fields = read(encode(message)[0], "results")
+    assert (fields["outcomes"], fields["cpuTimes"], fields["peaks"]) == ([messages.Outcome.RETRYABLE], [7], [1 << 40])
+
+
+def test_tasks_by_name() -> None:
+    tasks = [(1 << 62, 5, 1), (2, 6, 1)]
+    columns = {"clients": [1 << 62, 2], "ids": [5, 6], "attempts": [1]}
+    assert read(encode(messages.Suspended(tasks))[0], "suspended") == columns
+    assert read(encode(messages.Resumed(tasks))[0], "resumed") == columns
+    assert read(encode(messages.Retracted(tasks, [1, 0]))[0], "retracted") == {**columns, "given": [1, 0]}
+    assert read(encode(messages.Retracted([], []))[0], "retracted") == {name: [] for name in [*columns, "given"]}
+
+
+def test_cancel_with_and_without_force() -> None:
+    assert read(encode(messages.Cancel([3, 4], True))[0], "cancel") == {"ids": [3, 4], "force": [1]}
+    assert read(encode(messages.Cancel([3, 4]))[0], "cancel") == {"ids": [3, 4], "force": []}
+
+
+OPTIONS = messages.Options(-7, 3, 0, 2500, True, "Zoë", (("gpu", 2), ("linux", 1)))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_options_behind_the_columns(rows: int) -> None:
+    payloads: list[messages.Payload] = [b"odd" * row for row in range(rows)]
+    frame = encode(messages.Submit(range(rows), [1] * rows, payloads, OPTIONS))[0]
+    fields = read(frame, "submit")
+    assert fields["options"] == {
+        "priority": -7,
+        "depth": 3,
+        "retries": 0,
+        "timeoutMilliseconds": 2500,
+        "profiling": True,
+        "name": "Zoë",
+        "capabilities": [{"name": "gpu", "amount": 2}, {"name": "linux", "amount": 1}],
+    }
+    assert (fields["ids"], fields["payload"]) == (list(range(rows)), b"".join(payloads))
+
+
+def test_a_struct_that_can_not_be_moved() -> None:
+    frame = SCHEMA.Options.new_message(num_first_segment_words=1, name="in a segment of its own").to_bytes()
+    with pytest.raises(NotPlainError):
+        body_of(frame)
+    with pytest.raises(NotPlainError):
+        body_of(write("cancel", ids=[1]) + bytes(8))
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
@@ -113,6 +163,39 @@ def test_dispatch(segment_words: int) -> None:
     assert decode([write("dispatch", segment_words, **fields)]) == messages.Dispatch(
         [1, 1], [7, 8], [1, 2], [3, 3], [b"xx", b"yy"]
     )
+
+
+@pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
+def test_rows_that_ask_for_something(segment_words: int) -> None:
+    fields = {"clients": [1], "ids": [7, 8], "attempts": [1], "functions": [3], "sizes": [0]}
+    frame = write("dispatch", segment_words, **fields, flags=[3, 0], depths=[5], priorities=[0, 0xFFFFFFFE])
+    assert decode([frame]) == messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""], [3, 0], [5, 5], [0, -2])
+    # All or none of the three, whatever travelled.
+    frame = write("dispatch", segment_words, **fields, flags=[2])
+    assert decode([frame]) == messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""], [2, 2], [0, 0], [0, 0])
+
+
+@pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
+def test_profiles(segment_words: int) -> None:
+    fields: dict[str, Any] = {"ids": [7, 8], "outcomes": [0], "sizes": [0]}
+    frame = write("resolved", segment_words, **fields, durations=[1 << 40, 0], cpuTimes=[9, 0], peaks=[5])
+    assert decode([frame]) == messages.Resolved([7, 8], [0, 0], [b"", b""], [1 << 40, 0], [9, 0], [5, 5])
+
+
+@pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
+def test_retract_and_stop(segment_words: int) -> None:
+    fields = {"clients": [1 << 63], "ids": [7, 8], "attempts": [1, 2]}
+    names = [(1 << 63, 7, 1), (1 << 63, 8, 2)]
+    assert decode([write("retract", segment_words, **fields)]) == messages.Retract(names)
+    assert decode([write("stop", segment_words, **fields)]) == messages.Stop(names)
+    with pytest.raises(WireError, match="attempts has 0 elements for 2 rows"):
+        decode([write("stop", segment_words, clients=[1], ids=[7, 8])])
+
+
+def test_what_is_no_batch() -> None:
+    assert decode([write("credit", bytes=1 << 62)]) == messages.Credit(1 << 62)
+    frame = write("endWorker", incarnation=1, client=2, id=3, attempt=4, reason="cancelled")
+    assert decode([frame]) == messages.EndWorker(1, (2, 3, 4), "cancelled")
 
 
 def test_started_and_cancel_refused() -> None:
@@ -148,6 +231,12 @@ def test_what_we_write_we_read() -> None:
         ({"ids": [1, 2], "outcomes": [0], "sizes": [0], "large": [1]}, [], "0 large payloads where 1"),
         ({"ids": [1, 2], "outcomes": [0], "sizes": [0]}, [b"x"], "1 large payloads where 0"),
         ({"ids": [1], "outcomes": [0], "sizes": [0], "large": [1]}, [b"x"], "row 1 of 1"),
+        ({"ids": [1, 2], "outcomes": [0], "sizes": [0], "peaks": [1]}, [], "durations has 0 elements for 2 rows"),
+        (
+            {"ids": [1, 2], "outcomes": [0], "sizes": [0], "durations": [1], "cpuTimes": [1], "peaks": [1, 2, 3]},
+            [],
+            "peaks has 3 elements for 2 rows",
+        ),
     ],
 )
 def test_columns_that_contradict_one_another(fields: dict[str, Any], frames: list[bytes], complaint: str) -> None:
@@ -196,4 +285,4 @@ def test_truncated_and_flipped_messages_raise_nothing_but_wire_errors() -> None:
             message = decode([bytes(broken)])
         except WireError:
             continue
-        assert isinstance(message, wire.Message.__args__)  # type: ignore[attr-defined]
+        assert isinstance(message, messages.Message.__args__)  # type: ignore[attr-defined]

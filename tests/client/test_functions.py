@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import math
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from tests.client.stand_ins import in_threads
 
 from scaler_client import functions
 from scaler_client.functions import FunctionTable
+from scaler_client.retrying import Retrying
 
 
 @pytest.fixture
@@ -188,3 +190,61 @@ def test_many_threads_ask_for_the_same(table: FunctionTable) -> None:
         assert [loaded(function)(0) for function in row] == list(range(20))
     again = [table.get(fn) for fn in fns]
     assert len({function.number for function in again}) == 20
+
+
+# ------------------------------------------------------------------------------------------------------------- retry_on
+
+
+def test_what_is_tried_again_is_pickled_once_for_each_kind_of_error(table: FunctionTable, pickled: list[str]) -> None:
+    plain = table.get(adder)
+    first = table.get_retrying(adder, (OSError,))
+    assert table.get_retrying(adder, (OSError,)) is first
+    other = table.get_retrying(adder, (OSError, ValueError))
+    assert table.get(adder) is plain
+    assert len({plain.number, first.number, other.number}) == 3
+    assert pickled == ["adder"] * 3 == [plain.name, first.name, other.name]
+
+
+def test_what_is_shipped_is_called_as_the_function_is(table: FunctionTable) -> None:
+    def both(*args: int, **kwargs: int) -> tuple[tuple[int, ...], dict[str, int]]:
+        return args, kwargs
+
+    shipped = loaded(table.get_retrying(both, (OSError,)))
+    assert isinstance(shipped, Retrying) and shipped.retry_on == (OSError,)
+    assert shipped(1, 2, self=3, fn=4) == ((1, 2), {"self": 3, "fn": 4})
+
+
+def test_errors_defined_beside_the_function_are_known_on_the_other_side(table: FunctionTable) -> None:
+    class OwnError(Exception):
+        pass
+
+    def fail() -> None:
+        raise OwnError
+
+    shipped = loaded(table.get_retrying(fail, (OwnError,)))
+    with pytest.raises(shipped.retry_on):
+        shipped()
+
+
+def test_with_a_serializer_of_the_users_own_the_wrapper_is_outermost(forgotten: list[int]) -> None:
+    class Pickle:
+        serialize = staticmethod(cloudpickle.dumps)
+        deserialize = staticmethod(cloudpickle.loads)
+
+    shipped = loaded(FunctionTable(forgotten.append, Pickle()).get_retrying(abs, (OSError,)))
+    assert isinstance(shipped, Retrying)
+    assert cloudpickle.loads(shipped(cloudpickle.dumps(-3))) == 3
+
+
+def test_a_function_that_is_gone_takes_its_wrappers_along(table: FunctionTable, forgotten: list[int]) -> None:
+    number = table.get_retrying(adder(1), (OSError,)).number
+    gc.collect()
+    assert forgotten == [number]
+    assert table._by_identity == {}
+
+
+def test_tables_of_one_connection_share_their_numbers(forgotten: list[int]) -> None:
+    numbers = itertools.count(1)
+    tables = [FunctionTable(forgotten.append, None, numbers) for _ in range(2)]
+    functions = [table.get(fn) for fn in (abs, len) for table in tables]
+    assert [function.number for function in functions] == [1, 2, 3, 4]

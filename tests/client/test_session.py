@@ -5,21 +5,23 @@ from __future__ import annotations
 import pytest
 from tests.client.session_stand_ins import (
     HELLO,
-    Answered,
     Chunk,
     Owner,
     joined_session,
     new_session,
     resolved,
+    said,
     sent,
     submit,
     welcome,
 )
 
 from scaler_client import messages
+from scaler_client.backlog import BATCH_BYTES, BATCH_ROWS
 from scaler_client.functions import Function
 from scaler_client.messages import Outcome
-from scaler_client.session import BATCH_BYTES, BATCH_ROWS, CHUNK_ROWS, Session, State
+from scaler_client.owners import CHUNK_ROWS
+from scaler_client.session import Session, State
 
 
 @pytest.fixture
@@ -109,71 +111,82 @@ def test_batches_are_cut_by_bytes(session: Session) -> None:
     assert [batch.ids for batch in batches] == [[0, 1], [2, 3], [4, 5]]
 
 
-# --------------------------------------------------------------------------------------------------------------- cancel
+# -------------------------------------------------------------------------------------------------------------- options
 
 
-def test_a_cancel_that_is_granted(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    task_id = submit(session, owner)
-    session.cancel([task_id], answered)
-    assert sent(session)[1:] == [messages.Submit([0], [1], [b"payload"]), messages.Cancel([0])]
-    assert answered.times == 0
-    session.handle(resolved(0, outcome=Outcome.CANCELLED), 1.0)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.CANCELLED, b"answer")])
+def test_a_batch_has_one_kind_of_options(session: Session) -> None:
+    urgent, also_urgent = messages.Options(priority=5), messages.Options(priority=5)
+    for options in (None, urgent, also_urgent, None, messages.Options(retries=1)):
+        submit(session, Owner(options=options))
+    assert said(session) == [
+        messages.Submit([0], [1], [b"payload"]),
+        messages.Submit([1, 2], [1, 1], [b"payload"] * 2, urgent),
+        messages.Submit([3], [1], [b"payload"]),
+        messages.Submit([4], [1], [b"payload"], messages.Options(retries=1)),
+    ]
 
 
-def test_a_cancel_that_is_refused(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    submit(session, owner)
-    session.cancel([0], answered)
-    session.handle(messages.CancelRefused([0]), 1.0)
-    assert (answered.times, owner.told) == (1, [])
-    session.handle(resolved(0), 1.0)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.VALUE, b"answer")])
-
-
-def test_a_cancel_that_crosses_the_result(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    submit(session, owner)
-    session.cancel([0], answered)
-    session.handle(resolved(0), 1.0)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.VALUE, b"answer")])
-
-
-def test_two_threads_cancel_the_same_task(session: Session) -> None:
-    first, second = Answered(), Answered()
+def test_options_of_a_map(session: Session) -> None:
+    options = messages.Options(timeout_milliseconds=10)
+    Chunk(Function(1, "f", b""), [b"a", b"b"], options).submit(session)
+    submit(session, Owner(options=options))
     submit(session, Owner())
-    session.cancel([0], first)
-    session.cancel([0], second)
-    session.handle(messages.CancelRefused([0]), 1.0)
-    session.handle(messages.CancelRefused([0]), 1.0)
-    assert (first.times, second.times) == (1, 1)
+    assert [message.options for message in sent(session) if isinstance(message, messages.Submit)] == [
+        options,
+        options,
+        None,
+    ]
 
 
-def test_cancel_of_what_is_over_asks_nothing(session: Session) -> None:
+def test_options_are_asked_for_again(session: Session) -> None:
+    options = messages.Options(name="mine")
     submit(session, Owner())
-    session.handle(resolved(0), 1.0)
-    session.take_outgoing()
-    session.cancel([0], Answered())
-    assert session.take_outgoing() == []
-
-
-def test_cancel_before_the_welcome() -> None:
-    session, owner, other, answered = new_session(), Owner(), Owner(), Answered()
-    submit(session, owner)
-    submit(session, other)
-    session.cancel([0], answered)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.CANCELLED, b"")])
-    session.handle(welcome(), 1.0)
-    assert sent(session)[-1] == messages.Submit([1], [1], [b"payload"])
-
-
-def test_a_cancel_on_its_way_when_the_scheduler_was_started_anew(session: Session) -> None:
-    owner, other, answered = Owner(), Owner(), Answered()
-    submit(session, owner)
-    submit(session, other)
-    session.cancel([0], answered)
+    submit(session, Owner(options=options))
+    Chunk(Function(2, "g", b""), [b"a"], options).submit(session)
+    sent(session)
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(incarnation=6), 1.0)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.CANCELLED, b"")])
-    assert sent(session)[-1] == messages.Submit([1], [1], [b"payload"])
+    submits = [message for message in sent(session) if isinstance(message, messages.Submit)]
+    assert [(message.ids, message.options) for message in submits] == [([0], None), ([1, CHUNK_ROWS], options)]
+
+
+def test_measurements_come_before_the_answer(session: Session) -> None:
+    owners = [Owner(), Owner()]
+    for owner in owners:
+        submit(session, owner)
+    Chunk(Function(1, "f", b""), [b"a"]).submit(session)
+    ids = [0, 1, CHUNK_ROWS, 77]
+    session.handle(messages.Resolved(ids, [0] * 4, [b""] * 4, [5, 6, 7, 8], [1, 2, 3, 4], [0, 9, 9, 9]), 1.0)
+    assert [owner.told for owner in owners] == [[(0, 0, b"")], [(6, 2, 9), (1, 0, b"")]]
+
+
+# --------------------------------------------------------------------------------------------------------- nested tasks
+
+
+def test_suspended_comes_behind_what_was_submitted_before(session: Session) -> None:
+    name = (9, 4, 1)
+    submit(session, Owner())
+    session.suspend(name)
+    session.resume(name)
+    submit(session, Owner())
+    assert said(session) == [
+        messages.Submit([0], [1], [b"payload"]),
+        messages.Suspended([name]),
+        messages.Resumed([name]),
+        messages.Submit([1], [1], [b"payload"]),
+    ]
+
+
+def test_what_is_suspended_is_told_to_the_next_scheduler(session: Session) -> None:
+    submit(session, Owner())
+    for name in ((9, 4, 1), (9, 5, 2)):
+        session.suspend(name)
+    session.handle(messages.HelloWanted(), 1.0)
+    session.resume((9, 4, 1))
+    session.suspend((9, 6, 1))
+    assert session.take_outgoing() == [HELLO]
+    session.handle(welcome(incarnation=6), 1.0)
+    assert said(session) == [
+        messages.Submit([0], [1], [b"payload"]),
+        messages.Suspended([(9, 5, 2), (9, 6, 1)]),
+    ]

@@ -90,6 +90,39 @@ def test_a_goodbye_of_the_scheduler_loses_nothing(session: Session) -> None:
     assert owner.told == [] and list(session.pending) == [0]
 
 
+def test_a_lost_hello_is_said_again(session: Session) -> None:
+    session.handle(messages.HelloWanted(), 1.0)
+    assert session.take_outgoing() == [HELLO]
+    session.handle(messages.HelloWanted(), 1.0)  # the answer to something sent before
+    assert session.take_outgoing() == []
+    session.tick(2.0)
+    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    session.handle(messages.HelloWanted(), 2.1)
+    session.handle(messages.HelloWanted(), 2.1)
+    assert session.take_outgoing() == [HELLO]
+    session.handle(welcome(), 2.2)
+    assert session.state is State.JOINED
+
+
+def test_a_connection_that_is_there_again_is_tried_at_once(session: Session) -> None:
+    session.reconnected(0.5)
+    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.next_deadline == 0.5 + HEARTBEAT_SECONDS
+    session.close("enough")
+    session.take_outgoing()
+    session.reconnected(1.0)
+    assert session.take_outgoing() == []
+
+
+def test_what_was_to_be_sent_to_a_scheduler_that_knows_nothing(session: Session) -> None:
+    submit(session, Owner())
+    session.forget_function(9)
+    session.handle(messages.HelloWanted(), 1.0)
+    assert session.take_outgoing() == [HELLO]
+    session.handle(welcome(incarnation=6), 1.0)
+    assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
+
+
 def test_heartbeats(session: Session) -> None:
     session.tick(HEARTBEAT_SECONDS - 0.1)
     assert session.take_outgoing() == []
@@ -114,6 +147,7 @@ def test_heartbeats_come_often_enough_for_a_short_lease() -> None:
 def test_a_lost_scheduler_fails_what_is_pending(session: Session) -> None:
     owner, answered = Owner(), Answered()
     submit(session, owner)
+    sent(session)
     session.cancel([0], answered)
     session.handle(messages.HeartbeatEcho(1), 10.0)
     session.tick(10.0 + TIMEOUT_SECONDS)
@@ -171,6 +205,7 @@ def test_what_comes_after_the_end_is_turned_away(session: Session) -> None:
 def test_close_says_goodbye_and_cancels(session: Session) -> None:
     owner, answered = Owner(), Answered()
     submit(session, owner)
+    sent(session)
     session.cancel([0], answered)
     session.take_outgoing()
     session.close("enough")

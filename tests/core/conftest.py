@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 from tests.core.harness import Core
 
-from scaler_scheduler.core.scheduler import Limits
+from scaler_scheduler.core.limits import Limits
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from array import array
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from scaler_scheduler.core import effects, events, invariants
-from scaler_scheduler.core.scheduler import Limits, Scheduler
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.scheduler import Scheduler
 
 VERSION = 1
 MILLISECOND = 1_000_000
@@ -20,7 +21,13 @@ Sent = Tuple[Any, ...]
 """The effect's name, its route, its fields; of batches the rows."""
 
 Row = Tuple[int, int, int]
-"""Of a dispatched task: client's number, id, attempt."""
+"""Of a dispatched task: client's incarnation, id, attempt."""
+
+C, C2, W, W2, A = b"client", b"client 2", b"worker", b"worker 2", b"agent"
+"""Connections that most tests have."""
+
+VALUE, EXCEPTION, RETRYABLE = effects.OUTCOME_VALUE, effects.OUTCOME_EXCEPTION, effects.OUTCOME_RETRYABLE
+WORKER_DIED, CANCELLED, TIMED_OUT = effects.OUTCOME_WORKER_DIED, effects.OUTCOME_CANCELLED, effects.OUTCOME_TIMED_OUT
 
 
 def payloads(rows: effects.Rows) -> List[bytes]:
@@ -41,7 +48,7 @@ def payloads(rows: effects.Rows) -> List[bytes]:
 def plain(effect: Any) -> Sent:
     route = effect.route
     if effect.kind == effects.WELCOME:
-        return ("welcome", route, effect.peer)
+        return ("welcome", route)
     if effect.kind == effects.REFUSED:
         return ("refused", route, effect.reason, effect.text)
     if effect.kind == effects.HELLO_WANTED:
@@ -55,16 +62,24 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.DISPATCH:
         assert len(effect.ids) == len(effect.clients) == len(effect.attempts) == len(effect.functions)
         rows = zip(effect.clients, effect.ids, effect.attempts, effect.functions, payloads(effect.rows))
-        return ("dispatch", route, list(rows))
+        return ("dispatch", route, list(rows), *([effect.special] if effect.special else []))
     if effect.kind == effects.RESOLVED:
         assert len(effect.ids) == len(effect.outcomes) == len(effect.rows.sizes)
-        return ("resolved", route, list(zip(effect.ids, effect.outcomes, payloads(effect.rows))))
+        rows = zip(effect.ids, effect.outcomes, payloads(effect.rows))
+        return ("resolved", route, list(rows), *([effect.profiles] if effect.profiles else []))
     if effect.kind == effects.STARTED:
         return ("started", route, list(effect.ids))
     if effect.kind == effects.CANCEL_REFUSED:
         return ("cancel refused", route, list(effect.ids))
     if effect.kind == effects.GOODBYE:
         return ("goodbye", route, effect.reason)
+    if effect.kind in (effects.RETRACT, effects.STOP):
+        name = "retract" if effect.kind == effects.RETRACT else "stop"
+        return (name, route, list(zip(effect.clients, effect.ids, effect.attempts)))
+    if effect.kind == effects.END_WORKER:
+        return ("end worker", route, effect.incarnation, (effect.client, effect.id, effect.attempt), effect.reason)
+    if effect.kind == effects.CREDIT:
+        return ("credit", route, effect.bytes)
     assert effect.kind == effects.ERROR
     return ("error", route, effect.text)
 
@@ -76,7 +91,7 @@ def submit_event(
     alone = {row: bodies[row] for row in large}
     small = [b"" if row in alone else body for row, body in enumerate(bodies)]
     sizes = array("I", [len(body) for body in small])
-    return events.Submit(route, array("Q", ids), array("I", functions), sizes, b"".join(small), alone)
+    return events.Submit(route, array("q", ids), array("I", functions), sizes, b"".join(small), alone)
 
 
 class Core:
@@ -85,6 +100,8 @@ class Core:
     def __init__(self, limits: Optional[Limits] = None) -> None:
         self.now = 100.0
         self.scheduler = Scheduler(limits or Limits(), VERSION, self.now)
+        self.welcomes: Dict[bytes, effects.Welcome] = {}
+        """The last one to each connection."""
         self._sent: List[Sent] = []
 
     def feed(self, *fed: events.Event) -> None:
@@ -101,12 +118,16 @@ class Core:
         while self.now < end:
             self.now = min(end, self.now + 1)
             self.scheduler.tick(self.now)
-        invariants.check(self.scheduler)
-        self._collect()
+            invariants.check(self.scheduler)
+            self._collect()
 
     def _collect(self) -> None:
-        self._sent.extend(plain(effect) for effect in self.scheduler.collect())
+        for effect in self.scheduler.collect():
+            if effect.kind == effects.WELCOME:
+                self.welcomes[effect.route] = effect
+            self._sent.append(plain(effect))
         invariants.check(self.scheduler)
+        invariants.check_collected(self.scheduler)
 
     def take(self) -> List[Sent]:
         """What was sent since the last call."""
@@ -130,28 +151,44 @@ class Core:
 
     # ------------------------------------------------------------------------------------------------------- messages
 
-    def hello(self, route: bytes, role: int, incarnation: int, agent: int = 0, version: int = VERSION) -> None:
-        self.feed(events.Hello(route, version, role, incarnation, agent, "python 3", "1", "host", 4711, "name"))
+    def hello(
+        self,
+        route: bytes,
+        role: int,
+        incarnation: int,
+        agent: int = 0,
+        version: int = VERSION,
+        worker: int = 0,
+        capabilities: Iterable[Tuple[str, int]] = (),
+        running: Sequence[Row] = (),
+    ) -> None:
+        who = (incarnation, agent, "python 3", "1", "host", 4711, "name", worker, frozenset(capabilities), running)
+        self.feed(events.Hello(route, version, role, *who))
 
-    def client(self, route: bytes, incarnation: int) -> int:
-        """A client joins; its number."""
-        self.hello(route, events.CLIENT, incarnation)
-        return self._welcomed(route)
+    def client(self, route: bytes, incarnation: int, worker: int = 0) -> int:
+        """A client joins; its incarnation."""
+        self.hello(route, events.CLIENT, incarnation, worker=worker)
+        return self._welcomed(route, incarnation)
 
-    def worker(self, route: bytes, incarnation: int, agent: int = 0) -> int:
-        """A worker joins; its number. Whatever it is sent at once stays to be taken."""
-        self.hello(route, events.WORKER, incarnation, agent)
-        return self._welcomed(route)
+    def worker(
+        self,
+        route: bytes,
+        incarnation: int,
+        agent: int = 0,
+        capabilities: Iterable[Tuple[str, int]] = (),
+        running: Sequence[Row] = (),
+    ) -> int:
+        """A worker joins; its incarnation. Whatever it is sent at once stays to be taken."""
+        self.hello(route, events.WORKER, incarnation, agent, capabilities=capabilities, running=running)
+        return self._welcomed(route, incarnation)
 
     def agent(self, route: bytes, incarnation: int) -> int:
         self.hello(route, events.AGENT, incarnation)
-        return self._welcomed(route)
+        return self._welcomed(route, incarnation)
 
-    def _welcomed(self, route: bytes) -> int:
-        position = next(at for at, sent in enumerate(self._sent) if sent[0] == "welcome")
-        kind, to, number = self._sent.pop(position)
-        assert (kind, to) == ("welcome", route)
-        return int(number)
+    def _welcomed(self, route: bytes, incarnation: int) -> int:
+        self.take_one("welcome", route)
+        return incarnation
 
     def function(self, route: bytes, number: int, payload: bytes) -> None:
         self.feed(events.Function(route, number, f"function {number}", "cloudpickle", b"digest of " + payload, payload))
@@ -160,9 +197,19 @@ class Core:
         self.feed(events.ForgetFunctions(route, array("I", numbers)))
 
     def submit(
-        self, route: bytes, ids: Sequence[int], function: int = 1, body: bytes = b"", large: Iterable[int] = ()
+        self,
+        route: bytes,
+        ids: Sequence[int],
+        function: int = 1,
+        body: bytes = b"",
+        large: Iterable[int] = (),
+        **options: Any,
     ) -> None:
-        self.feed(submit_event(route, ids, [function], [body] * len(ids), large))
+        """`options` are those of `events.Options`."""
+        event = submit_event(route, ids, [function], [body] * len(ids), large)
+        if options:
+            event.options = events.Options(**options)
+        self.feed(event)
 
     def results(
         self, route: bytes, rows: Sequence[Row], nanoseconds: int = 1000, outcome: int = 0, body: bytes = b""
@@ -171,10 +218,26 @@ class Core:
 
     def started(self, route: bytes, *rows: Row) -> None:
         clients, ids, attempts = zip(*rows)
-        self.feed(events.Started(route, array("I", clients), array("Q", ids), array("I", attempts)))
+        self.feed(events.Started(route, array("q", clients), array("q", ids), array("I", attempts)))
 
-    def cancel(self, route: bytes, *ids: int) -> None:
-        self.feed(events.Cancel(route, array("Q", ids)))
+    def suspended(self, route: bytes, *rows: Row) -> None:
+        clients, ids, attempts = zip(*rows)
+        self.feed(events.Suspended(route, array("q", clients), array("q", ids), array("I", attempts)))
+
+    def resumed(self, route: bytes, *rows: Row) -> None:
+        clients, ids, attempts = zip(*rows)
+        self.feed(events.Resumed(route, array("q", clients), array("q", ids), array("I", attempts)))
+
+    def retracted(self, route: bytes, rows: Sequence[Row], given: int) -> None:
+        clients, ids, attempts = zip(*rows)
+        answer = array("B", [given] * len(rows))
+        self.feed(events.Retracted(route, array("q", clients), array("q", ids), array("I", attempts), answer))
+
+    def received(self, route: bytes, count: int) -> None:
+        self.feed(events.Received(route, count))
+
+    def cancel(self, route: bytes, *ids: int, force: bool = False) -> None:
+        self.feed(events.Cancel(route, array("q", ids), force))
 
     def died(self, route: bytes, incarnation: int, running: Optional[Row] = None, peak_bytes: int = 0) -> None:
         client, task_id, attempt = running or (0, 0, 0)
@@ -187,9 +250,7 @@ class Core:
     def heartbeat(self, route: bytes, *workers: int) -> None:
         """A heartbeat whose echo is taken."""
         self.feed(events.Heartbeat(route, 77, list(workers)))
-        echo = ("echo", route, 77)
-        assert echo in self._sent
-        self._sent.remove(echo)
+        self.take_one("echo", route, 77)
 
     # ---------------------------------------------------------------------------------------------------------- states
 
@@ -197,14 +258,17 @@ class Core:
         """How full everything is that must be empty when everybody has left."""
         scheduler = self.scheduler
         return {
-            "clients": len(scheduler.clients),
-            "clients by number": len(scheduler.clients.by_number),
-            "workers": len(scheduler.workers),
-            "agents": len(scheduler.agents),
-            "functions": len(scheduler.functions),
+            "clients": len(scheduler.tables.clients),
+            "clients by incarnation": len(scheduler.tables.clients.by_incarnation),
+            "nested clients": len(scheduler.tables.clients._nested),
+            "workers": len(scheduler.tables.workers),
+            "agents": len(scheduler.tables.agents),
+            "functions": len(scheduler.tables.functions),
+            "timers": len(scheduler.tables.timers),
+            "unclaimed": len(scheduler.tables.unclaimed),
             "waiting": scheduler.counts.waiting,
             "dispatched": scheduler.counts.dispatched,
-            "queue": len(scheduler.dispatcher.queue),
+            "ranks": len(scheduler.dispatcher.ranks),
             "ready": len(scheduler.dispatcher.idle) + len(scheduler.dispatcher.partial),
         }
 
@@ -216,10 +280,49 @@ class Core:
         assert [sent[0] for sent in self.take()] == ["resolved"]
 
 
-def results_event(route: bytes, rows: Sequence[Row], nanoseconds: int, outcome: int, body: bytes) -> events.Results:
+def joined(core: Core) -> int:
+    """A client with function 1, an agent with one worker of its; the client's incarnation."""
+    client = core.client(C, 11)
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33)
+    core.function(C, 1, b"f")
+    return client
+
+
+def running(core: Core, task_id: int = 1, **options: Any) -> Row:
+    """Of `joined`: a task that the worker has said to run; its name. Takes everything."""
+    core.submit(C, [task_id], **options)
+    (row,) = core.take_dispatched(W)
+    core.started(W, row)
+    assert core.take() == [("started", C, [task_id])]
+    return row
+
+
+def resolved(*ids: int, outcome: int = VALUE, body: bytes = b"", route: bytes = C) -> Sent:
+    """What a client is sent when these tasks end alike."""
+    return ("resolved", route, [(task_id, outcome, body) for task_id in ids])
+
+
+def dispatched(core: Core) -> Dict[bytes, int]:
+    """How many tasks went to whom; takes everything."""
+    counts: Dict[bytes, int] = {}
+    for sent in core.take():
+        if sent[0] == "dispatch":
+            counts[sent[1]] = counts.get(sent[1], 0) + len(sent[2])
+    return counts
+
+
+def rows_of(core: Core) -> List[Row]:
+    """The names of all dispatched tasks; takes everything."""
+    return [row[:3] for sent in core.take() if sent[0] == "dispatch" for row in sent[2]]
+
+
+def results_event(
+    route: bytes, rows: Sequence[Row], nanoseconds: int = 1000, outcome: int = VALUE, body: bytes = b""
+) -> events.Results:
     clients, ids, attempts = zip(*rows)
     count = len(rows)
     return events.Results(
-        route, array("I", clients), array("Q", ids), array("I", attempts), array("B", [outcome] * count),
-        array("Q", [nanoseconds] * count), array("I", [len(body)] * count), body * count, {},
+        route, array("q", clients), array("q", ids), array("I", attempts), array("B", [outcome] * count),
+        array("q", [nanoseconds] * count), array("I", [len(body)] * count), body * count, {},
     )  # fmt: skip

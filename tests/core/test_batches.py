@@ -5,12 +5,13 @@ from __future__ import annotations
 from array import array
 
 from scaler_scheduler.core.batches import Batch, BatchQueue
+from scaler_scheduler.core.events import DEFAULT_OPTIONS
 from scaler_scheduler.core.records import Function
 
 
 def batch_of(*ids):
     function = Function(1, b"digest", "f", "cloudpickle", b"")
-    return Batch(array("Q", ids), [function], array("I", [0] * len(ids)), b"", {})
+    return Batch(array("Q", ids), [function], array("I", [0] * len(ids)), b"", {}, DEFAULT_OPTIONS)
 
 
 def test_a_waiting_task_is_found_in_its_batch():

@@ -13,7 +13,7 @@ import types
 
 import pytest
 
-from scaler_scheduler import addresses, cli, command_line, config, logs, options
+from scaler_scheduler import addresses, cli, command_line, config, logs, machine, options
 
 ADDRESS = "tcp://127.0.0.1:2345"
 IS_PYPY = sys.implementation.name == "pypy"
@@ -69,6 +69,7 @@ def test_defaults():
         worker_timeout_seconds=60.0,
         per_worker_queue_size=1000,
         task_retries=3,
+        memory_limit_bytes=machine.usable_memory() // 2,
         monitor_address=None,
         parent_process=0,
         logging_level="INFO",
@@ -80,13 +81,14 @@ def test_defaults():
 def test_every_option():
     loaded = load(
         *"--io-threads 2 --event-loop builtin --client-timeout-seconds 1.5 --worker-timeout-seconds 7".split(),
-        *"--per-worker-queue-size 9 --task-retries 0 --monitor-address ipc:///tmp/m --logging-level debug".split(),
+        *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G".split(),
+        *"--monitor-address ipc:///tmp/m --logging-level debug".split(),
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "ipc:///tmp/s"),
     )
     assert dataclasses.astuple(loaded) == (
         ("ipc", "", 0, "/tmp/s"),
-        *(2, "builtin", 1.5, 7.0, 9, 0),
+        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29),
         ("ipc", "", 0, "/tmp/m"),
         44,
         *("DEBUG", ("/tmp/a", "/tmp/b", "/dev/stdout"), "/tmp/c"),
@@ -95,7 +97,8 @@ def test_every_option():
 
 def test_config_has_a_field_for_each_option_and_is_frozen():
     fields = [field.name for field in dataclasses.fields(config.Config)]
-    assert fields == [option.key for option in config.COMMAND.options]
+    keys = [option.key for option in config.COMMAND.options]
+    assert fields == [key.replace("memory_limit", "memory_limit_bytes") for key in keys]
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(ADDRESS).io_threads = 2
 
@@ -185,6 +188,124 @@ def test_a_long_wrong_value_is_not_repeated_whole():
     assert len(complaint(ADDRESS, "--io-threads", "9" * 10000)) < 200
 
 
+@pytest.mark.parametrize(
+    "given, size",
+    [
+        ("1048576", 1 << 20),
+        ("512M", 512 << 20),
+        ("512MB", 512 << 20),
+        ("2gib", 2 << 30),
+        ("1.5 G", 3 << 29),
+        ("0.25T", 1 << 38),
+        ("2048k", 2 << 20),
+        ("1024T", 1 << 50),
+        ("50%", 500 << 20),
+        ("0.5%", 5 << 20),
+        ("100 %", 1000 << 20),
+    ],
+)
+def test_memory_sizes(given, size):
+    assert options.memory_size(lambda: 1000 << 20).parse(given) == size
+
+
+@pytest.mark.parametrize(
+    "given, wanted",
+    [
+        ("512Q", "'512Q' is not a size as in 1.5G (K, M, G or T; bytes without) or 50%"),
+        ("", "'' is not a size as in"),
+        ("-1G", "'-1G' is not a size as in"),
+        ("1,5G", "'1,5G' is not a size as in"),
+        ("5M%", "'5M%' is not a size as in"),
+        ("٣G", "'٣G' is not a size as in"),
+        ("inf", "'inf' is not a size as in"),
+        ("512", "'512' is not a size from 1M to 1024T"),
+        ("0G", "'0G' is not a size from 1M to 1024T"),
+        ("1025T", "'1025T' is not a size from 1M to 1024T"),
+        ("9" * 1000, "'9999"),
+        ("0%", "'0%' is not a share above 0% and up to 100%"),
+        ("101%", "'101%' is not a share above 0% and up to 100%"),
+    ],
+)
+def test_wrong_memory_sizes(given, wanted):
+    with pytest.raises(ValueError, match="^" + re.escape(wanted)):
+        options.memory_size(lambda: 1000 << 20).parse(given)
+
+
+def test_a_share_of_a_memory_whose_size_is_not_known():
+    with pytest.raises(ValueError, match="'50%': this system does not tell its memory's size; give a size in bytes"):
+        options.memory_size(lambda: 0).parse("50%")
+
+
+def test_memory_limit_in_arguments_environment_and_file(toml):
+    assert load(ADDRESS, "--memory-limit", "25%").memory_limit_bytes == machine.usable_memory() // 4
+    assert load(ADDRESS, SCALER_SCHEDULER_MEMORY_LIMIT="2G").memory_limit_bytes == 2 << 30
+    for line in ("memory_limit = 536870912", "memory_limit = '512M'", "memory_limit = 536870912.0"):
+        assert load(ADDRESS, "--config", toml(line)).memory_limit_bytes == 512 << 20
+    assert complaint(ADDRESS, "--memory-limit", "lots").startswith("--memory-limit: 'lots' is not a size")
+
+
+def write(root, path, content):
+    os.makedirs(os.path.dirname(root / path), exist_ok=True)
+    (root / path).write_text(content)
+
+
+@pytest.mark.parametrize(
+    "files, usable",
+    [
+        ({}, 8 << 30),
+        ({"proc/self/cgroup": "nonsense\n::\n"}, 8 << 30),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 8 << 30),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1073741824\n"}, 1 << 30),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1099511627776\n"}, 8 << 30),
+        (  # the limit of a cgroup around this one
+            {
+                "proc/self/cgroup": "0::/user/job\n",
+                "sys/fs/cgroup/user/job/memory.max": "4294967296\n",
+                "sys/fs/cgroup/user/memory.max": "2147483648\n",
+            },
+            2 << 30,
+        ),
+        (  # a path that is the host's
+            {"proc/self/cgroup": "0::/../docker/1\n", "sys/fs/cgroup/memory.max": "1073741824\n"},
+            1 << 30,
+        ),
+        (  # version 1, and version 2 beside it without this controller
+            {
+                "proc/self/cgroup": "5:cpu:/\n4:memory:/docker/1\n0::/docker/1\n",
+                "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": "3221225472\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            },
+            3 << 30,
+        ),
+        (  # version 1, seen from inside a container
+            {
+                "proc/self/cgroup": "4:memory:/not/here\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
+            },
+            1 << 30,
+        ),
+    ],
+)
+def test_usable_memory(monkeypatch, tmp_path, files, usable):
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 2 << 20, "SC_PAGE_SIZE": 4096}.get)
+    for path, content in files.items():
+        write(tmp_path, path, content)
+    assert machine.usable_memory(tmp_path) == usable
+
+
+def test_usable_memory_of_a_system_that_does_not_tell(monkeypatch, tmp_path):
+    monkeypatch.delattr(os, "sysconf")
+    assert machine.usable_memory(tmp_path) == 0
+    assert complaint(ADDRESS) == (
+        "--memory-limit: '50%': this system does not tell its memory's size; give a size in bytes"
+    )
+    assert load(ADDRESS, "--memory-limit", "1G").memory_limit_bytes == 1 << 30
+
+
+def test_usable_memory_of_this_machine():
+    assert 1 << 26 < machine.usable_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 BAD_FILES = [
     ("# a comment\nio_thread = 1\n", "line 2: io_thread: unknown key (did you mean io_threads?)"),
     ("io-threads = 1\n", "line 1: io-threads: unknown key (did you mean io_threads?)"),
@@ -196,6 +317,9 @@ BAD_FILES = [
     ("event_loop = 1", "line 1: event_loop: 1 is not a string in quotes"),
     ("client_timeout_seconds = 'x'", "line 1: client_timeout_seconds: 'x' is not a number"),
     ("client_timeout_seconds = inf", "line 1: client_timeout_seconds: 'inf' is not a number of seconds above 0"),
+    ("memory_limit = true", "line 1: memory_limit: True is not a number or a string in quotes"),
+    ("memory_limit = [1]", "line 1: memory_limit: [1] is not a number or a string in quotes"),
+    ("memory_limit = 5", "line 1: memory_limit: '5' is not a size from 1M to 1024T"),
     ("logging_paths = [1]", "line 1: logging_paths: [1] is not a string in quotes or an array of such"),
     ("logging_paths = []", "line 1: logging_paths: names nothing"),
     ("\naddress = 'tcp://a'", "line 2: address: bad address 'tcp://a': the port is missing"),
@@ -252,7 +376,7 @@ def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
     for option in config.COMMAND.options:
         assert (option.kind.metavar if option.positional else option.label) in wide
         assert f"{option.help} [default: {option.describe_default()}]" in wide
-    for default in ("1 thread", "zmq", "60 seconds", "1000 tasks", "3 retries", "/dev/stderr", "INFO"):
+    for default in ("1 thread", "zmq", "60 seconds", "1000 tasks", "3 retries", "50%", "/dev/stderr", "INFO"):
         assert f"[default: {default}]" in wide
     for name in ("--config", "--check-config", "--version", "SCALER_ADDRESS", "SCALER_SCHEDULER_IO_THREADS"):
         assert name in wide

@@ -1,10 +1,11 @@
-"""One scheduler and one cluster for the tests of a module that need nothing of their own."""
+"""One scheduler, or one with a cluster, for the tests of a module that need nothing of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from tests.integration.commands import SchedulerCommand, scheduler
 
 from scaler_client import Client, SchedulerClusterCombo
 
@@ -19,3 +20,10 @@ def combo() -> Iterator[SchedulerClusterCombo]:
 def client(combo: SchedulerClusterCombo) -> Iterator[Client]:
     with Client(combo.get_address(), timeout_seconds=30) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerCommand]:
+    """A scheduler without workers, for tests that bring their own."""
+    with scheduler(tmp_path_factory.mktemp("scheduler")) as started:
+        yield started

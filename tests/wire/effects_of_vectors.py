@@ -27,7 +27,20 @@ def batch(effect: Any, vector: Vector) -> Any:
             effect.rows.append_large(payload)
         else:
             effect.rows.append_run([size], payload)
+    special = [vector.column(field, rows) for field in ("flags", "depths", "priorities") if field in vector.fields]
+    if special:
+        flags, depths, priorities = special
+        numbers = enumerate(zip(flags, depths, map(signed, priorities)))
+        effect.special = {row: of_row for row, of_row in numbers if any(of_row)}
+    profiles = [vector.column(field, rows) for field in ("durations", "cpuTimes", "peaks") if field in vector.fields]
+    if profiles:
+        effect.profiles = {row: of_row for row, of_row in enumerate(zip(*profiles)) if any(of_row)}
     return effect
+
+
+def signed(number: int) -> int:
+    """Of a number of 32 bits that is a two's complement."""
+    return number - (number >> 31 << 32)
 
 
 def _refused(fields: Dict[str, Any]) -> effects.Effect:
@@ -36,7 +49,9 @@ def _refused(fields: Dict[str, Any]) -> effects.Effect:
 
 
 _BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
-    "welcome": lambda fields: effects.Welcome(ROUTE, fields["peer"], fields["leaseMilliseconds"]),
+    "welcome": lambda fields: effects.Welcome(
+        ROUTE, fields["leaseMilliseconds"], fields.get("credit", 0), fields.get("resultWindow", 0)
+    ),
     "refused": _refused,
     "helloWanted": lambda fields: effects.HelloWanted(ROUTE),
     "goodbye": lambda fields: effects.Goodbye(ROUTE, fields["reason"]),
@@ -45,6 +60,10 @@ _BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
     "started": lambda fields: effects.Started(ROUTE, fields["ids"]),
     "cancelRefused": lambda fields: effects.CancelRefused(ROUTE, fields["ids"]),
     "error": lambda fields: effects.Error(ROUTE, fields["text"]),
+    "endWorker": lambda fields: effects.EndWorker(
+        ROUTE, fields["incarnation"], fields["client"], fields["id"], fields["attempt"], fields["reason"]
+    ),
+    "credit": lambda fields: effects.Credit(ROUTE, fields["bytes"]),
 }
 
 
@@ -54,6 +73,9 @@ def effect_of(vector: Vector) -> effects.Effect:
         return batch(effects.Dispatch(ROUTE), vector)
     if vector.message == "resolved":
         return batch(effects.Resolved(ROUTE), vector)
+    if vector.message in ("retract", "stop"):
+        kind = effects.Retract if vector.message == "retract" else effects.Stop
+        return kind(ROUTE, *(vector.column(name, len(fields["ids"])) for name in ("clients", "ids", "attempts")))
     if vector.message == "function":
         return effects.Function(ROUTE, fields["number"], fields["name"], fields["serializer"], vector.frames[1])
     return _BY_MESSAGE[vector.message](fields)

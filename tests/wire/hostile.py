@@ -82,9 +82,22 @@ def message(tag: int, *words: int) -> bytes:
 
 
 HEARTBEAT, SUBMIT, DISPATCH, SNAPSHOT, HELLO, FUNCTION = 5, 9, 10, 18, 0, 7
+RETRACT, RETRACTED, END_WORKER = 19, 20, 24
 _MOST = (1 << 29) - 1
 _TAG = (1 << 29) - 1 << 2
 """Of a composite list: so many elements of no size."""
+
+
+def hello(capabilities: int, running: int, *words: int) -> bytes:
+    """A worker's, well but for these two pointers and what lies behind them."""
+    return message(HELLO, 5 << 32 | 7 << 48, 1 | 1 << 32, 1, 0, 0, 0, *[0] * 5, capabilities, running, *words)
+
+
+def submit(options: int, *words: int) -> bytes:
+    """One row, well but for its options: the pointer, and the words behind it. The columns lie behind those."""
+    columns = [len(words) + 5 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 4, 4)]
+    return message(SUBMIT, 6 << 48, *columns, 0, 0, options, *words, 1, 1, 0)
+
 
 BY_HAND = {
     "nothing": [],
@@ -115,7 +128,44 @@ BY_HAND = {
     "a batch for a peer with half a billion ids": [message(DISPATCH, 7 << 48, *[1 | (5 | _MOST << 3) << 32] * 7)],
     "half a billion nothings for a peer": [message(DISPATCH, 7 << 48, *[1 | (0 | _MOST << 3) << 32] * 7)],
     "a name of half a billion characters": [
-        message(HELLO, 4 << 32 | 5 << 48, 1, 1, 0, 0, *[1 | (2 | _MOST << 3) << 32] * 5)
+        message(HELLO, 5 << 32 | 7 << 48, 1, 1, 0, 0, 0, *[1 | (2 | _MOST << 3) << 32] * 5, 0, 0)
+    ],
+    "half a billion capabilities of no size": [hello(1 << 2 | 1 | 7 << 32, 0, _TAG)],
+    "half a billion capabilities beyond the end": [
+        hello(1 << 2 | 1 | (7 | _MOST << 3) << 32, 0, _TAG | 1 << 32 | 1 << 48)
+    ],
+    "capabilities that are numbers": [hello(1 << 2 | 1 | (5 | 3 << 3) << 32, 0, 1, 2, 3)],
+    "capabilities that are nothings": [hello(1 << 2 | 1 | (0 | 3 << 3) << 32, 0)],
+    "65 capabilities": [hello(1 << 2 | 1 | (7 | 130 << 3) << 32, 0, 65 << 2 | 1 << 32 | 1 << 48, *[1, 0] * 65)],
+    "64 names that are one long text": [
+        hello(
+            *(1 << 2 | 1 | (7 | 128 << 3) << 32, 0, 64 << 2 | 1 << 32 | 1 << 48),
+            *[word for n in range(64) for word in (1, (2 * (63 - n)) << 2 | 1 | (2 | (8 * 60_000) << 3) << 32)],
+            *[0x4141414141414141] * 59_999,
+            0x0041414141414141,
+        )
+    ],
+    "half a billion tasks that run": [hello(0, 3 << 48, *[1 | (5 | _MOST << 3) << 32] * 3)],
+    "tasks that run in columns that contradict": [
+        hello(0, 3 << 48, *[2 << 2 | 1 | (5 | 2 << 3) << 32, 1 << 2 | 1 | (5 | 3 << 3) << 32, 0], 1, 2, 3, 4)
+    ],
+    "tasks that run beyond the end": [hello(0, 1000 << 2 | 3 << 48)],
+    "options that are a list": [submit(1 | (5 | 1 << 3) << 32, 0)],
+    "options that are far away": [submit(1000 << 2 | 3 << 32 | 2 << 48)],
+    "options with half a billion capabilities": [
+        submit(3 << 32 | 2 << 48, 0, 0, 0, 0, 1 | 7 << 32, _TAG | 1 << 32 | 1 << 48)
+    ],
+    "options with a name that is not UTF-8": [
+        submit(3 << 32 | 2 << 48, 0, 0, 0, 1 << 2 | 1 | (2 | 4 << 3) << 32, 0, 0x00FFFEFD)
+    ],
+    "options with capabilities that are themselves": [
+        submit(3 << 32 | 2 << 48, 0, 0, 0, 0, 0xFFFFFFFD | (7 | 2 << 3) << 32)
+    ],
+    "options with -2 retries": [submit(3 << 32 | 2 << 48, 0, 1, 0, 0, 0)],
+    "half a billion tasks to retract": [message(RETRACT, 3 << 48, *[1 | (5 | _MOST << 3) << 32] * 3)],
+    "half a billion retracted": [message(RETRACTED, 4 << 48, *[1 | (5 | _MOST << 3) << 32] * 4)],
+    "a reason of half a billion characters": [
+        message(END_WORKER, 4 << 32 | 1 << 48, *[1] * 4, 1 | (2 | _MOST << 3) << 32)
     ],
     "names that are not UTF-8": [
         message(FUNCTION, 1 << 32 | 2 << 48, 1, 1 << 2 | 1 | (2 | 4 << 3) << 32, 1 | (2 | 4 << 3) << 32, 0x00FFFEFD),

@@ -20,6 +20,7 @@ MANY_SEGMENTS = 1
 """Words of a message's first segment: with so few nearly every pointer is a far pointer."""
 
 CLIENT, WORKER, AGENT = 0x1111111111111111, 0x2222222222222222, 0x3333333333333333
+OTHER_CLIENT = 0x5555555555555555
 """Incarnations."""
 
 HELLO = {
@@ -35,27 +36,40 @@ HELLO = {
     "name": "Zoë",
 }
 BODY = bytes(range(40))
+OPTIONS = {
+    "priority": -5,
+    "depth": 2,
+    "retries": 3,
+    "timeoutMilliseconds": 1500,
+    "profiling": True,
+    "name": "Wurzel",
+    "capabilities": [{"name": "gpu", "amount": 1}, {"name": "linux", "amount": 1}],
+}
 
 # Name, the union's member, its content (None: Void), the frames behind frame 0.
 
 CASES: list[Any] = [
-    # The way of three tasks, by the client with the number 1 and the worker with the number 2 of a fresh scheduler.
+    # The way of three tasks, of a client and a worker of a fresh scheduler.
     ("hello-client", "hello", HELLO, []),
     ("hello-worker", "hello", {**HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7"}, []),
     ("welcome", "welcome", {
-        "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "peer": 2,
-        "leaseMilliseconds": 60000,
+        "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "leaseMilliseconds": 60000,
+    }, []),
+    ("welcome-client", "welcome", {
+        "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "leaseMilliseconds": 60000,
+        "credit": 1 << 25, "resultWindow": 1 << 24,
     }, []),
     ("function-from-client", "function", {"number": 7, "name": "math.sqrt", "serializer": "cloudpickle"}, [BODY]),
     ("function-to-worker", "function", {"number": 1, "name": "math.sqrt", "serializer": "cloudpickle"}, [BODY]),
     ("submit", "submit", {"ids": [10, 11, 13], "functions": [7], "sizes": [2, 0, 3], "payload": b"aaccc"}, []),
     ("dispatch", "dispatch", {
-        "clients": [1], "ids": [10, 11, 13], "attempts": [1], "functions": [1], "sizes": [2, 0, 3], "payload": b"aaccc",
+        "clients": [CLIENT], "ids": [10, 11, 13], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
+        "payload": b"aaccc",
     }, []),
-    ("started-from-worker", "started", {"clients": [1], "ids": [10], "attempts": [1]}, []),
+    ("started-from-worker", "started", {"clients": [CLIENT], "ids": [10], "attempts": [1]}, []),
     ("started-to-client", "started", {"ids": [10]}, []),
     ("results", "results", {
-        "clients": [1], "ids": [10, 11, 13], "attempts": [1], "outcomes": [0, 0, 1],
+        "clients": [CLIENT], "ids": [10, 11, 13], "attempts": [1], "outcomes": [0, 0, 1],
         "durations": [1000, 2500, 12345678], "sizes": [4, 0, 5], "payload": b"AAAAERROR",
     }, []),
     ("resolved", "resolved", {
@@ -72,25 +86,78 @@ CASES: list[Any] = [
         "ids": [10, 11, 13], "functions": [7, 7, 8], "sizes": [2, 0, 3], "payload": b"aaccc",
     }, []),
     ("dispatch-mixed-large", "dispatch", {
-        "clients": [1, 3, 1], "ids": [4, 0, 5], "attempts": [1, 2, 1], "functions": [1, 2, 1], "sizes": [1, 0, 2],
-        "large": [1], "payload": b"xyz",
+        "clients": [CLIENT, OTHER_CLIENT, CLIENT], "ids": [4, 0, 5], "attempts": [1, 2, 1], "functions": [1, 2, 1],
+        "sizes": [1, 0, 2], "large": [1], "payload": b"xyz",
     }, [b"B" * 100]),
     ("dispatch-segments", "dispatch", {
-        "clients": [1], "ids": [10, 11, 13], "attempts": [1], "functions": [1], "sizes": [2, 0, 3], "payload": b"aaccc",
+        "clients": [CLIENT], "ids": [10, 11, 13], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
+        "payload": b"aaccc",
     }, []),
     ("results-mixed-large", "results", {
-        "clients": [1, 3, 1], "ids": [4, 0, 5], "attempts": [1, 2, 1], "outcomes": [0, 2, 3],
+        "clients": [CLIENT, OTHER_CLIENT, CLIENT], "ids": [4, 0, 5], "attempts": [1, 2, 1], "outcomes": [0, 2, 3],
         "durations": [0, 1 << 40, 77], "sizes": [0, 7, 0], "large": [2], "payload": b"failure",
     }, [b"R" * 100]),
     ("results-segments", "results", {
-        "clients": [1], "ids": [10, 11], "attempts": [1], "outcomes": [0], "durations": [5, 6], "sizes": [1],
+        "clients": [CLIENT], "ids": [10, 11], "attempts": [1], "outcomes": [0], "durations": [5, 6], "sizes": [1],
         "payload": b"ab",
     }, []),
     ("resolved-mixed-large", "resolved", {
-        "ids": [4, 9, 2, 6], "outcomes": [0, 4, 5, 0], "sizes": [0, 15, 0, 1], "large": [0],
-        "payload": b"the worker diedv",
+        "ids": [4, 9, 2, 6, 7], "outcomes": [0, 5, 6, 0, 7], "sizes": [0, 15, 0, 1, 5], "large": [0],
+        "payload": b"the worker diedvlimit",
     }, [b"R" * 100]),
     ("resolved-segments", "resolved", {"ids": [10, 11], "outcomes": [0], "sizes": [1], "payload": b"ab"}, []),
+    # Rows that ask for something.
+    ("submit-options", "submit", {
+        "ids": [20, 21], "functions": [7], "sizes": [1, 0], "payload": b"x", "options": OPTIONS,
+    }, []),
+    ("submit-options-large", "submit", {
+        "ids": [22], "functions": [7], "sizes": [0], "large": [0], "options": {"retries": 0},
+    }, [b"B" * 100]),
+    ("submit-options-segments", "submit", {
+        "ids": [20, 21], "functions": [7], "sizes": [1, 0], "payload": b"x", "options": OPTIONS,
+    }, []),
+    ("dispatch-special", "dispatch", {
+        "clients": [CLIENT], "ids": [20, 21, 4], "attempts": [1], "functions": [1], "sizes": [1, 0, 1],
+        "payload": b"xy", "flags": [3, 3, 0], "depths": [2, 2, 0], "priorities": [0xFFFFFFFB, 0xFFFFFFFB, 0],
+    }, []),
+    ("dispatch-special-constant", "dispatch", {
+        "clients": [CLIENT], "ids": [20, 21], "attempts": [1], "functions": [1], "sizes": [1, 0], "payload": b"x",
+        "flags": [0], "depths": [1], "priorities": [0x7FFFFFFF],
+    }, []),
+    ("results-retryable", "results", {
+        "clients": [CLIENT], "ids": [20], "attempts": [1], "outcomes": [4], "durations": [1000], "sizes": [5],
+        "payload": b"ERROR",
+    }, []),
+    ("results-profiled", "results", {
+        "clients": [CLIENT], "ids": [20, 4], "attempts": [2, 1], "outcomes": [0], "durations": [1000, 2500],
+        "sizes": [1], "payload": b"ab", "cpuTimes": [900, 0], "peaks": [1 << 33, 0],
+    }, []),
+    ("resolved-profiled", "resolved", {
+        "ids": [20, 4], "outcomes": [0], "sizes": [1], "payload": b"ab", "durations": [1000, 0], "cpuTimes": [900, 0],
+        "peaks": [1 << 33, 0],
+    }, []),
+    # Taking back, stopping, waiting.
+    ("retract", "retract", {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4]}, []),
+    ("retract-segments", "retract", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),
+    ("retracted", "retracted", {
+        "clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4], "given": [1, 0],
+    }, []),
+    ("stop", "stop", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),
+    ("end-worker", "endWorker", {
+        "incarnation": WORKER, "client": CLIENT, "id": 10, "attempt": 1, "reason": "time limit of 2 s",
+    }, []),
+    ("suspended", "suspended", {"clients": [CLIENT], "ids": [10], "attempts": [1]}, []),
+    ("resumed", "resumed", {"clients": [CLIENT], "ids": [10], "attempts": [1]}, []),
+    ("credit", "credit", {"bytes": 1 << 26}, []),
+    ("received", "received", {"bytes": 4096}, []),
+    ("cancel-force", "cancel", {"ids": [10], "force": [1]}, []),
+    # Joining again, and other ways to join.
+    ("hello-worker-again", "hello", {
+        **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7",
+        "capabilities": [{"name": "gpu", "amount": 2}, {"name": "linux", "amount": 1}],
+        "running": {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 4], "attempts": [1, 2]},
+    }, []),
+    ("hello-nested-client", "hello", {**HELLO, "incarnation": OTHER_CLIENT, "worker": WORKER}, []),
     # Everything else.
     ("hello-agent", "hello", {**HELLO, "role": "agent", "incarnation": AGENT, "host": "node-7", "name": ""}, []),
     ("hello-segments", "hello", HELLO, []),
@@ -112,8 +179,8 @@ CASES: list[Any] = [
     ("cancel", "cancel", {"ids": [10, 11, (1 << 63) - 1]}, []),
     ("cancel-refused", "cancelRefused", {"ids": [11]}, []),
     ("worker-died", "workerDied", {
-        "incarnation": WORKER, "pid": 815, "cause": "signal 9 (SIGKILL)", "peakBytes": 104857600, "client": 1, "id": 10,
-        "attempt": 1,
+        "incarnation": WORKER, "pid": 815, "cause": "signal 9 (SIGKILL)", "peakBytes": 104857600, "client": CLIENT,
+        "id": 10, "attempt": 1,
     }, []),
     ("worker-died-idle", "workerDied", {"incarnation": WORKER, "pid": 815, "cause": "exit code 1"}, []),
     ("error", "error", {"text": "submit names function 7, which this client has not sent"}, []),

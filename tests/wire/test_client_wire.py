@@ -14,20 +14,22 @@ if sys.version_info < (3, 10):
     pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
 
 from tests.wire import make_vectors  # noqa: E402
-from tests.wire.effects_of_vectors import effect_of, identity  # noqa: E402
-from tests.wire.test_scheduler_wire import CHECKS  # noqa: E402
+from tests.wire.effects_of_vectors import effect_of, identity, signed  # noqa: E402
+from tests.wire.test_scheduler_wire import CHECKS, names  # noqa: E402
 from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, Vector, is_for_peers, is_for_scheduler  # noqa: E402
 
-from scaler_client import messages, wire  # noqa: E402
+from scaler_client import encoding, messages, wire  # noqa: E402
+from scaler_client.columns import write_batch  # noqa: E402
+from scaler_client.schema import SCHEMA  # noqa: E402
 from scaler_scheduler.core import events  # noqa: E402
-from scaler_scheduler.core.scheduler import Limits, Scheduler  # noqa: E402
+from scaler_scheduler.core.limits import Limits  # noqa: E402
+from scaler_scheduler.core.scheduler import Scheduler  # noqa: E402
 from scaler_scheduler.status import Traffic, snapshot_frames  # noqa: E402
 from scaler_scheduler.wire.decode import decode as scheduler_decode  # noqa: E402
 from scaler_scheduler.wire.encode import encode as scheduler_encode  # noqa: E402
 
-SCHEMA = wire._schema
-"""The library's own: pycapnp ends the process when a schema is loaded from two paths."""
 BATCHES = {"submit", "dispatch", "results", "resolved"}
+TASKS = {"retract", "retracted", "stop", "suspended", "resumed"}
 
 
 def test_the_vectors_are_what_the_script_makes():
@@ -46,10 +48,24 @@ def message_of(vector: Vector) -> messages.Message:
     fields = {snake(name): value for name, value in vector.fields.items()}
     if vector.message in BATCHES:
         rows = len(fields["ids"])
-        full = {name: vector.column(name, rows) for name in fields if name not in ("sizes", "large", "payload")}
-        return kind(**full, payloads=vector.payloads())  # type: ignore[no-any-return]
+        columns = [name for name in vector.fields if name not in ("sizes", "large", "payload", "options")]
+        full: dict[str, Any] = {snake(name): vector.column(name, rows) for name in columns}
+        full["payloads"] = vector.payloads()
+        if "priorities" in full:
+            full["priorities"] = list(map(signed, full["priorities"]))
+        if "options" in fields:
+            full["options"] = _options(fields["options"])
+        return kind(**full)  # type: ignore[no-any-return]
+    if vector.message in TASKS:
+        fields = {"tasks": names(vector.fields), **{name: fields[name] for name in fields if name == "given"}}
+    elif vector.message == "endWorker":
+        fields["task"] = (fields.pop("client"), fields.pop("id"), fields.pop("attempt"))
+    elif vector.message == "cancel":
+        fields["force"] = bool(fields.get("force"))
     if vector.message == "hello":
         fields["role"] = messages.Role[fields["role"].upper()]
+        fields["capabilities"] = dict(_capabilities(fields))
+        fields["running"] = names(fields["running"]) if "running" in fields else []
     elif vector.message == "welcome":
         fields["lease_seconds"] = fields.pop("lease_milliseconds") / 1000
     elif vector.message == "function":
@@ -67,16 +83,31 @@ def message_of(vector: Vector) -> messages.Message:
     return kind(**fields)  # type: ignore[no-any-return]
 
 
+def _capabilities(fields: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((entry["name"], entry["amount"]) for entry in fields.get("capabilities", []))
+
+
+def _options(fields: dict[str, Any]) -> messages.Options:
+    options = {snake(name): value for name, value in fields.items()}
+    return messages.Options(**{**options, "capabilities": _capabilities(fields)})
+
+
+def stated(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without what has the schema's default."""
+    inner = {name: stated(value) if isinstance(value, dict) else value for name, value in fields.items()}
+    return {name: value for name, value in inner.items() if value not in (0, "", [], b"", {})}
+
+
 def content(frame: bytes) -> tuple[str, dict[str, Any]]:
     """What pycapnp reads, without what has the schema's default."""
     with SCHEMA.Message.from_bytes(frame) as root:
         member = str(root.which())
         fields = root.to_dict()[member] or {}
-    return member, {name: value for name, value in fields.items() if value not in (0, "", [], b"")}
+    return member, stated(fields)
 
 
 def golden_content(vector: Vector) -> tuple[str, dict[str, Any]]:
-    return vector.message, {name: value for name, value in vector.fields.items() if value not in (0, "", [], b"")}
+    return vector.message, stated(vector.fields)
 
 
 @pytest.mark.parametrize("vector", ALL, ids=lambda v: v.name)
@@ -107,7 +138,7 @@ def test_the_client_writes(vector, monkeypatch):
     large = vector.fields.get("large", [])
     if large:
         # The library decides by size: here an empty payload that travels alone can't be asked for.
-        monkeypatch.setattr(wire, "LARGE_PAYLOAD_BYTES", 100)
+        monkeypatch.setattr(encoding, "LARGE_PAYLOAD_BYTES", 100)
     frames = [bytes(frame) for frame in wire.encode(message_of(vector))]
     event = scheduler_decode(b"route", frames)
     CHECKS[vector.message](event, vector)
@@ -230,6 +261,33 @@ def test_constant_columns_shrink_and_others_do_not():
     assert content(wire.encode(message)[0])[1]["attempts"] == [1]
     changed = dataclasses.replace(message, attempts=[1, 2, 1])
     assert content(wire.encode(changed)[0])[1]["attempts"] == [1, 2, 1]
+
+
+def test_options_are_made_once_and_travel_with_every_batch():
+    vector = BY_NAME["submit-options"]
+    message = message_of(vector)
+    assert isinstance(message, messages.Submit) and message.options is not None
+    encoding._options_body.cache_clear()
+    for ids in ([20, 21], [22, 23], [24]):
+        part = dataclasses.replace(message, ids=ids, payloads=[b"yy"] * len(ids))
+        options = content(wire.encode(part)[0])[1]["options"]
+        assert options == stated(vector.fields["options"])
+    assert encoding._options_body.cache_info().misses == 1
+
+
+def test_options_with_long_texts():
+    capabilities = tuple((f"{number}" * 300, number + 1) for number in range(9))
+    options = messages.Options(name="Ω" * 5000, capabilities=capabilities)
+    read = content(wire.encode(messages.Submit([1], [1], [b"x"], options))[0])[1]["options"]
+    assert read["name"] == options.name
+    assert _capabilities(read) == capabilities
+
+
+def test_columns_of_a_dispatch_that_are_left_out_are_zeros():
+    columns = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [0]), ("I", ()), ("B", b"")]
+    decoded = wire.decode([write_batch(10, [*columns, ("B", ()), ("I", ()), ("I", [(1 << 32) - 1, 1])])])
+    assert isinstance(decoded, messages.Dispatch)
+    assert (decoded.flags, decoded.depths, decoded.priorities) == ([0, 0], [0, 0], [-1, 1])
 
 
 def test_a_canonical_message_of_another_writer():

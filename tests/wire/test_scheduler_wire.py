@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, FrozenSet, List, Tuple
 
 import pytest
 from tests.wire.effects_of_vectors import effect_of, identity
 from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vector, is_for_peers, is_for_scheduler
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.wire.decode import decode
+from scaler_scheduler.core.ids import NAME_LIMIT
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
+from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, decode
 from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
+from scaler_scheduler.wire.schema import Capability, Hello, Message, Options, Role, Submit
 
 ROUTE = b"route"
 ROLES = {"client": events.CLIENT, "worker": events.WORKER, "agent": events.AGENT}
@@ -30,6 +33,22 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert (event.version, event.host, event.pid, event.name) == (
         fields["version"], fields["host"], fields["pid"], fields["name"],
     )  # fmt: skip
+    assert event.worker == fields.get("worker", 0)
+    assert event.capabilities == capabilities(fields)
+    assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
+
+
+def capabilities(fields: Dict[str, Any]) -> FrozenSet[Tuple[str, int]]:
+    return frozenset((entry["name"], entry["amount"]) for entry in fields.get("capabilities", []))
+
+
+def names(columns: Dict[str, Any]) -> List[Tuple[int, int, int]]:
+    """Of tasks, from their columns."""
+    rows = len(columns["ids"])
+    full = [
+        columns[name] * rows if len(columns[name]) == 1 else columns[name] for name in ("clients", "ids", "attempts")
+    ]
+    return list(zip(*full))
 
 
 def _goodbye(event: events.Goodbye, vector: Vector) -> None:
@@ -66,6 +85,16 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
     assert list(event.functions) == vector.fields["functions"]
     _payloads(event, vector)
+    options = vector.fields.get("options")
+    if options is None:
+        assert event.options is events.DEFAULT_OPTIONS
+        return
+    assert (event.options.priority, event.options.depth) == (options.get("priority", 0), options.get("depth", 0))
+    assert event.options.retries == options.get("retries", -1)
+    assert event.options.timeout_seconds == options.get("timeoutMilliseconds", 0) / 1000
+    assert event.options.profiling is options.get("profiling", False)
+    assert event.options.name == options.get("name", "")
+    assert event.options.capabilities == capabilities(options)
 
 
 def _results(event: events.Results, vector: Vector) -> None:
@@ -73,17 +102,28 @@ def _results(event: events.Results, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
     for column in ("clients", "attempts", "outcomes", "durations"):
         assert list(getattr(event, column)) == vector.column(column, rows)
+    assert list(event.cpu_times) == vector.fields.get("cpuTimes", [])
+    assert list(event.peaks) == vector.fields.get("peaks", [])
     _payloads(event, vector)
 
 
-def _started(event: events.Started, vector: Vector) -> None:
-    assert list(event.ids) == vector.fields["ids"]
-    assert list(event.clients) == vector.fields["clients"]
-    assert list(event.attempts) == vector.fields["attempts"]
+def _tasks(event: Any, vector: Vector) -> None:
+    assert type(event).kind == list(KIND_NAMES).index(vector.message)
+    assert list(zip(event.clients, event.ids, event.attempts)) == names(vector.fields)
+
+
+def _retracted(event: events.Retracted, vector: Vector) -> None:
+    _tasks(event, vector)
+    assert list(event.given) == vector.fields["given"]
+
+
+def _received(event: events.Received, vector: Vector) -> None:
+    assert event.bytes == vector.fields["bytes"]
 
 
 def _cancel(event: events.Cancel, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
+    assert event.force is bool(vector.fields.get("force"))
 
 
 def _worker_died(event: events.WorkerDied, vector: Vector) -> None:
@@ -103,9 +143,13 @@ CHECKS: Dict[str, Callable[[Any, Vector], None]] = {
     "forgetFunctions": _forget_functions,
     "submit": _submit,
     "results": _results,
-    "started": _started,
+    "started": _tasks,
     "cancel": _cancel,
     "workerDied": _worker_died,
+    "retracted": _retracted,
+    "suspended": _tasks,
+    "resumed": _tasks,
+    "received": _received,
 }
 
 
@@ -145,9 +189,9 @@ def test_the_scheduler_writes_byte_for_byte(vector):
 
 
 def test_segments_say_the_same():
-    for name in ("submit", "results"):
+    for name in ("submit", "submit-options", "results"):
         event = decode(ROUTE, BY_NAME[f"{name}-segments"].frames)
-        CHECKS[name](event, BY_NAME[f"{name}-segments"])
+        CHECKS[BY_NAME[name].message](event, BY_NAME[f"{name}-segments"])
     assert BY_NAME["hello-segments"].fields == BY_NAME["hello-client"].fields
     assert BY_NAME["hello-segments"].frames[0][:4] != b"\0\0\0\0"
 
@@ -164,10 +208,12 @@ def test_a_batch_grows_from_runs_and_large_payloads():
     assert b"abb\0\0\0\0\0" in frames[0]
 
 
-def submit_frames(ids: Any, functions: Any, sizes: Any, large: Any, payload: bytes, further: Any = ()) -> Any:
-    from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
+UNSIGNED = "Q"
+"""What the scheduler itself never writes: numbers of 2^63 and more."""
 
-    columns = ((UINT64, ids), (UINT32, functions), (UINT32, sizes), (UINT32, large), (UINT8, payload))
+
+def submit_frames(ids: Any, functions: Any, sizes: Any, large: Any, payload: bytes, further: Any = ()) -> Any:
+    columns = ((UNSIGNED, ids), (UINT32, functions), (UINT32, sizes), (UINT32, large), (UINT8, payload))
     return [columns_message(events.SUBMIT, columns), *further]
 
 
@@ -177,7 +223,7 @@ def submit_frames(ids: Any, functions: Any, sizes: Any, large: Any, payload: byt
         (submit_frames([], [1], [0], [], b""), "a batch without rows"),
         (submit_frames([2, 1], [1], [0], [], b""), "ids do not ascend"),
         (submit_frames([1, 1], [1], [0], [], b""), "ids do not ascend"),
-        (submit_frames([1 << 63], [1], [0], [], b""), r"an id of 2\^63 or more"),
+        (submit_frames([1 << 63], [1], [0], [], b""), r"column ids has a number of 2\^63 or more"),
         (submit_frames([1, 2], [], [0], [], b""), "column functions has 0 elements for 2 rows"),
         (submit_frames([1, 2], [1, 2, 3], [0], [], b""), "column functions has 3 elements for 2 rows"),
         (submit_frames([1, 2], [1], [], [], b""), "column sizes has 0 elements for 2 rows"),
@@ -201,8 +247,113 @@ def test_results_with_an_outcome_that_is_not_a_workers():
     frame = bytearray(results.frames[0])
     outcomes = bytes(results.fields["outcomes"])
     frame[frame.index(outcomes + bytes(5)) + 1] = effects.OUTCOME_WORKER_DIED
-    with pytest.raises(WireError, match="outcome 4 is not a worker's to give"):
+    with pytest.raises(WireError, match="outcome 5 is not a worker's to give"):
         decode(ROUTE, [bytes(frame), *results.frames[1:]])
+
+
+BIG = 1 << 63
+RESULT: Dict[str, Any] = {
+    "clients": (UNSIGNED, [1]),
+    "ids": (UNSIGNED, [1, 2]),
+    "attempts": (UINT32, [1]),
+    "outcomes": (UINT8, [0]),
+    "durations": (UNSIGNED, [1]),
+    "sizes": (UINT32, [0]),
+    "large": (UINT32, []),
+    "payload": (UINT8, b""),
+    "cpuTimes": (UNSIGNED, []),
+    "peaks": (UNSIGNED, []),
+}
+
+
+@pytest.mark.parametrize(
+    "changed, text",
+    [
+        ({"clients": [1, BIG]}, r"column clients has a number of 2\^63 or more"),
+        ({"ids": [1 << 64 - 1, 2]}, r"column ids has a number of 2\^63 or more"),
+        ({"durations": [0, BIG]}, r"column durations has a number of 2\^63 or more"),
+        ({"cpuTimes": [BIG], "peaks": [1]}, r"column cpuTimes has a number of 2\^63 or more"),
+        ({"cpuTimes": [1], "peaks": [BIG, 1]}, r"column peaks has a number of 2\^63 or more"),
+        ({"cpuTimes": [1]}, "column peaks has 0 elements for 2 rows"),
+        ({"peaks": [1, 2]}, "column cpuTimes has 0 elements for 2 rows"),
+        ({"cpuTimes": [1, 2, 3], "peaks": [1]}, "column cpuTimes has 3 elements for 2 rows"),
+        ({"ids": []}, "column clients has 2 elements for 0 rows|a batch without rows"),
+    ],
+)
+def test_contradictions_in_results(changed, text):
+    columns = [(typecode, changed.get(name, values)) for name, (typecode, values) in RESULT.items()]
+    with pytest.raises(WireError, match=text):
+        decode(ROUTE, [columns_message(events.RESULTS, columns)])
+    assert decode(ROUTE, [columns_message(events.RESULTS, list(RESULT.values()))]).kind == events.RESULTS
+
+
+@pytest.mark.parametrize(
+    "given, text",
+    [
+        ([], "column given has 0 elements for 2 rows"),
+        ([1, 0, 1], "column given has 3 elements for 2 rows"),
+        ([2], "given is 2, not 0 or 1"),
+    ],
+)
+def test_contradictions_in_retracted(given, text):
+    columns = ((UINT64, [1]), (UINT64, [1, 2]), (UINT32, [1]), (UINT8, given))
+    with pytest.raises(WireError, match=text):
+        decode(ROUTE, [columns_message(events.RETRACTED, columns)])
+
+
+def test_force_is_one_element():
+    for force, expected in (([], False), ([0], False), ([1], True)):
+        event = decode(ROUTE, [columns_message(events.CANCEL, ((UINT64, [1, 2]), (UINT8, force)))])
+        assert isinstance(event, events.Cancel)
+        assert event.force is expected
+    with pytest.raises(WireError, match="column force has 2 elements"):
+        decode(ROUTE, [columns_message(events.CANCEL, ((UINT64, [1, 2]), (UINT8, [1, 1])))])
+
+
+def hello_with(*capabilities: Tuple[str, int]) -> bytes:
+    entries = [Capability(name=name, amount=amount) for name, amount in capabilities]
+    return Message.new_hello(Hello(protocol_version=1, role=Role.worker, incarnation=1, capabilities=entries)).dumps()
+
+
+def test_capabilities_up_to_the_limit():
+    most = [(f"capability {number}", 1 + number) for number in range(CAPABILITIES_LIMIT)]
+    event = decode(ROUTE, [hello_with(*most)])
+    assert isinstance(event, events.Hello)
+    assert event.capabilities == frozenset(most)
+    long = decode(ROUTE, [hello_with(("x" * 5000, 0xFFFFFFFF))])
+    assert isinstance(long, events.Hello)
+    assert long.capabilities == {("x" * NAME_LIMIT, 0xFFFFFFFF)}
+
+
+@pytest.mark.parametrize(
+    "capabilities, text",
+    [
+        ([(f"{number}", 1) for number in range(CAPABILITIES_LIMIT + 1)], "65 capabilities, more than 64"),
+        ([("gpu", 0)], "a capability without a name or an amount"),
+        ([("", 1)], "a capability without a name or an amount"),
+        ([("gpu", 1), ("gpu", 2)], "capability gpu is there twice"),
+        ([("x" * 300, 1), ("x" * 301, 1)], "capability x{40} is there twice"),
+    ],
+)
+def test_capabilities_that_are_none(capabilities, text):
+    with pytest.raises(WireError, match=text):
+        decode(ROUTE, [hello_with(*capabilities)])
+
+
+def test_options_that_are_none():
+    frame = Message.new_submit(Submit(ids=[1], functions=[1], sizes=[0], options=Options(retries=-2))).dumps()
+    with pytest.raises(WireError, match="-2 retries"):
+        decode(ROUTE, [frame])
+
+
+def test_special_columns_when_a_row_asks_for_something():
+    effect = effects.Dispatch(ROUTE)
+    effect.clients = effect.attempts = effect.functions = [1, 1, 1]
+    effect.ids = [1, 2, 3]
+    effect.rows.append_run([0, 0, 0], b"")
+    plain = encode(effect, identity())
+    effect.special = {1: (effects.FLAG_PROFILE, 0, -(1 << 31)), 2: (0, 0xFFFFFFFF, (1 << 31) - 1)}
+    assert len(encode(effect, identity())[0]) == len(plain[0]) + 8 + 16 + 16
 
 
 def test_large_columns_and_payloads():
@@ -211,7 +362,7 @@ def test_large_columns_and_payloads():
     payload = bytes(sum(sizes))
     event = decode(ROUTE, submit_frames(range(rows), [1], sizes, [], payload))
     assert isinstance(event, events.Submit)
-    assert event.ids == array("Q", range(rows))
+    assert event.ids == array(UINT64, range(rows))
     assert event.sizes == sizes
     assert event.payload == payload
     event = decode(ROUTE, submit_frames([1], [1], [0], [0], b"", [bytes(20 << 20)]))

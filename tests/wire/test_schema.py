@@ -67,7 +67,7 @@ def test_kinds_are_the_unions_ordinals():
         kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, base)]
         assert len(kinds) > 5
         for kind in kinds:
-            assert kind is base or snake(kind.__name__)[1:] == members[kind.kind]
+            assert kind.kind == base.kind or snake(kind.__name__)[1:] == members[kind.kind]
 
 
 def test_roles_and_outcomes():
@@ -81,5 +81,7 @@ def test_roles_and_outcomes():
     assert outcomes[effects.OUTCOME_VALUE] == "value"
     assert outcomes[effects.OUTCOME_WORKER_DIED] == "workerDied"
     assert outcomes[effects.OUTCOME_CANCELLED] == "cancelled"
-    assert outcomes[effects.WORKER_OUTCOMES :] == ["workerDied", "cancelled"]
+    assert outcomes[effects.OUTCOME_RETRYABLE] == "retryable"
+    assert outcomes[effects.OUTCOME_TIMED_OUT] == "timedOut"
+    assert outcomes[effects.WORKER_OUTCOMES :] == ["workerDied", "cancelled", "timedOut"]
     assert enumerants("RefusedReason")[effects.REFUSED_MALFORMED_HELLO] == "malformedHello"

@@ -10,11 +10,11 @@ FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" /
 
 TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
-    "workerDied",
+    "workerDied", "retracted", "suspended", "resumed", "received",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
-    "resolved", "started", "cancelRefused", "error", "snapshot",
+    "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit",
 }  # fmt: skip
 DATA = {"payload"}
 """Fields of type Data, in JSON as hex."""

@@ -2,105 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-from typing import TypeVar
 
 import pytest
+from tests.worker.agent_host import BUSY, HELLO, IDLE, UNREADY, WELCOME, Host, lines, only, sent
 
 from scaler_client.messages import (
     Dispatch,
     Error,
     Goodbye,
     HeartbeatEcho,
-    Hello,
     HelloWanted,
     Message,
     Refused,
-    Role,
     Welcome,
     WorkerDied,
 )
-from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
+from scaler_worker.agent_effects import Beat, EndWorker, Exit, Log, Send, StartWorker
 from scaler_worker.agent_session import AgentSession
-from scaler_worker.process_events import SCHEDULER_LOST_STATUS, ProcessEnded
-from scaler_worker.state_page import WorkerState
-
-HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
-WELCOME = Welcome(1, "0.9", 5000, 3, 60.0)
-IDLE = WorkerState(ready=True)
-UNREADY = WorkerState()
-T = TypeVar("T")
-
-
-def only(kind: type[T], effects: list[Effect]) -> list[T]:
-    return [effect for effect in effects if isinstance(effect, kind)]
-
-
-def sent(effects: list[Effect]) -> list[Message]:
-    return [effect.message for effect in only(Send, effects)]
-
-
-def lines(effects: list[Effect], level: int) -> list[str]:
-    return [effect.text for effect in only(Log, effects) if effect.level == level]
-
-
-class Host:
-    """A session, its clock, and a nursery that does as told. Incarnations are 101, 102, ..., pids 10 times that."""
-
-    def __init__(self, workers: int = 2, interval: float = 2.0, death_timeout: float = 300.0, welcomed: bool = True):
-        self.now = 1000.0
-        numbers = itertools.count(101)
-        names = [f"w{slot}" for slot in range(workers)]
-        self.session = AgentSession(HELLO, "tcp://s:1", names, interval, death_timeout, lambda: next(numbers), self.now)
-        self.slots: dict[int, int] = {}
-        self.start_effects = self.follow(self.session.start(self.now))
-        if welcomed:
-            self.receive(WELCOME)
-
-    def follow(self, effects: list[Effect]) -> list[Effect]:
-        """Start what is to be started; the same effects, and those that follow from it."""
-        seen = list(effects)
-        for start in only(StartWorker, effects):
-            self.slots[start.incarnation] = start.slot
-            seen += self.session.worker_started(start.incarnation, 10 * start.incarnation, self.now)
-        return seen
-
-    def receive(self, message: Message) -> list[Effect]:
-        return self.follow(self.session.received(message, self.now))
-
-    def at(self, seconds: float) -> list[Effect]:
-        """Go on to so many seconds after the start, ticking at every deadline on the way."""
-        effects: list[Effect] = []
-        until = 1000.0 + seconds
-        while (deadline := self.session.deadline()) <= until:
-            assert deadline >= self.now
-            self.now = deadline
-            ticked = self.follow(self.session.tick(self.now))
-            assert ticked or self.session.deadline() > deadline, "a deadline at which nothing is done: busy polling"
-            effects += ticked
-            if only(Exit, ticked):
-                return effects
-        self.now = until
-        return effects
-
-    def with_echoes_until(self, seconds: float) -> list[Effect]:
-        """Like `at`, with a scheduler that answers every heartbeat."""
-        effects: list[Effect] = []
-        while self.session.deadline() <= 1000.0 + seconds:
-            ticked = self.at(self.session.deadline() - 1000.0)
-            for beat in only(Beat, ticked):
-                ticked += self.receive(HeartbeatEcho(beat.sequence))
-            effects += ticked
-        self.now = 1000.0 + seconds
-        return effects
-
-    def ends(
-        self, incarnation: int, status: int = 0, state: WorkerState = IDLE, peak: int = 0, error: str = ""
-    ) -> list[Effect]:
-        pid = 0 if error else 10 * incarnation
-        ended = ProcessEnded(self.slots[incarnation], incarnation, pid, status, peak, error)
-        return self.follow(self.session.worker_ended(ended, state, self.now))
+from scaler_worker.process_events import SCHEDULER_LOST_STATUS
 
 
 def test_start_says_hello_and_starts_every_worker() -> None:
@@ -125,7 +45,7 @@ def test_heartbeats_name_the_living_workers() -> None:
 
 
 def test_a_worker_whose_process_is_not_known_yet_is_in_no_heartbeat() -> None:
-    session = AgentSession(HELLO, "tcp://s:1", ["w0"], 2.0, 300.0, lambda: 101, 0.0)
+    session = AgentSession(HELLO, "tcp://s:1", ["w0"], 2.0, 300.0, lambda: 101, 0.0, read_state=lambda _: IDLE)
     session.start(0.0)
     session.received(WELCOME, 0.0)
     assert only(Beat, session.tick(2.0)) == [Beat(1, ())]
@@ -133,7 +53,7 @@ def test_a_worker_whose_process_is_not_known_yet_is_in_no_heartbeat() -> None:
 
 def test_a_short_lease_makes_heartbeats_more_frequent() -> None:
     host = Host(welcomed=False, interval=10.0)
-    host.receive(Welcome(1, "0.9", 5000, 3, 3.0))
+    host.receive(Welcome(1, "0.9", 5000, 3.0))
     assert len(only(Beat, host.at(3.5))) == 3
 
 
@@ -147,7 +67,7 @@ def test_hello_wanted_is_answered_at_once_and_only_once() -> None:
 
 def test_a_new_scheduler_is_carried_on_with() -> None:
     host = Host()
-    effects = host.receive(Welcome(1, "0.9", 6000, 3, 60.0))
+    effects = host.receive(Welcome(1, "0.9", 6000, 60.0))
     assert sent(effects) == [] and only(StartWorker, effects) == [] and only(EndWorker, effects) == []
     assert "new one" in lines(effects, logging.WARNING)[0]
 
@@ -155,7 +75,7 @@ def test_a_new_scheduler_is_carried_on_with() -> None:
 def test_a_death_is_reported_and_made_good_at_once() -> None:
     host = Host(workers=2)
     host.at(1.5)
-    effects = host.ends(101, status=-9, state=WorkerState(4, 55, 2, ready=True), peak=3 << 20)
+    effects = host.ends(101, status=-9, state=BUSY, peak=3 << 20)
     assert sent(effects) == [WorkerDied(101, 1010, "signal 9 (SIGKILL)", 3 << 20, 4, 55, 2)]
     assert only(StartWorker, effects) == [StartWorker(0, "w0", 103)]
     (line,) = lines(effects, logging.WARNING)
@@ -324,13 +244,14 @@ def test_errors_are_logged_and_what_is_not_for_an_agent_is_ignored() -> None:
 
 def test_the_nursery_dies_and_every_worker_with_it() -> None:
     host = Host(workers=2)
-    effects = host.session.nursery_lost({0: WorkerState(4, 55, 1, ready=True), 1: IDLE})
+    host.states[0] = BUSY
+    effects = host.session.nursery_lost()
     cause = "the agent's nursery process died"
-    assert sent(effects) == [WorkerDied(101, 1010, cause, 0, 4, 55, 1), WorkerDied(102, 1020, cause), Goodbye(cause)]
+    assert sent(effects) == [WorkerDied(101, 1010, cause, 0, 4, 55, 2), WorkerDied(102, 1020, cause), Goodbye(cause)]
     assert effects[-1] == Exit(1)
 
 
 def test_the_nursery_dies_while_everything_ends() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
-    assert host.session.nursery_lost({0: IDLE}) == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.session.nursery_lost() == [Send(Goodbye("SIGTERM")), Exit(0)]

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from scaler_client import addresses, command_line, logs, options
+from scaler_client import addresses, command_line, logs, machine, options
 from scaler_worker import cli, config, resources
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
+SHARED = [options, command_line, addresses, logs, machine, sys.modules["scaler_client.toml_file"]]
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +73,8 @@ def test_defaults():
         death_timeout_seconds=300.0,
         garbage_collect_interval_seconds=30.0,
         trim_memory_threshold_bytes=1024**3,
+        worker_memory_limit_bytes=0,
+        capabilities={},
         preload="",
         parent_process=0,
         logging_level="INFO",
@@ -83,13 +86,14 @@ def test_defaults():
 def test_every_option():
     loaded = load(
         *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
-        *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0 --preload a.b:c".split(),
+        *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0".split(),
+        *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "tcp://[::1]:1"),
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, "a.b:c"),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "a.b:c"),
         44,
         *("WARNING", ("/tmp/a",), "/tmp/c"),
     )
@@ -97,7 +101,8 @@ def test_every_option():
 
 def test_config_has_a_field_for_each_option_and_is_frozen():
     fields = [field.name for field in dataclasses.fields(config.Config)]
-    assert fields == [option.key for option in config.COMMAND.options]
+    keys = [option.key for option in config.COMMAND.options]
+    assert fields == [key.replace("memory_limit", "memory_limit_bytes") for key in keys]
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(ADDRESS).preload = "a:b"
 
@@ -143,10 +148,13 @@ def test_worker_names(toml):
         (["-n", "-1"], "--num-of-workers: '-1' is not a whole number from 1 to 10000"),
         (["-n", "many"], "--num-of-workers: 'many' is not a whole number from 1 to 10000"),
         (["--worker-names", "a,b,a"], "--worker-names: 'a' is there more than once"),
+        (["-n", "1", "--worker-names", "a,b"], "--worker-names: 2 names for 1 worker (--num-of-workers)"),
         (["-n", "3", "--worker-names", "a,b"], "--worker-names: 2 names for 3 workers (--num-of-workers)"),
         (["--worker-names", "a\tb"], "--worker-names: 'a\\tb' is not a name of 1 to 128 printable characters"),
         (["--worker-names", ","], "--worker-names: names nothing"),
         (["--trim-memory-threshold-bytes", "1GiB"], "--trim-memory-threshold-bytes: '1GiB' is not a whole"),
+        (["--worker-memory-limit", "512"], "--worker-memory-limit: '512' is not a size from 1M to 1024T"),
+        (["--worker-memory-limit", "0%"], "--worker-memory-limit: '0%' is not a share above 0%"),
         (["--preload", "module"], "--preload: 'module' is not module:function"),
         (["--preload", "a:b()"], "--preload: 'a:b()' is not module:function"),
         (["--config", "/no/such"], "cannot read /no/such: No such file or directory"),
@@ -154,6 +162,54 @@ def test_worker_names(toml):
 )
 def test_wrong_arguments(argv, wanted):
     assert complaint(ADDRESS, *argv).startswith(wanted)
+
+
+@pytest.mark.parametrize(
+    "given, wanted",
+    [
+        ("linux", {"linux": 1}),
+        ("gpu=1,linux", {"gpu": 1, "linux": 1}),
+        (" gpu = 4294967295 , a.b/c:d-e_f ", {"gpu": 4294967295, "a.b/c:d-e_f": 1}),
+    ],
+)
+def test_capabilities(toml, given, wanted):
+    assert load(ADDRESS, "--capabilities", given).capabilities == wanted
+    assert load(ADDRESS, SCALER_CLUSTER_CAPABILITIES=given).capabilities == wanted
+    assert load(ADDRESS, "--config", toml(f"capabilities = '{given}'")).capabilities == wanted
+    assert load(ADDRESS, "--config", toml(f"capabilities = {given.split(',')}")).capabilities == wanted
+
+
+def test_capabilities_given_several_times_and_as_a_table(toml):
+    assert load(ADDRESS, "--capabilities", "gpu=2", "--capabilities", "linux").capabilities == {"gpu": 2, "linux": 1}
+    for table in ("capabilities = {gpu = 2, linux = true}", "[capabilities]\ngpu = 2\nlinux = 1"):
+        assert load(ADDRESS, "--config", toml(table)).capabilities == {"gpu": 2, "linux": 1}
+
+
+@pytest.mark.parametrize(
+    "given", ["gpu=0", "gpu=-1", "gpu=", "=1", "gpu=1=2", "gpu=one", "gpu=1.5", "gpu=4294967296", "a b", "a\x07"]
+)
+def test_wrong_capabilities(given):
+    wanted = f"--capabilities: {given!r} is not NAME or NAME=AMOUNT, the amount from 1 to 4294967295"
+    assert complaint(ADDRESS, "--capabilities", given) == wanted
+
+
+@pytest.mark.parametrize(
+    "content, wanted",
+    [
+        ("capabilities = 'a,b,a=2'", "line 1: capabilities: 'a' is there more than once"),
+        ("capabilities = {}", "line 1: capabilities: names nothing"),
+        ("capabilities = 1", "line 1: capabilities: 1 is not a string in quotes or an array of such or a table"),
+        ("capabilities = [1]", "line 1: capabilities: [1] is not a string in quotes or an array of such or a table"),
+        ("[capabilities]\ngpu = 0", "line 1: capabilities: 'gpu=0' is not NAME or NAME=AMOUNT"),
+        ("[capabilities]\ngpu = false", "line 1: capabilities: 'gpu=False' is not NAME or NAME=AMOUNT"),
+        ("[capabilities]\n'a,b' = 1", "line 1: capabilities: 'a,b=1' is not NAME or NAME=AMOUNT"),
+        ("[capabilities.gpu]\na = 1", "line 1: capabilities: \"gpu={'a': 1}\" is not NAME or NAME=AMOUNT"),
+        ("preload = {a = 1}", "line 1: preload: {'a': 1} is not a string in quotes"),
+    ],
+)
+def test_wrong_capabilities_in_a_file(toml, content, wanted):
+    path = toml(content)
+    assert complaint(ADDRESS, "--config", path).startswith(f"{path} {wanted}")
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon"])
@@ -241,7 +297,7 @@ def test_as_a_process_wrong_input_is_one_line():
     assert ran.stderr.startswith("scaler_cluster: address: bad address 'tcp://nowhere'") and ran.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", [options, command_line, addresses, logs, sys.modules["scaler_client.toml_file"]])
+@pytest.mark.parametrize("module", SHARED)
 def test_the_schedulers_copy_is_the_same(module):
     copy = REPOSITORY / "scheduler_daemon" / "scaler_scheduler" / Path(module.__file__).name
     assert copy.read_bytes() == Path(module.__file__).read_bytes()

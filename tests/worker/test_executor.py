@@ -14,6 +14,8 @@ import pytest
 from scaler_client import messages, serializer
 from scaler_client.functions import Function
 from scaler_client.messages import Outcome
+from scaler_client.nesting import TaskStoppedError
+from scaler_client.retrying import Retrying
 from scaler_worker.executor import Executor
 
 NUMBER = 7
@@ -198,6 +200,75 @@ def test_arguments_that_can_not_be_unpickled() -> None:
     assert outcome == Outcome.EXCEPTION
     _, error = seen_by_client(outcome, payload)
     assert isinstance(error, ModuleNotFoundError) and "no_such_module" in str(error)
+
+
+# ------------------------------------------------------------------------------------------------------ trying it again
+
+
+def test_what_a_task_is_tried_again_on() -> None:
+    outcome, payload = run(Retrying(divide, (ArithmeticError, OSError)), 1, 0)
+    assert outcome == Outcome.RETRYABLE
+    error, text = serializer.loads(payload)
+    assert isinstance(error, ZeroDivisionError)
+    assert "in divide" in text and text.count('File "') == 1
+
+
+def test_a_retrying_function_returns_and_fails_like_others() -> None:
+    retrying = Retrying(divide, (OSError,))
+    assert run(retrying, 6, 3)[0] == Outcome.VALUE
+    assert run(retrying, 1, 0)[0] == Outcome.EXCEPTION
+
+
+def test_a_stopped_task_is_not_tried_again() -> None:
+    outcome, payload = run(Retrying(raise_stopped, (BaseException,)))
+    assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
+
+
+# ------------------------------------------------------------------------------------------------------ being stopped
+
+
+def raise_stopped() -> None:
+    raise TaskStoppedError("now")
+
+
+class StoppedWhilePickled:
+    def __reduce__(self) -> Any:
+        raise_stopped()
+
+
+def test_stopped_while_the_result_is_pickled() -> None:
+    outcome, payload = run(StoppedWhilePickled)
+    assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
+
+
+def test_stopped_while_an_exception_is_pickled() -> None:
+    def fail() -> None:
+        error = ValueError()
+        error.detail = StoppedWhilePickled()  # type: ignore[attr-defined]
+        raise error
+
+    executor = executor_of(fail)
+    with pytest.raises(TaskStoppedError) as caught:
+        executor.run(NUMBER, serializer.dump_call((), {}))
+    outcome, payload = executor.stopped(caught.value)
+    error, text = serializer.loads(payload)
+    assert (outcome, type(error), str(error)) == (Outcome.EXCEPTION, TaskStoppedError, "the task was stopped")
+    assert "raise TaskStoppedError" in text
+
+
+def test_stopped_while_the_function_is_loaded_it_is_loaded_for_the_next_task() -> None:
+    executor = executor_of(divide)
+    sent = executor._sent[NUMBER]
+    executor._sent[NUMBER] = messages.Function(NUMBER, "fn", "cloudpickle", pickle.dumps(StoppedWhenLoaded()))
+    with pytest.raises(TaskStoppedError):
+        executor.run(NUMBER, serializer.dump_call((6, 3), {}))
+    executor._sent[NUMBER] = sent
+    assert pickle.loads(executor.run(NUMBER, serializer.dump_call((6, 3), {}))[1]) == 2.0
+
+
+class StoppedWhenLoaded:
+    def __reduce__(self) -> Any:
+        return raise_stopped, ()
 
 
 # ------------------------------------------------------------------------------------------------------------ functions

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -136,11 +138,46 @@ def test_peak_memory_is_the_workers_own(nursery: ForkNursery, events: Events) ->
 def test_an_exception_is_printed_and_is_exit_code_1(page: StatePage, capfd: pytest.CaptureFixture[str]) -> None:
     nursery = ForkNursery(stand_in, page)  # here, so that it has the standard error that is captured
     try:
-        nursery.start(0, worker(1, "raise ValueError('from the worker')"))
-        assert Events(nursery).ended(1).cause() == "exit code 1"
+        events = Events(nursery)
+        nursery.start(0, worker(1, "words[4] = 1; raise ValueError('from the worker')"))
+        nursery.start(1, worker(2, "words[4] = 1; raise SystemExit('on purpose')"))
+        assert [events.ended(incarnation).cause() for incarnation in (1, 2)] == ["exit code 1", "exit code 1"]
     finally:
         nursery.close()
-    assert "ValueError: from the worker" in capfd.readouterr().err
+    error = capfd.readouterr().err
+    assert "Traceback" in error and "ValueError: from the worker" in error and "on purpose" in error
+    assert page.read(0) == page.read(1) == WorkerState(ready=True)
+
+
+PRELOAD = "import importlib; importlib.import_module('no_such_module')"
+
+
+@pytest.mark.parametrize(
+    "does, last_words",
+    [
+        ("raise ValueError('two\\nlines')", r"ValueError: two lines \(<string>:1\)"),
+        ("\n" + PRELOAD, r"ModuleNotFoundError: No module named 'no_such_module' \(<string>:2\)"),
+        ("compile('a b', 'x.py', 'exec')", r'File "x.py", line 1 a b .* SyntaxError: invalid syntax \(<string>:1\)'),
+        ("raise SystemExit('no GPU\\nhere')", "no GPU here"),
+        ("raise ValueError(1000 * 'e')", r"ValueError: e{288} \(.*\)"),
+        ("raise SystemExit(3)", ""),
+    ],
+)
+def test_why_a_worker_cannot_start_is_in_its_slot_and_not_printed(
+    page: StatePage, capfd: pytest.CaptureFixture[str], does: str, last_words: str
+) -> None:
+    nursery = ForkNursery(stand_in, page)
+    try:
+        nursery.start(2, worker(1, does))
+        assert Events(nursery).ended(1).cause() == f"exit code {3 if not last_words else 1}"
+    finally:
+        nursery.close()
+    state = page.read(2)
+    assert re.fullmatch(last_words, state.last_words), state
+    assert state == WorkerState(last_words=state.last_words)
+    page.clear(2)
+    assert page.read(2) == WorkerState()
+    assert capfd.readouterr().err == ""
 
 
 def test_what_a_killed_worker_ran_is_in_its_slot(nursery: ForkNursery, events: Events, page: StatePage) -> None:
@@ -154,15 +191,52 @@ def test_what_a_killed_worker_ran_is_in_its_slot(nursery: ForkNursery, events: E
     events.ended(1)
     assert page.read(1) == WorkerState(4, (1 << 63) - 1, 2, ready=True)
     assert page.read(0) == page.read(2) == WorkerState()
+    assert page.read(1).task == (4, (1 << 63) - 1, 2) and page.read(0).task is None
     page.slot(1)[state_page.RUNNING] = 0
     assert page.read(1) == WorkerState(ready=True)
     page.clear(1)
     assert list(page.slot(1)) == [0] * state_page.SLOT_WORDS
 
 
+def test_last_words_of_any_length_and_kind(page: StatePage) -> None:
+    page.write_last_words(3, "." + 1000 * "é")
+    assert page.read(3).last_words == "." + 255 * "é" + "\ufffd"
+    page.write_last_words(2, "\udcff")
+    assert (page.read(2).last_words, page.read(1).last_words) == ("?", "")
+
+
+class Changing:
+    """A slot whose worker writes between any two words that are read."""
+
+    def __init__(self, page: StatePage, changes: int) -> None:
+        self._page = page
+        self._slot = page.slot(0)
+        self._changes = changes
+
+    def __getitem__(self, index: int) -> int:
+        if self._changes and index == state_page.ID:
+            self._changes -= 1
+            self._slot[state_page.ID] += 1
+        value: int = self._slot[index]
+        return value
+
+
+@pytest.mark.parametrize("changes, task", [(0, (7, 8, 1)), (1, (7, 9, 1)), (50, (7, 58, 1)), (1 << 62, None)])
+def test_a_slot_is_believed_when_two_looks_see_the_same(
+    page: StatePage, monkeypatch: pytest.MonkeyPatch, changes: int, task: object
+) -> None:
+    page.slot(0)[:5] = memoryview(array("Q", (7, 8, 1, 1, 1)))
+    changing = Changing(page, changes)
+    monkeypatch.setattr(page, "slot", lambda number: changing)
+    state = page.read(0)
+    assert state.task == task and state.ready
+
+
 def test_settings_arrive_unchanged(nursery: ForkNursery, events: Events) -> None:
-    settings = worker(1 << 62, "")
-    nursery.start(0, replace(settings, name=f"assert repr(settings.logging_paths) == {str(settings.logging_paths)!r}"))
+    settings = replace(worker(1 << 62, ""), capabilities={"gpu": 2, "linux": 1})
+    given = (settings.logging_paths, settings.capabilities)
+    does = f"assert (settings.logging_paths, settings.capabilities) == {given!r}"
+    nursery.start(0, replace(settings, name=does))
     assert events.ended(1 << 62).cause() == "exit code 0"
 
 

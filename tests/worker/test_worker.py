@@ -1,117 +1,69 @@
-"""The worker's two threads against a fake scheduler: a ROUTER socket in this process."""
+"""A worker's threads against a fake scheduler, in the test's process: its tasks share the test's memory."""
 
 from __future__ import annotations
 
-import pickle
 import threading
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import capnp
-import cloudpickle
 import psutil
 import pytest
-import zmq
 from tests.waiting import wait_until
+from tests.worker.fake_scheduler import CLIENT, WAIT_SECONDS, FakeScheduler, task, values_in
 
-import scaler_client
-from scaler_client import serializer
+from scaler_client.messages import FLAG_TELL_START, Outcome
+from scaler_client.nesting import TaskStoppedError
+from scaler_worker.attendant import LONG_TASK_NS
+from scaler_worker.nested import Host
 from scaler_worker.settings import WorkerSettings
 from scaler_worker.state_page import private_slot
-from scaler_worker.worker import LONG_TASK_NS, Worker
-
-SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
-WAIT_SECONDS = 20.0
+from scaler_worker.worker import Worker
 
 GATES: dict[str, threading.Event] = {}
+HOSTS: list[Host] = []
 
 
 def wait_at(gate: str) -> str:
     """A task that runs until the test opens the gate."""
-    assert gates()[gate].wait(WAIT_SECONDS)
+    assert GATES[gate].wait(WAIT_SECONDS)
     return gate
-
-
-def gates() -> dict[str, threading.Event]:
-    return GATES
 
 
 def square(x: int) -> int:
     return x * x
 
 
-class FakeScheduler:
-    def __init__(self) -> None:
-        self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.ROUTER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.bind("tcp://127.0.0.1:*")
-        endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
-        assert isinstance(endpoint, bytes)
-        self.address = endpoint.decode().rstrip("\0")
-        self._peer = b""
-
-    def receive(self, kind: str, seconds: float = WAIT_SECONDS) -> Any:
-        """The next message of this kind; others are dropped. Fails when none comes."""
-        deadline = time.monotonic() + seconds
-        while self._socket.poll(max(0, round((deadline - time.monotonic()) * 1000))):
-            self._peer, frame = self._socket.recv_multipart()
-            with SCHEMA.Message.from_bytes(frame) as message:
-                if message.which() == kind:
-                    body = getattr(message, kind)
-                    return {name: value_of(getattr(body, name)) for name in body.schema.fieldnames}
-        raise AssertionError(f"no {kind} came")
-
-    def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
-        message = SCHEMA.Message.new_message()
-        if fields:
-            body = message.init(kind)
-            for name, value in fields.items():
-                setattr(body, name, value)
-        else:
-            setattr(message, kind, None)
-        self._socket.send_multipart([self._peer, message.to_bytes(), *frames])
-
-    def welcome(self) -> Any:
-        hello = self.receive("hello")
-        self.say("welcome", protocolVersion=1, version="0.9", incarnation=5, peer=3, leaseMilliseconds=60_000)
-        return hello
-
-    def send_function(self, number: int, fn: Any) -> None:
-        payload = cloudpickle.dumps(fn)
-        self.say("function", payload, number=number, name=fn.__name__, serializer="cloudpickle")
-
-    def dispatch(self, number: int, *calls: tuple[int, Any]) -> None:
-        payloads = [serializer.dump_call((argument,), {}) for _, argument in calls]
-        self.say(
-            "dispatch",
-            clients=[2],
-            ids=[task_id for task_id, _ in calls],
-            attempts=[1],
-            functions=[number],
-            sizes=list(map(len, payloads)),
-            payload=b"".join(payloads),
-        )
-
-    def close(self) -> None:
-        self._context.destroy(linger=0)
+def wait_for_child(latch: str) -> tuple[int, int]:
+    """A task that gives its slot up until the latch of this name is released. Returns its depth and priority."""
+    current = HOSTS[-1].current()
+    assert current is not None
+    current.suspend()
+    current.wait(LATCHES[latch], None)
+    current.resume()
+    assert HOSTS[-1].current() is current
+    return current.depth, current.priority
 
 
-def value_of(field: Any) -> Any:
-    if isinstance(field, (int, str, bytes)):
-        return field
-    return list(field) if hasattr(field, "__len__") else str(field)
+def give_up_waiting(latch: str) -> bool:
+    current = HOSTS[-1].current()
+    assert current is not None
+    current.suspend()
+    current.wait(LATCHES[latch], 0.01)
+    current.resume()
+    return LATCHES[latch].locked()
 
 
-def values_in(results: Any) -> list[Any]:
-    sizes = results["sizes"] * (len(results["ids"]) if len(results["sizes"]) == 1 else 1)
-    values, position = [], 0
-    for size in sizes:
-        values.append(pickle.loads(results["payload"][position : position + size]))
-        position += size
-    return values
+def release(latch: str) -> str:
+    LATCHES[latch].release()
+    return latch
+
+
+LATCHES: dict[str, threading.Lock] = {}
+
+
+def new_latch(name: str) -> None:
+    LATCHES[name] = threading.Lock()
+    LATCHES[name].acquire()
 
 
 @pytest.fixture
@@ -122,33 +74,42 @@ def scheduler() -> Iterator[FakeScheduler]:
 
 
 class Running:
-    """A worker in a thread of the test's process; tasks share the test's memory."""
+    """A worker in a thread of the test's process."""
 
     def __init__(self, address: str, heartbeat_seconds: float) -> None:
         self.page = private_slot()
-        settings = WorkerSettings(address, "w", 77, 5, heartbeat_seconds, 30.0, 1 << 40, "", "INFO", ())
+        settings = WorkerSettings(address, "w", 77, 5, heartbeat_seconds, 30.0, 1 << 40, "", "INFO", (), {"gpu": 2})
         self.worker = Worker(settings, self.page)
-        self._thread = threading.Thread(target=self.worker.run, daemon=True)
-        self._thread.start()
+        HOSTS.append(self.worker.host)
+        self.thread = threading.Thread(target=self.worker.run, daemon=True)
+        self.thread.start()
 
     def close(self) -> None:
         for gate in GATES.values():
             gate.set()
-        self.worker._is_stopping = True
-        self._thread.join(WAIT_SECONDS)
-        assert not self._thread.is_alive()
+        self.worker.runner.stop()
+        self.thread.join(WAIT_SECONDS)
+        assert not self.thread.is_alive()
 
 
 @pytest.fixture
 def running(scheduler: FakeScheduler) -> Iterator[Running]:
     GATES.clear()
+    LATCHES.clear()
     running = Running(scheduler.address, 0.1)
     yield running
     running.close()
 
 
+def test_its_hello(scheduler: FakeScheduler, running: Running) -> None:
+    hello = scheduler.receive("hello")
+    assert (hello["incarnation"], hello["agent"], hello["name"]) == (77, 5, "w")
+    assert hello["capabilities"] == [{"name": "gpu", "amount": 2}]
+    assert hello["running"]["ids"] == []
+
+
 def test_a_batch_of_short_tasks_is_answered_together(scheduler: FakeScheduler, running: Running) -> None:
-    assert scheduler.welcome()["agent"] == 5
+    scheduler.welcome()
     scheduler.send_function(1, square)
     scheduler.dispatch(1, *((number, number) for number in range(20)))
     values: list[int] = []
@@ -163,53 +124,241 @@ def test_a_long_task_does_not_keep_the_answer_before_it(scheduler: FakeScheduler
     GATES["open"] = threading.Event()
     scheduler.welcome()
     scheduler.send_function(1, square)
-    scheduler.send_function(2, wait_at_of_this_module())
+    scheduler.send_function(2, wait_at)
     scheduler.dispatch(1, (10, 3))
     scheduler.dispatch(2, (11, "open"))
     assert values_in(scheduler.receive("results")) == [9]
     started = scheduler.receive("started")
-    assert (started["clients"], started["ids"], started["attempts"]) == ([2], [11], [1])
-    assert list(running.page)[:4] == [2, 11, 1, 1]
+    assert (started["clients"], started["ids"], started["attempts"]) == ([CLIENT], [11], [1])
+    assert list(running.page)[:4] == [*task(11), 1]
     GATES["open"].set()
     results = scheduler.receive("results")
     assert values_in(results) == ["open"] and results["durations"][0] > LONG_TASK_NS
     wait_until(lambda: running.page[3] == 0)
 
 
-def wait_at_of_this_module() -> Any:
-    """The task by name, so that it finds this module's gates and not a pickled copy of them."""
-    return wait_at
-
-
 def test_during_a_long_task_heartbeats_go_on_and_messages_are_taken(scheduler: FakeScheduler, running: Running) -> None:
     GATES["first"], GATES["second"] = threading.Event(), threading.Event()
     scheduler.welcome()
-    scheduler.send_function(2, wait_at_of_this_module())
+    scheduler.send_function(2, wait_at)
     scheduler.dispatch(2, (11, "first"))
-    scheduler.receive("started")
+    assert scheduler.receive("started")["ids"] == [11]
     beats = [scheduler.receive("heartbeat")["sequence"] for _ in range(3)]
     assert beats == sorted(set(beats))
     scheduler.dispatch(2, (12, "second"))
-    wait_until(lambda: len(running.worker._session.queue) == 1)
+    wait_until(lambda: len(running.worker.session.queue) == 1)
     GATES["first"].set()
     assert values_in(scheduler.receive("results")) == ["first"]
     assert scheduler.receive("started")["ids"] == [12]
 
 
-def test_a_scheduler_started_anew_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:
-    """Same numbers, other meanings: neither the old function nor the old answer may be taken for a new one."""
+def test_queued_tasks_are_given_back_during_a_long_one(scheduler: FakeScheduler, running: Running) -> None:
     GATES["open"] = threading.Event()
     scheduler.welcome()
-    scheduler.send_function(1, wait_at_of_this_module())
+    scheduler.send_function(1, square)
+    scheduler.send_function(2, wait_at)
+    scheduler.dispatch(2, (11, "open"))
+    scheduler.dispatch(1, (12, 2), (13, 3), (14, 4))
+    scheduler.retract(11, 12, 14)
+    retracted = scheduler.receive("retracted")
+    assert (retracted["ids"], retracted["given"]) == ([11, 12, 14], [0, 1, 1])
+    GATES["open"].set()
+    assert scheduler.answers(2) == {11: (0, "open"), 13: (0, 9)}
+
+
+def test_what_is_to_be_told_is_told_as_it_starts(scheduler: FakeScheduler, running: Running) -> None:
+    scheduler.welcome()
+    scheduler.send_function(1, square)
+    scheduler.dispatch(1, (1, 1), (2, 2), (3, 3), flags=[0, FLAG_TELL_START, FLAG_TELL_START])
+    told = [scheduler.receive("started")["ids"] for _ in range(2)]
+    assert told == [[2], [3]]
+    assert scheduler.answers(3) == {1: (0, 1), 2: (0, 4), 3: (0, 9)}
+    assert scheduler.received.index("started") < len(scheduler.received) - 1 - scheduler.received[::-1].index("results")
+
+
+# ---------------------------------------------------------------------------------------------------- joining once more
+
+
+def test_a_scheduler_started_anew_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:
+    """Same function numbers, other meanings; the task that runs goes on under its name, what waited is forgotten."""
+    GATES["open"] = threading.Event()
+    scheduler.welcome()
+    scheduler.send_function(1, wait_at)
+    scheduler.dispatch(1, (11, "open"), (12, "open"))
+    assert scheduler.receive("started")["ids"] == [11]
+    scheduler.say("helloWanted")
+    names = scheduler.welcome()["running"]
+    assert (names["clients"], names["ids"], names["attempts"]) == ([CLIENT], [11], [1])
+    scheduler.send_function(1, square)
+    scheduler.dispatch(1, (20, 5))
+    wait_until(lambda: [row[1] for row in running.worker.session.queue] == [20])
+    GATES["open"].set()
+    assert scheduler.answers(2) == {11: (0, "open"), 20: (0, 25)}
+
+
+def test_what_ends_before_the_welcome_is_answered_after_it(scheduler: FakeScheduler, running: Running) -> None:
+    GATES["open"] = threading.Event()
+    scheduler.welcome()
+    scheduler.send_function(1, wait_at)
     scheduler.dispatch(1, (11, "open"))
     scheduler.receive("started")
     scheduler.say("helloWanted")
-    scheduler.welcome()
-    scheduler.send_function(1, square)
-    scheduler.dispatch(1, (11, 5))
-    wait_until(lambda: len(running.worker._session.queue) == 1)
+    scheduler.receive("hello")
     GATES["open"].set()
-    assert values_in(scheduler.receive("results")) == [25]
+    wait_until(lambda: running.worker.session.running is None)
+    scheduler.say("welcome", protocolVersion=1, version="0.9", incarnation=6, leaseMilliseconds=60_000)
+    assert scheduler.answers(1) == {11: (0, "open")}
+
+
+# ------------------------------------------------------------------------------------------------------ waiting parents
+
+
+def test_a_waiting_parent_lets_its_child_run(scheduler: FakeScheduler, running: Running) -> None:
+    new_latch("child")
+    scheduler.welcome()
+    scheduler.send_function(1, wait_for_child)
+    scheduler.send_function(2, release)
+    scheduler.dispatch(1, (10, "child"), depths=[3], priorities=[-2 & 0xFFFFFFFF])
+    wait_until(lambda: task(10) in running.worker.session.suspended and running.page[3] == 0)
+    scheduler.dispatch(2, (11, "child"))
+    assert scheduler.answers(2) == {11: (0, "child"), 10: (0, (3, -2))}
+
+
+def test_a_parent_goes_on_before_the_next_task_and_on_its_page(scheduler: FakeScheduler, running: Running) -> None:
+    new_latch("child")
+    GATES["child"], GATES["parent"], GATES["next"] = threading.Event(), threading.Event(), threading.Event()
+
+    def parent(latch: str) -> str:
+        wait_for_child(latch)
+        return wait_at("parent")
+
+    scheduler.welcome()
+    scheduler.send_function(1, ByReference(parent))
+    scheduler.send_function(2, wait_at)
+    scheduler.dispatch(1, (10, "child"))
+    scheduler.dispatch(2, (11, "child"), (12, "next"))
+    wait_until(lambda: list(running.page)[:4] == [*task(11), 1])
+    LATCHES["child"].release()
+    wait_until(lambda: running.worker.runner._bell.is_rung)
+    GATES["child"].set()
+    wait_until(lambda: list(running.page)[:4] == [*task(10), 1])
+    assert scheduler.answers(1) == {11: (0, "child")}
+    GATES["parent"].set()
+    assert scheduler.answers(1) == {10: (0, "parent")}
+    GATES["next"].set()
+    assert scheduler.answers(1) == {12: (0, "next")}
+
+
+class ByReference:
+    """A callable that a task of this process gets itself, not a copy."""
+
+    known: list[Any] = []
+
+    def __init__(self, fn: Any) -> None:
+        self.number = len(self.known)
+        self.known.append(fn)
+
+    def __reduce__(self) -> Any:
+        return _known, (self.number,)
+
+
+def _known(number: int) -> Any:
+    return ByReference.known[number]
+
+
+def test_only_its_own_time_counts_for_a_parent(scheduler: FakeScheduler, running: Running) -> None:
+    new_latch("child")
+    GATES["child"] = threading.Event()
+    scheduler.welcome()
+    scheduler.send_function(1, wait_for_child)
+    scheduler.send_function(2, wait_at)
+    scheduler.dispatch(1, (10, "child"))
+    scheduler.dispatch(2, (11, "child"))
+    scheduler.receive("started")
+    GATES["child"].set()
+    child = scheduler.receive("results")
+    LATCHES["child"].release()
+    parent = scheduler.receive("results")
+    assert (child["ids"], parent["ids"]) == ([11], [10])
+    assert parent["durations"][0] < LONG_TASK_NS < child["durations"][0]
+
+
+def test_a_parent_may_give_up_waiting(scheduler: FakeScheduler, running: Running) -> None:
+    new_latch("never")
+    scheduler.welcome()
+    scheduler.send_function(1, give_up_waiting)
+    scheduler.dispatch(1, (10, "never"))
+    assert scheduler.answers(1) == {10: (0, True)}
+
+
+def test_a_suspended_task_is_named_when_joining_again(scheduler: FakeScheduler, running: Running) -> None:
+    new_latch("child")
+    GATES["open"] = threading.Event()
+    scheduler.welcome()
+    scheduler.send_function(1, wait_for_child)
+    scheduler.send_function(2, wait_at)
+    scheduler.dispatch(1, (10, "child"))
+    scheduler.dispatch(2, (11, "open"))
+    assert scheduler.receive("started")["ids"] == [11]
+    scheduler.say("helloWanted")
+    assert scheduler.welcome()["running"]["ids"] == [10, 11]
+    GATES["open"].set()
+    assert scheduler.answers(1) == {11: (0, "open")}
+    LATCHES["child"].release()
+    assert scheduler.answers(1) == {10: (0, (0, 0))}
+
+
+def test_a_suspended_task_is_stopped(scheduler: FakeScheduler, running: Running) -> None:
+    new_latch("child")
+    scheduler.welcome()
+    scheduler.send_function(1, wait_for_child)
+    scheduler.send_function(2, square)
+    scheduler.dispatch(1, (10, "child"))
+    wait_until(lambda: running.worker.session.suspended)
+    scheduler.stop(10)
+    outcome, error = scheduler.answers(1)[10]
+    assert outcome == Outcome.EXCEPTION and isinstance(error, TaskStoppedError)
+    scheduler.dispatch(2, (11, 3))
+    assert scheduler.answers(1) == {11: (0, 9)}
+
+
+def test_a_thread_that_a_task_starts_runs_no_task(scheduler: FakeScheduler, running: Running) -> None:
+    def ask(_: int) -> bool:
+        found: list[object] = []
+        thread = threading.Thread(target=lambda: found.append(running.worker.host.current()))
+        thread.start()
+        thread.join()
+        return found == [None] and running.worker.host.current() is not None
+
+    scheduler.welcome()
+    scheduler.send_function(1, ByReference(ask))
+    scheduler.dispatch(1, (10, 0))
+    assert scheduler.answers(1) == {10: (0, True)}
+    assert running.worker.host.current() is None
+
+
+def test_where_the_system_has_no_more_threads_the_parent_is_told(
+    scheduler: FakeScheduler, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def parent(_: int) -> str:
+        current = running.worker.host.current()
+        assert current is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", start)
+            with pytest.raises(RuntimeError, match="new thread"):
+                current.suspend()
+        return "still running"
+
+    scheduler.welcome()
+    scheduler.send_function(1, ByReference(parent))
+    scheduler.dispatch(1, (10, 0), (11, 0))
+    assert scheduler.answers(2) == {10: (0, "still running"), 11: (0, "still running")}
+
+
+# ------------------------------------------------------------------------------------------------------------- the rest
 
 
 def test_garbage_from_the_scheduler(
@@ -217,10 +366,10 @@ def test_garbage_from_the_scheduler(
 ) -> None:
     scheduler.welcome()
     for garbage in (b"", b"junk", b"\0" * 4 + b"\xff" * 12):
-        scheduler._socket.send_multipart([scheduler._peer, garbage])
+        scheduler.send_frames(garbage)
     scheduler.send_function(1, square)
     scheduler.dispatch(1, (1, 4))
-    assert values_in(scheduler.receive("results")) == [16]
+    assert scheduler.answers(1) == {1: (0, 16)}
     assert "dropped a message of the scheduler" in caplog.text
 
 
@@ -228,16 +377,15 @@ def test_an_idle_worker_rests(scheduler: FakeScheduler) -> None:
     running = Running(scheduler.address, 5.0)
     try:
         scheduler.welcome()
-        wait_until(lambda: running.worker._is_parked)
-        woken = running.worker._needed
+        wait_until(lambda: running.worker.attendant.is_parked)
         process = psutil.Process()
         before = process.cpu_times()
-        assert not woken.wait(1.2), "woken while there was nothing to run"
+        assert not running.worker.attendant._needed.wait(1.2), "woken while there was nothing to run"
         after = process.cpu_times()
         assert after.user + after.system - before.user - before.system < 0.3
         scheduler.send_function(1, square)
         scheduler.dispatch(1, (1, 4))
-        assert values_in(scheduler.receive("results")) == [16]
+        assert scheduler.answers(1) == {1: (0, 16)}
     finally:
         running.close()
 
@@ -247,7 +395,7 @@ def test_refused_ends_it(scheduler: FakeScheduler) -> None:
     try:
         scheduler.receive("hello")
         scheduler.say("refused", reason="protocolVersion", text="too old", protocolVersion=9, version="4.2")
-        running._thread.join(WAIT_SECONDS)
-        assert not running._thread.is_alive()
+        running.thread.join(WAIT_SECONDS)
+        assert not running.thread.is_alive()
     finally:
         running.close()

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scaler_client import messages
+from scaler_client.messages import FLAG_PROFILE, FLAG_TELL_START, TaskName
+from scaler_worker.rows import name_of
 from scaler_worker.session import WorkerSession
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1, agent=5)
-WELCOME = messages.Welcome(1, "0.1.0", 9, 3, 60.0)
+WELCOME = messages.Welcome(1, "0.1.0", 9, 60.0)
 FUNCTION = messages.Function(4, "f", "cloudpickle", b"code")
 
 
 def dispatch(*ids: int, client: int = 2) -> messages.Dispatch:
     rows = len(ids)
     return messages.Dispatch([client] * rows, list(ids), [1] * rows, [4] * rows, [b"payload"] * rows)
+
+
+def task(number: int, client: int = 2) -> TaskName:
+    return client, number, 1
+
+
+def queued(session: WorkerSession) -> list[int]:
+    return [row[1] for row in session.queue]
 
 
 @pytest.fixture
@@ -24,6 +36,15 @@ def session() -> WorkerSession:
     assert session.take_outgoing() == [HELLO]
     session.handle(WELCOME)
     return session
+
+
+def sent_by(session: WorkerSession) -> messages.Message:
+    """The one message that there is to send."""
+    (message,) = session.take_outgoing()
+    return message
+
+
+# ------------------------------------------------------------------------------------------------------- tasks, answers
 
 
 def test_tasks_are_queued_in_order(session: WorkerSession) -> None:
@@ -38,19 +59,56 @@ def test_tasks_are_queued_in_order(session: WorkerSession) -> None:
     assert session.functions == {4: FUNCTION}
 
 
+def test_only_rows_that_ask_for_something_are_longer(session: WorkerSession) -> None:
+    session.handle(replace(dispatch(10, 11, 12), flags=[0, FLAG_PROFILE, 0]))
+    session.handle(replace(dispatch(13, 14, 15), depths=[0, 3, 0], priorities=[0, 0, -2]))
+    assert [row[5:] for row in session.queue] == [(), (FLAG_PROFILE, 0, 0), (), (), (0, 3, 0), (0, 0, -2)]
+    assert [name_of(row) for row in session.queue] == [task(number) for number in range(10, 16)]
+
+
+def test_a_task_from_queue_to_answer(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11))
+    row = session.take()
+    assert row is not None and row is session.running and queued(session) == [11]
+    session.finish(0, b"a", 500)
+    assert session.running is None
+    session.take()
+    assert session.take() is None
+    assert sent_by(session) == messages.Results([2], [10], [1], [0], [500], [b"a"])
+
+
 def test_answers_go_out_as_one_batch(session: WorkerSession) -> None:
     session.answers.append((2, 10, 1, 0, 500, b"a"))
     session.answers.append((3, 5, 2, 1, 700, b"bb"))
-    assert session.take_outgoing() == [
-        messages.Results([2, 3], [10, 5], [1, 2], [0, 1], [500, 700], [b"a", b"bb"]),
-    ]
+    assert sent_by(session) == messages.Results([2, 3], [10, 5], [1, 2], [0, 1], [500, 700], [b"a", b"bb"])
     assert session.take_outgoing() == []
 
 
-def test_started_comes_before_later_answers(session: WorkerSession) -> None:
-    session.started(2, 10, 1)
-    session.answers.append((2, 10, 1, 0, 500, b"a"))
-    assert [type(message) for message in session.take_outgoing()] == [messages.Started, messages.Results]
+def test_what_profiled_tasks_cost_is_a_column_of_batches_that_have_any(session: WorkerSession) -> None:
+    session.handle(replace(dispatch(10, 11, 12, 13), flags=[0, FLAG_PROFILE, 0, 0]))
+    session.take()
+    session.finish(0, b"", 500)
+    session.take()
+    session.finish(0, b"", 600, cost=(400, 1 << 20))
+    results = sent_by(session)
+    assert isinstance(results, messages.Results)
+    assert (results.ids, results.cpu_times, results.peaks) == ([10, 11], [0, 400], [0, 1 << 20])
+    session.take()
+    session.finish(0, b"", 500)
+    results = sent_by(session)
+    assert isinstance(results, messages.Results)
+    assert (results.ids, results.cpu_times, results.peaks) == ([12], [], [])
+
+
+def test_started_comes_before_later_answers_and_once(session: WorkerSession) -> None:
+    session.handle(replace(dispatch(10), flags=[FLAG_TELL_START]))
+    row = session.take()
+    assert row is not None
+    session.started(row)
+    session.started(row)
+    session.finish(0, b"a", 500)
+    started, results = session.take_outgoing()
+    assert started == messages.Started([10], [2], [1]) and isinstance(results, messages.Results)
 
 
 def test_heartbeats(session: WorkerSession) -> None:
@@ -62,6 +120,98 @@ def test_heartbeats(session: WorkerSession) -> None:
     assert session.next_deadline == 4.0
 
 
+def test_forgotten_functions(session: WorkerSession) -> None:
+    session.handle(FUNCTION)
+    session.handle(messages.ForgetFunctions([4, 99]))
+    assert session.functions == {} and list(session.forgotten) == [4, 99]
+
+
+# -------------------------------------------------------------------------------------------------------- retract, stop
+
+
+def test_queued_tasks_are_given_back_and_the_others_stay_in_order(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11, 12, 13, 14))
+    session.handle(messages.Retract([task(13), task(11)]))
+    assert sent_by(session) == messages.Retracted([task(13), task(11)], [1, 1])
+    assert queued(session) == [10, 12, 14]
+
+
+def test_tasks_that_have_begun_are_kept(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11, 12, 13))
+    session.take()
+    session.finish(0, b"", 500)
+    session.take()
+    session.suspend()
+    session.take()
+    done, suspended, running, waiting, unknown = (task(number) for number in (10, 11, 12, 13, 99))
+    session.take_outgoing()
+    session.handle(messages.Retract([done, suspended, running, waiting, unknown]))
+    assert sent_by(session) == messages.Retracted([done, suspended, running, waiting, unknown], [0, 0, 0, 1, 0])
+    assert session.running is not None and not session.queue
+
+
+def test_what_is_retracted_twice_is_given_back_once(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    session.handle(messages.Retract([task(10)]))
+    session.handle(messages.Retract([task(10)]))
+    assert session.take_outgoing() == [messages.Retracted([task(10)], [1]), messages.Retracted([task(10)], [0])]
+
+
+def test_another_attempt_or_client_is_another_task(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    session.handle(messages.Retract([(2, 10, 2), (3, 10, 1)]))
+    assert sent_by(session) == messages.Retracted([(2, 10, 2), (3, 10, 1)], [0, 0])
+    assert queued(session) == [10]
+
+
+def test_the_running_thread_sees_the_queue_that_it_holds_change(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11))
+    held = session.queue
+    session.handle(messages.Retract([task(11)]))
+    assert held is session.queue and queued(session) == [10]
+
+
+def test_running_and_suspended_tasks_are_stopped_and_no_others(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11, 12))
+    session.take()
+    session.suspend()
+    session.take()
+    session.handle(messages.Stop([task(10), task(11), task(12), task(99)]))
+    assert session.take_stops() == [task(10), task(11)]
+    assert session.take_stops() == []
+    assert queued(session) == [12]
+
+
+# ------------------------------------------------------------------------------------------------------ waiting parents
+
+
+def test_a_suspended_task_makes_room_and_goes_on(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11))
+    parent = session.take()
+    assert session.suspend() == task(10) and session.running is None
+    session.take()
+    session.finish(0, b"child", 500)
+    session.resume(task(10))
+    assert session.running is parent and not session.suspended
+    session.finish(0, b"parent", 900)
+    results = sent_by(session)
+    assert isinstance(results, messages.Results) and results.ids == [11, 10]
+
+
+def test_a_resumed_task_is_not_told_to_start_again(session: WorkerSession) -> None:
+    """The scheduler counts a time limit from it."""
+    session.handle(dispatch(10))
+    parent = session.take()
+    assert parent is not None
+    session.suspend()
+    session.resume(task(10))
+    session.started(parent)
+    assert session.take_outgoing() == []
+
+
+# ---------------------------------------------------------------------------------------------------- joining once more
+
+
 def test_one_hello_for_many_that_are_wanted(session: WorkerSession) -> None:
     session.handle(messages.HelloWanted())
     session.handle(messages.HelloWanted())
@@ -71,38 +221,141 @@ def test_one_hello_for_many_that_are_wanted(session: WorkerSession) -> None:
     assert session.take_outgoing() == [HELLO]
 
 
-def test_forgotten_functions(session: WorkerSession) -> None:
-    session.handle(FUNCTION)
-    session.handle(messages.ForgetFunctions([4, 99]))
-    assert session.functions == {} and list(session.forgotten) == [4, 99]
+def test_a_hello_that_was_lost_is_said_again(session: WorkerSession) -> None:
+    session.handle(messages.HelloWanted())
+    assert session.take_outgoing() == [HELLO]
+    session.tick(2.0)
+    assert sent_by(session) == messages.Heartbeat(1)
+    session.handle(messages.HelloWanted())
+    assert session.take_outgoing() == [HELLO]
+
+
+def test_a_new_connection_is_tried_at_once(session: WorkerSession) -> None:
+    session.reconnected(0.3)
+    assert sent_by(session) == messages.Heartbeat(1)
+    assert session.next_deadline == 2.3
 
 
 def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSession) -> None:
-    """It numbers its clients, functions and attempts anew: the same names mean other things."""
+    """It numbers functions and attempts anew: the same names mean other things."""
     session.handle(FUNCTION)
     session.handle(dispatch(10, 11))
-    queue, answers = session.queue, session.answers  # as the running thread holds them during a long task
+    queue, answers = session.queue, session.answers  # as the running thread holds them
     answers.append((2, 10, 1, 0, 500, b"old"))
     session.handle(messages.HelloWanted())
-    session.take_outgoing()
-    answers.append((2, 11, 1, 0, 500, b"old, and the hello is out"))
+    assert session.take_outgoing() == [HELLO]
+    answers.append((2, 11, 1, 0, 500, b"old, begun just before the hello and not named there"))
     session.handle(WELCOME)
-    answers.append((2, 12, 1, 0, 500, b"old, and welcomed"))
     session.handle(messages.Function(4, "g", "cloudpickle", b"other code"))
     session.handle(dispatch(20))
+    session.keep(answers)
     assert not queue, "the running thread would run the new task in the old one's name"
     assert list(session.forgotten) == [4], "the executor must drop what it loaded before it runs the new task"
     assert session.functions[4].name == "g"
-    assert [row[1] for row in session.queue] == [20]
-    session.answers.append((2, 20, 1, 0, 500, b"new"))
-    (results,) = session.take_outgoing()
+    assert queued(session) == [20]
+    session.take()
+    session.finish(0, b"new", 500)
+    results = sent_by(session)
     assert isinstance(results, messages.Results) and results.payloads == [b"new"]
+
+
+def test_the_hello_names_what_runs_and_what_is_suspended(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11, 12))
+    session.take()
+    session.suspend()
+    session.take()
+    session.handle(messages.HelloWanted())
+    assert sent_by(session) == replace(HELLO, running=[task(10), task(11)])
+    assert not session.queue
+
+
+def test_what_a_hello_has_named_is_answered_after_the_welcome(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11))
+    session.take()
+    session.suspend()
+    session.take()
+    session.handle(messages.HelloWanted())
+    session.take_outgoing()
+    session.finish(0, b"ended before the welcome", 500)
+    assert session.take_outgoing() == [], "nobody there knows this worker yet"
+    session.handle(WELCOME)
+    session.resume(task(10))
+    session.finish(0, b"ended after it", 700)
+    assert sent_by(session) == messages.Results(
+        [2, 2], [11, 10], [1, 1], [0, 0], [500, 700], [b"ended before the welcome", b"ended after it"]
+    )
+
+
+def test_an_answer_in_a_deque_of_before_is_kept_when_its_task_was_named(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    answers = session.answers  # as the running thread holds it
+    session.take()
+    session.handle(messages.HelloWanted())
+    session.take_outgoing()
+    session.handle(WELCOME)
+    session.running = None
+    session.costs[task(10)] = (1, 2)
+    answers.append((2, 10, 1, 0, 500, b"named"))
+    session.keep(answers)
+    assert sent_by(session) == messages.Results([2], [10], [1], [0], [500], [b"named"], [1], [2])
+
+
+def test_what_was_answered_before_the_hello_is_not_said_again(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    session.take()
+    session.finish(0, b"", 500, cost=(1, 2))
+    session.handle(messages.HelloWanted())
+    session.handle(WELCOME)
+    assert session.take_outgoing() == [HELLO] and not session.costs
+
+
+def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    session.take()
+    session.handle(messages.HelloWanted())
+    session.tick(2.0)
+    session.finish(0, b"ended before the second hello", 500)
+    session.handle(messages.HelloWanted())
+    session.handle(WELCOME)
+    session.handle(dispatch(11))
+    session.handle(WELCOME)
+    assert session.take_outgoing() == [HELLO]
+    assert not session.queue, "the second hello has taken it back"
+
+
+def test_messages_to_what_it_was_before_its_hello_are_passed_over(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    session.take()
+    session.handle(messages.HelloWanted())
+    session.take_outgoing()
+    for message in (FUNCTION, dispatch(11), messages.Retract([task(10)]), messages.Stop([task(10)])):
+        session.handle(message)
+    assert session.take_outgoing() == []
+    assert not session.queue and not session.functions and not session.take_stops()
+
+
+def test_nothing_is_started_for_a_scheduler_that_does_not_know_the_worker(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    row = session.take()
+    assert row is not None
+    session.handle(messages.HelloWanted())
+    session.started(row)
+    assert sent_by(session) == replace(HELLO, running=[task(10)])
+
+
+# ------------------------------------------------------------------------------------------------------------- the end
 
 
 def test_refused(session: WorkerSession) -> None:
     refused = messages.Refused("protocolVersion", "too old", 9, "4.2")
     session.handle(refused)
     assert session.refused is refused
+
+
+def test_an_error_is_logged(session: WorkerSession, caplog: pytest.LogCaptureFixture) -> None:
+    session.handle(messages.Error("you again"))
+    assert "the scheduler refused a message: you again" in caplog.text
+    assert session.take_outgoing() == []
 
 
 def test_close_says_goodbye_after_the_answers_of_before(session: WorkerSession) -> None:

@@ -25,6 +25,14 @@ class Beat:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """Tell the session these workers' resident sizes (`AgentSession.measured`)."""
+
+    workers: tuple[tuple[int, int], ...]
+    """Each one's incarnation and pid."""
+
+
+@dataclass(frozen=True)
 class StartWorker:
     slot: int
     name: str
@@ -33,6 +41,8 @@ class StartWorker:
 
 @dataclass(frozen=True)
 class EndWorker:
+    """A signal to a worker's process; the scheduler's message of this name is the wish, and looked into first."""
+
     incarnation: int
     kill: bool
     """SIGKILL instead of SIGTERM."""
@@ -52,4 +62,4 @@ class Exit:
     status: int
 
 
-Effect = Union[Send, Beat, StartWorker, EndWorker, Log, Exit]
+Effect = Union[Send, Beat, Measure, StartWorker, EndWorker, Log, Exit]

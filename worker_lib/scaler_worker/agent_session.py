@@ -11,23 +11,15 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from scaler_client.messages import (
-    Error,
-    Goodbye,
-    HeartbeatEcho,
-    Hello,
-    HelloWanted,
-    Message,
-    Refused,
-    Welcome,
-    WorkerDied,
-)
+from scaler_client import messages
+from scaler_client.messages import Goodbye, Hello, Message, WorkerDied
 
-from .agent_effects import Effect, EndWorker, Exit, Log, Send
+from .agent_effects import Effect, EndWorker, Exit, Log, Measure, Send
+from .config import workers_in_words
 from .process_events import SCHEDULER_LOST_STATUS, ProcessEnded
 from .scheduler_link import SchedulerLink
 from .state_page import WorkerState
-from .worker_table import WorkerTable
+from .worker_table import Kill, Worker, WorkerTable
 
 GRACE_SECONDS = 2.0
 """From SIGTERM to SIGKILL, when the agent ends its workers."""
@@ -35,13 +27,25 @@ GRACE_SECONDS = 2.0
 GIVE_UP_SECONDS = 1.5
 """From SIGKILL to leaving without them: a process that the kernel does not let die must not keep the agent."""
 
+SETTLE_SECONDS = 0.05
+"""From the last worker's end to the question whether the scheduler has read everything up to then."""
+
+FAREWELL_SECONDS = 0.5
+"""From the last worker's end to the goodbye, at the latest."""
+
+MEASURE_SECONDS = 0.25
+"""How often workers are measured, where their memory has a limit."""
+
 NURSERY_LOST = "the agent's nursery process died"
 
 
 class _Phase(enum.Enum):
     SERVING = 1
     ENDING = 2
-    ENDED = 3
+    """Workers are ended."""
+    LEAVING = 3
+    """They have gone; what they said last is on its way to the scheduler."""
+    ENDED = 4
 
 
 class AgentSession:
@@ -56,22 +60,38 @@ class AgentSession:
         death_timeout_seconds: float,
         draw_incarnation: Callable[[], int],
         now: float,
+        *,
+        read_state: Callable[[int], WorkerState],
+        memory_limit_bytes: int = 0,
     ) -> None:
-        """`names`, one a worker; `address` is for the log only; `draw_incarnation` gives new numbers below 2^63."""
+        """`names`, one a worker; `address` is for the log only; `draw_incarnation` gives new numbers below 2^63;
+        `read_state` tells what the worker in a slot runs, or last ran; `memory_limit_bytes` is a worker's, 0: none."""
         self._hello = hello
         self._link = SchedulerLink(hello, address, heartbeat_interval_seconds, death_timeout_seconds, now)
         self._workers = WorkerTable(names, draw_incarnation)
+        self._read_state = read_state
+        self._memory_limit_bytes = memory_limit_bytes
+        self._measure_at = now + MEASURE_SECONDS
         self._phase = _Phase.SERVING
         self._exit_status = 0
         self._goodbye_reason = ""
+        self._was_busy = False
+        """A worker ran something when it was ended."""
         self._kill_at: float | None = None
         self._give_up_at: float | None = None
+        self._settle_at: float | None = None
+        self._leave_at: float | None = None
 
     # ---------------------------------------------------------------------------------------------------------- inputs
 
     def start(self, now: float) -> list[Effect]:
         """Say hello, start every worker."""
         return self._link.say_hello(now) + self._workers.start_all(now)
+
+    def connected(self, now: float) -> list[Effect]:
+        """A lost connection stands again: whoever is there now shall know of this agent at once."""
+        self._link.connected(now)
+        return self.tick(now)
 
     def received(self, message: Message, now: float) -> list[Effect]:
         """A message of the scheduler's."""
@@ -84,20 +104,31 @@ class AgentSession:
     def worker_started(self, incarnation: int, pid: int, now: float) -> list[Effect]:
         return self._workers.started(incarnation, pid, now)
 
-    def worker_ended(self, ended: ProcessEnded, state: WorkerState, now: float) -> list[Effect]:
-        """A worker process is gone, or could not be made; `state` is what it last wrote to the state page."""
+    def worker_ended(self, ended: ProcessEnded, now: float) -> list[Effect]:
+        """A worker process is gone, or could not be made. Its slot may be cleared after this."""
         worker = self._workers.living.pop(ended.incarnation, None)
         if worker is None:
             return []
         if self._phase is not _Phase.SERVING:
-            return self._leave_when_empty()
+            return self._leave_when_empty(now)
+        ended, state = worker.explain(ended, self._read_state(worker.slot))
         effects: list[Effect] = []
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
             effects += self._link.report(_worker_died(ended, state))
         return effects + self._workers.replace(worker, ended, state, now)
 
-    def nursery_lost(self, states: Mapping[int, WorkerState]) -> list[Effect]:
-        """All workers are gone and none can be made any more; `states` is by slot."""
+    def measured(self, resident_bytes: Mapping[int, int]) -> list[Effect]:
+        """The answer to Measure, by incarnation: whoever is above the limit is killed."""
+        effects: list[Effect] = []
+        for incarnation, size in resident_bytes.items():
+            worker = self._workers.living.get(incarnation)
+            if size > self._memory_limit_bytes and worker is not None and worker.kill is None:
+                cause = f"memory limit of {_mebibytes(self._memory_limit_bytes)} exceeded: {_mebibytes(size)}"
+                effects.append(_kill(worker, Kill(cause, self._read_state(worker.slot).task)))
+        return effects
+
+    def nursery_lost(self) -> list[Effect]:
+        """All workers are gone and none can be made any more."""
         effects: list[Effect] = []
         if self._phase is _Phase.SERVING:
             self._exit_status = 1
@@ -105,15 +136,14 @@ class AgentSession:
             effects.append(Log(logging.ERROR, f"{NURSERY_LOST}, and the workers with it: exiting"))
             for worker in self._workers.living.values():
                 ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, error=NURSERY_LOST)
-                effects += self._link.report(_worker_died(ended, states[worker.slot]))
-        self._phase = _Phase.ENDING
+                effects += self._link.report(_worker_died(ended, self._read_state(worker.slot)))
         self._workers.living.clear()
-        return effects + self._leave_when_empty()
+        return effects + self._leave()
 
     def stop(self, reason: str, now: float) -> list[Effect]:
         """End the workers and then the agent, with exit status 0; called again: at once."""
         if self._phase is _Phase.SERVING:
-            text = f"{reason}: ending {len(self._workers.living)} workers"
+            text = f"{reason}: ending {workers_in_words(len(self._workers.living))}"
             return [Log(logging.INFO, text), *self._end(0, reason, now)]
         return self._kill_all(now)
 
@@ -121,26 +151,31 @@ class AgentSession:
         """Do what is due."""
         if self._phase is _Phase.ENDED:
             return []
-        living = tuple((worker.incarnation, worker.pid) for worker in self._workers.living.values() if worker.pid)
-        effects = self._link.beat_if_due(living, now)
+        effects = self._link.beat_if_due(self._living(), now)
         if self._phase is _Phase.SERVING:
             effects += self._serve_on(now)
         if self._kill_at is not None and now >= self._kill_at:
             effects += self._kill_all(now)
         if self._give_up_at is not None and now >= self._give_up_at:
             effects += self._leave_without_them()
+        if self._settle_at is not None and now >= self._settle_at:
+            self._settle_at = None
+            effects += self._link.beat((), now)
+        if self._leave_at is not None and now >= self._leave_at:
+            effects += self._leave()
         return effects
 
     def deadline(self) -> float:
         """When `tick` is to be called next, at the latest."""
-        times = [at for at in (self._kill_at, self._give_up_at) if at is not None]
+        times = [self._kill_at, self._give_up_at, self._settle_at, self._leave_at, self._link.next_beat]
         if self._phase is _Phase.SERVING:
             times += [self._link.deadline(), *self._workers.deadlines()]
-        return min(times, default=self._link.deadline())
+            times += [self._measure_at] if self._memory_limit_bytes else []
+        return min(time for time in times if time is not None)
 
     # -------------------------------------------------------------------------------------------------------- messages
 
-    def _on_refused(self, refused: Refused, now: float) -> list[Effect]:
+    def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:
         if self._phase is not _Phase.SERVING:
             return []
         text = (
@@ -150,30 +185,53 @@ class AgentSession:
         )
         return [Log(logging.ERROR, text), *self._end(1, "refused", now)]
 
+    def _on_heartbeat_echo(self, echo: messages.HeartbeatEcho, now: float) -> list[Effect]:
+        effects = self._link.on_heartbeat_echo(echo, now)
+        if self._phase is _Phase.LEAVING and self._settle_at is None and self._link.is_echoed:
+            effects += self._leave()
+        return effects
+
+    def _on_end_worker(self, order: messages.EndWorker, now: float) -> list[Effect]:
+        """End a worker because of a task that does not let itself be stopped, if that is what it runs."""
+        worker = self._workers.living.get(order.incarnation)
+        if worker is None or self._phase is not _Phase.SERVING or self._read_state(worker.slot).task != order.task:
+            return []
+        return [_kill(worker, Kill(f"stopped: {order.reason}", order.task))]
+
     _handlers: dict[type, Callable[[AgentSession, Any, float], list[Effect]]] = {
-        Welcome: lambda self, message, now: self._link.on_welcome(message, now),
-        HelloWanted: lambda self, message, now: self._link.on_hello_wanted(message, now),
-        HeartbeatEcho: lambda self, message, now: self._link.on_heartbeat_echo(message, now),
-        Goodbye: lambda self, message, now: self._link.on_goodbye(message, now),
-        Error: lambda self, message, now: self._link.on_error(message, now),
-        Refused: _on_refused,
+        messages.Welcome: lambda self, message, now: self._link.on_welcome(message, now),
+        messages.HelloWanted: lambda self, message, now: self._link.on_hello_wanted(message, now),
+        messages.HeartbeatEcho: _on_heartbeat_echo,
+        messages.Goodbye: lambda self, message, now: self._link.on_goodbye(message, now),
+        messages.Error: lambda self, message, now: self._link.on_error(message, now),
+        messages.Refused: _on_refused,
+        messages.EndWorker: _on_end_worker,
     }
 
     # --------------------------------------------------------------------------------------------------------- phases
+
+    def _living(self) -> tuple[tuple[int, int], ...]:
+        return tuple((worker.incarnation, worker.pid) for worker in self._workers.living.values() if worker.pid)
 
     def _serve_on(self, now: float) -> list[Effect]:
         if self._link.is_lost(now):
             silence = f"no scheduler answered at {self._link.address} for {self._link.death_timeout_seconds:g} s"
             return [Log(logging.ERROR, f"{silence}: giving up"), *self._end(1, "no scheduler answered", now)]
-        return self._link.watch(now) + self._workers.start_due(now) + self._workers.settle(now)
+        effects = self._link.watch(now) + self._workers.start_due(now) + self._workers.settle(now)
+        if self._memory_limit_bytes and now >= self._measure_at:
+            self._measure_at = now + MEASURE_SECONDS
+            effects.append(Measure(self._living()))
+        return effects
 
     def _end(self, exit_status: int, reason: str, now: float) -> list[Effect]:
         self._phase = _Phase.ENDING
         self._exit_status = exit_status
         self._goodbye_reason = reason
         self._kill_at = now + GRACE_SECONDS
-        effects: list[Effect] = [EndWorker(incarnation, kill=False) for incarnation in self._workers.living]
-        return effects + self._leave_when_empty()
+        living = self._workers.living.values()
+        self._was_busy = any(self._read_state(worker.slot).task for worker in living)
+        effects: list[Effect] = [EndWorker(worker.incarnation, kill=False) for worker in living]
+        return effects + self._leave_when_empty(now)
 
     def _kill_all(self, now: float) -> list[Effect]:
         if self._phase is not _Phase.ENDING:
@@ -184,20 +242,43 @@ class AgentSession:
         return [EndWorker(incarnation, kill=True) for incarnation in self._workers.living]
 
     def _leave_without_them(self) -> list[Effect]:
-        if self._phase is not _Phase.ENDING:
-            return []
-        text = f"{len(self._workers.living)} workers do not die of SIGKILL: leaving without them"
-        self._workers.living.clear()
-        return [Log(logging.ERROR, text), *self._leave_when_empty()]
+        text = f"{workers_in_words(len(self._workers.living))} left behind that SIGKILL does not end"
+        return [Log(logging.ERROR, text), *self._leave()]
 
-    def _leave_when_empty(self) -> list[Effect]:
+    def _leave_when_empty(self, now: float) -> list[Effect]:
+        """Once all workers have gone.
+
+        The scheduler takes the goodbye for that of every worker that it still has: it must come behind the results that
+        they sent last, on connections of their own, between which there is no order. An answer to a heartbeat that was
+        sent after their end shows that the scheduler is past what had arrived by then.
+        """
         if self._phase is not _Phase.ENDING or self._workers.living:
+            return []
+        self._kill_at = self._give_up_at = None
+        if not self._was_busy or not self._link.is_answered:
+            return self._leave()
+        self._phase = _Phase.LEAVING
+        self._settle_at = now + SETTLE_SECONDS
+        self._leave_at = now + FAREWELL_SECONDS
+        return []
+
+    def _leave(self) -> list[Effect]:
+        if self._phase is _Phase.ENDED:
             return []
         self._phase = _Phase.ENDED
         return [Send(Goodbye(self._goodbye_reason)), Exit(self._exit_status)]
+
+
+def _kill(worker: Worker, kill: Kill) -> Effect:
+    worker.kill = worker.kill or kill
+    return EndWorker(worker.incarnation, kill=True)
 
 
 def _worker_died(ended: ProcessEnded, state: WorkerState) -> WorkerDied:
     return WorkerDied(
         ended.incarnation, ended.pid, ended.cause(), ended.peak_bytes, state.client, state.id, state.attempt
     )
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):.0f} MiB"

@@ -19,16 +19,17 @@ from typing import Any
 import zmq
 
 from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
+from scaler_client.sockets import Reconnects
 from scaler_client.wire import WireError, decode, encode
 
 from . import __version__
-from .agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
+from .agent_effects import Beat, Effect, EndWorker, Exit, Log, Measure, Send, StartWorker
 from .agent_session import AgentSession
-from .config import Config, fail
+from .config import Config, fail, workers_in_words
 from .nursery import ForkNursery, Nursery, NurseryLost, SubprocessNursery
 from .nursery_process import WorkerMain
 from .process_events import ProcessStarted
-from .process_resources import process_usage
+from .process_resources import process_usage, resident_bytes
 from .settings import WorkerSettings
 from .state_page import StatePage
 
@@ -57,14 +58,18 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     nursery = _make_nursery(worker_main, page)
     try:
         context = zmq.Context()
+        connection = _make_socket(context, config)
+        reconnects = Reconnects(connection)
         try:
-            connection = _connect(context, config)
+            connection.connect(str(config.address))
         except zmq.ZMQError as error:
+            reconnects.close()
             context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}")
         try:
-            return _Agent(config, connection, nursery, signals, page).serve()
+            return _Agent(config, connection, reconnects, nursery, signals, page).serve()
         finally:
+            reconnects.close()
             context.destroy(linger=LINGER_MILLISECONDS)
     finally:
         nursery.close()
@@ -102,7 +107,7 @@ class _SignalSocket:
         return [signal.Signals(number) for number in received if number in (signal.SIGTERM, signal.SIGINT)]
 
 
-def _connect(context: zmq.Context[zmq.Socket[bytes]], config: Config) -> zmq.Socket[bytes]:
+def _make_socket(context: zmq.Context[zmq.Socket[bytes]], config: Config) -> zmq.Socket[bytes]:
     connection = context.socket(zmq.DEALER)
     connection.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
     connection.setsockopt(zmq.IPV6, int(config.address.is_ipv6))
@@ -113,7 +118,6 @@ def _connect(context: zmq.Context[zmq.Socket[bytes]], config: Config) -> zmq.Soc
     interval = max(1000, round(config.heartbeat_interval_seconds * 1000))
     connection.setsockopt(zmq.HEARTBEAT_IVL, interval)
     connection.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * interval)
-    connection.connect(str(config.address))
     return connection
 
 
@@ -126,12 +130,14 @@ class _Agent:
         self,
         config: Config,
         connection: zmq.Socket[bytes],
+        reconnects: Reconnects,
         nursery: Nursery,
         signals: _SignalSocket,
         page: StatePage,
     ) -> None:
         self._config = config
         self._connection = connection
+        self._reconnects = reconnects
         self._nursery = nursery
         self._signals = signals
         self._page = page
@@ -150,14 +156,16 @@ class _Agent:
             config.death_timeout_seconds,
             _draw_incarnation,
             time.monotonic(),
+            read_state=page.read,
+            memory_limit_bytes=config.worker_memory_limit_bytes,
         )
 
     def serve(self) -> int:
         """The loop. Returns the exit status."""
         _log.info(
-            "scaler_cluster %s: %d workers for the scheduler at %s, %s %s, process %d",
+            "scaler_cluster %s: %s for the scheduler at %s, %s %s, process %d",
             __version__,
-            self._config.num_of_workers,
+            workers_in_words(self._config.num_of_workers),
             self._config.address,
             platform.python_implementation(),
             platform.python_version(),
@@ -166,6 +174,7 @@ class _Agent:
         poller = zmq.Poller()
         poller.register(self._connection, zmq.POLLIN)
         poller.register(self._signals.fileno(), zmq.POLLIN)
+        poller.register(self._reconnects.fileno(), zmq.POLLIN)
         self._do(self._session.start(time.monotonic()))
         while self._exit_status is None:
             write = zmq.POLLOUT if self._nursery.wants_write else 0
@@ -175,6 +184,8 @@ class _Agent:
             for number in self._signals.receive():
                 self._do(self._session.stop(number.name, time.monotonic()))
             self._look_for_parent()
+            if self._reconnects.take():
+                self._do(self._session.connected(time.monotonic()))
             self._read_scheduler()
             self._read_nursery()
             self._do(self._session.tick(time.monotonic()))
@@ -212,17 +223,16 @@ class _Agent:
         try:
             events = self._nursery.receive()
         except NurseryLost:
-            states = {slot: self._page.read(slot) for slot in range(self._config.num_of_workers)}
-            self._do(self._session.nursery_lost(states))
+            self._do(self._session.nursery_lost())
             return
         for event in events:
             now = time.monotonic()
             if isinstance(event, ProcessStarted):
                 self._do(self._session.worker_started(event.incarnation, event.pid, now))
                 continue
-            state = self._page.read(event.slot)
-            self._page.clear(event.slot)
-            self._do(self._session.worker_ended(event, state, now))
+            effects = self._session.worker_ended(event, now)
+            self._page.clear(event.slot)  # before the next worker in it is started
+            self._do(effects)
 
     # --------------------------------------------------------------------------------------------------------- effects
 
@@ -245,6 +255,9 @@ class _Agent:
             workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
         self._send(Heartbeat(beat.sequence, own.resident_bytes, own.cpu_milliseconds, workers))
 
+    def _measure(self, effect: Measure) -> None:
+        self._do(self._session.measured({incarnation: resident_bytes(pid) for incarnation, pid in effect.workers}))
+
     def _start_worker(self, start: StartWorker) -> None:
         config = self._config
         settings = WorkerSettings(
@@ -258,6 +271,7 @@ class _Agent:
             preload=config.preload,
             logging_level=config.logging_level,
             logging_paths=config.logging_paths,
+            capabilities=config.capabilities,
         )
         self._nursery.start(start.slot, settings)
 
@@ -267,6 +281,7 @@ class _Agent:
     _actions: dict[type, Callable[[_Agent, Any], None]] = {
         Send: lambda self, effect: self._send(effect.message),
         Beat: _send_heartbeat,
+        Measure: _measure,
         StartWorker: _start_worker,
         EndWorker: lambda self, effect: self._nursery.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),

@@ -12,6 +12,7 @@ from scaler_client import options
 from scaler_client.addresses import ADDRESS_VARIABLE, Address, parse_connect_address
 from scaler_client.command_line import Arguments, resolve
 from scaler_client.logs import LOGGING_OPTIONS
+from scaler_client.machine import usable_memory
 from scaler_client.options import Command, Found, Kind, Option, OptionError
 
 from .resources import usable_cores
@@ -21,7 +22,6 @@ MOST_WORKERS = 10_000
 HIGHEST_PROCESS = 2**31 - 1
 LONGEST_WORKER_NAME = 128  # characters
 GIBIBYTE = 1 << 30
-MOST_MEMORY_BYTES = 1 << 50
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class Config:
     """Between two garbage collections of a worker."""
     trim_memory_threshold_bytes: int
     """A worker whose resident size is beyond it after a collection hands free memory back to the system."""
+    worker_memory_limit_bytes: int
+    """A worker whose resident size is beyond it is killed; 0: none."""
+    capabilities: dict[str, int]
+    """What every worker has, with an amount of at least 1."""
     preload: str
     """`module:function`, called once in each worker before its first task; empty: nothing."""
     parent_process: int
@@ -59,6 +63,7 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     values = resolve(COMMAND, arguments, environ)
     if values["num_of_workers"] is None:
         values["num_of_workers"] = len(values["worker_names"]) or usable_cores()
+    values["worker_memory_limit_bytes"] = values.pop("worker_memory_limit") or 0
     return Config(**values)
 
 
@@ -66,6 +71,11 @@ def program_name() -> str:
     """The name under which this command was called."""
     called = os.path.splitext(os.path.basename(sys.argv[0]))[0]
     return called if called in PROGRAMS else PROGRAMS[0]
+
+
+def workers_in_words(number: int) -> str:
+    """As in `1 worker`, `2 workers`."""
+    return f"{number} worker{'' if number == 1 else 's'}"
 
 
 def fail(message: str) -> int:
@@ -95,7 +105,8 @@ def _check(found: Mapping[str, Found]) -> None:
     if repeated is not None:
         raise OptionError(f"{names.source}: {options.shown(repeated)} is there more than once")
     if number is not None and number.value != len(names.value):
-        raise OptionError(f"{names.source}: {len(names.value)} names for {number.value} workers ({number.source})")
+        wanted = f"{workers_in_words(number.value)} ({number.source})"
+        raise OptionError(f"{names.source}: {len(names.value)} names for {wanted}")
 
 
 COMMAND = Command(
@@ -151,10 +162,24 @@ COMMAND = Command(
         ),
         Option(
             "trim-memory-threshold-bytes",
-            options.whole(0, MOST_MEMORY_BYTES),
+            options.whole(0, options.MOST_MEMORY_BYTES),
             GIBIBYTE,
             "a worker larger than that after a garbage collection hands its free memory back to the system",
             unit="bytes (1 GiB)",
+        ),
+        Option(
+            "worker-memory-limit",
+            options.memory_size(usable_memory),
+            None,
+            "a worker whose resident size grows past it is killed, which counts as a death of the task that it runs; "
+            + options.SIZE_HELP,
+        ),
+        Option(
+            "capabilities",
+            options.capabilities(),
+            {},
+            "what the workers have, for tasks that ask for it: comma separated, as in gpu=2,linux (no amount is 1); in "
+            "the file also a table",
         ),
         Option(
             "preload",

@@ -1,4 +1,8 @@
-"""Running one task: bytes in, outcome and bytes out. Nothing that a task does raises here."""
+"""Running one task: bytes in, outcome and bytes out.
+
+Nothing that a task does raises here. A task may be stopped while it runs: a TaskStoppedError that hits its function, or
+the pickling of its arguments or result, is the outcome; one that hits anything else comes out of `run`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,14 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from scaler_client import messages, serializer
+from scaler_client import messages, retrying, serializer
 from scaler_client.messages import Outcome, Payload
+from scaler_client.nesting import TaskStoppedError
 
 dumps, loads = serializer.dumps, serializer.loads
+
+_WRAPPERS = (__file__, retrying.__file__)
+"""What calls the task's function: no part of a traceback that a user reads."""
 
 
 class _Failed:
@@ -31,7 +39,11 @@ class Executor:
         self._loaded.pop(number, None)
 
     def run(self, number: int, payload: Payload) -> tuple[int, Payload]:
-        """Call the function with the arguments in `payload`; returns the outcome and its payload."""
+        """Call the function with the arguments in `payload`; returns the outcome and its payload.
+
+        Raises:
+            TaskStoppedError: the task was stopped, outside of what it does itself.
+        """
         fn = self._loaded.get(number)
         if fn is None:
             fn = self._load(number)
@@ -45,11 +57,18 @@ class Executor:
                 args, kwargs = arguments
                 value = fn(*args, **kwargs)  # type: ignore[operator]
         except BaseException as error:
-            return self._exception(number, error)
+            return self._exception(number, fn, error)
         try:
             return 0, dumps(value)
+        except TaskStoppedError as error:
+            return self._exception(number, fn, error)
         except BaseException as error:
             return Outcome.RESULT_FAILED.value, self._unpicklable(number, "result", value, error)
+
+    def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
+        """The outcome of a task that was stopped outside of what it does itself."""
+        plain = TaskStoppedError("the task was stopped")
+        return Outcome.EXCEPTION.value, serializer.dump_exception(plain, _format(error))
 
     def name_of(self, number: int) -> str:
         function = self._sent.get(number)
@@ -59,16 +78,22 @@ class Executor:
         loaded: Callable[..., Any] | _Failed
         try:
             loaded = serializer.loads(self._sent[number].payload)
+        except TaskStoppedError:  # this task's alone: the next one shall load it
+            raise
         except BaseException as error:
             loaded = _Failed(_described(error))
         self._loaded[number] = loaded
         return loaded
 
-    def _exception(self, number: int, error: BaseException) -> tuple[int, Payload]:
+    def _exception(self, number: int, fn: object, error: BaseException) -> tuple[int, Payload]:
         try:
-            return Outcome.EXCEPTION.value, _with_traceback(error)
+            payload = _with_traceback(error)
+            outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
+        except TaskStoppedError:
+            raise
         except BaseException as second:
             return Outcome.RESULT_FAILED.value, self._unpicklable(number, "exception", error, second)
+        return outcome.value, payload
 
     def _unpicklable(self, number: int, what: str, value: Any, error: BaseException) -> bytes:
         kind = type(value)
@@ -81,10 +106,16 @@ class Executor:
         return text.encode(errors="replace")
 
 
+def _is_retryable(fn: object, error: BaseException) -> bool:
+    if type(fn) is not retrying.Retrying or isinstance(error, TaskStoppedError):
+        return False
+    return isinstance(error, fn.retry_on)
+
+
 def _format(error: BaseException) -> str:
-    """The traceback's text, without the frames of this file."""
+    """The traceback's text, without the frames that are not the task's."""
     inner = error.__traceback__
-    while inner is not None and inner.tb_frame.f_code.co_filename == __file__:
+    while inner is not None and inner.tb_frame.f_code.co_filename in _WRAPPERS:
         inner = inner.tb_next
     return "".join(traceback.format_exception(type(error), error, inner))
 

@@ -33,8 +33,12 @@ WorkerMain = Callable[[WorkerSettings, memoryview], None]
 GRACE_SECONDS = 2.0
 """How long workers may take to end after SIGTERM, once the agent is gone."""
 
+LONGEST_COMPLAINT = 300  # characters
+
 AGENT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else ()
 """Signals that are the agent's to act on, also where a terminal or service manager sends them to every process."""
+
+_log = logging.getLogger(__name__)
 
 
 def run_nursery(connection: socket.socket, worker_main: WorkerMain, page: StatePage) -> NoReturn:
@@ -139,10 +143,22 @@ class _Nursery:
             status = 0
         except SystemExit as leaving:
             status = _exit_status(leaving)
-        except BaseException:
-            traceback.print_exc()
+            if not isinstance(leaving.code, (int, type(None))):
+                self._complain(slot, leaving)
+        except BaseException as error:
+            self._complain(slot, error)
         finally:
             _leave(status)
+
+    def _complain(self, slot: int, error: BaseException) -> None:
+        """In a worker: what ends it. One that can't start is tried again and again, so its agent says it, once."""
+        if not self._page.read(slot).ready:
+            self._page.write_last_words(slot, _in_one_line(error))
+            _log.debug("a worker can't start", exc_info=error)
+        elif isinstance(error, SystemExit):
+            print(error.code, file=sys.stderr)
+        else:
+            traceback.print_exception(error)
 
     def _reap(self) -> None:
         """Report every child that ended."""
@@ -216,10 +232,20 @@ def _end(pid: int, kill: bool) -> None:
 def _exit_status(leaving: SystemExit) -> int:
     if leaving.code is None:
         return 0
-    if isinstance(leaving.code, int):
-        return leaving.code & 0xFF
-    print(leaving.code, file=sys.stderr)
-    return 1
+    return leaving.code & 0xFF if isinstance(leaving.code, int) else 1
+
+
+def _in_one_line(error: BaseException) -> str:
+    """An exception, with the place in the code that is nearest to it."""
+    if isinstance(error, SystemExit):
+        return " ".join(str(error.code).split())
+    text = " ".join("".join(traceback.format_exception_only(error)).split())
+    places = [
+        f"{frame.f_code.co_filename}:{number}"
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] != "importlib"
+    ]
+    return f"{text[:LONGEST_COMPLAINT]} ({places[-1]})"
 
 
 def _leave(status: int) -> NoReturn:

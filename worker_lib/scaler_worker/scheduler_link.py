@@ -48,6 +48,7 @@ class SchedulerLink:
         self._beat_at = now
         self._beat_checked_at = now
         self._sequence = 0
+        self._echoed = 0
         self._unconfirmed: list[_Report] = []
 
     # ------------------------------------------------------------------------------------------------------------ time
@@ -62,11 +63,18 @@ class SchedulerLink:
         self._allow_for_standstill(now)
         if now < self._beat_at:
             return []
-        if not self._welcomed:
-            return self.say_hello(now)
+        return self.beat(workers, now) if self._welcomed else self.say_hello(now)
+
+    def beat(self, workers: tuple[tuple[int, int], ...], now: float) -> list[Effect]:
+        """A heartbeat, due or not."""
         self._beat_at = now + self._interval
         self._sequence += 1
         return [Beat(self._sequence, workers)]
+
+    def connected(self, now: float) -> None:
+        """A lost connection stands again, perhaps with a scheduler that was started anew."""
+        soonest = now if self._welcomed else max(now, self._hello_at + LEAST_HELLO_GAP_SECONDS)
+        self._beat_at = min(self._beat_at, soonest)
 
     def watch(self, now: float) -> list[Effect]:
         """Say so, once, when the scheduler falls silent."""
@@ -83,6 +91,20 @@ class SchedulerLink:
 
     def deadline(self) -> float:
         return min(self._beat_at, self._heard_at + self.death_timeout_seconds)
+
+    @property
+    def next_beat(self) -> float:
+        return self._beat_at
+
+    @property
+    def is_answered(self) -> bool:
+        """A scheduler knows this agent, as far as one can tell, and answers."""
+        return self._welcomed and not self._silent
+
+    @property
+    def is_echoed(self) -> bool:
+        """So far every heartbeat is."""
+        return self._echoed >= self._sequence
 
     def _allow_for_standstill(self, now: float) -> None:
         """Time in which this process did not run (stopped, suspended) is no silence of the scheduler's."""
@@ -122,6 +144,7 @@ class SchedulerLink:
         return effects
 
     def on_heartbeat_echo(self, echo: HeartbeatEcho, now: float) -> list[Effect]:
+        self._echoed = max(self._echoed, echo.sequence)
         self._unconfirmed = [report for report in self._unconfirmed if echo.sequence < report.confirmed_by]
         return self._heard(now)
 

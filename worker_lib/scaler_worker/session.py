@@ -1,74 +1,140 @@
 """What a worker knows and says, without sockets, threads or clock: messages in, messages out.
 
-Two threads share a session: the one that runs tasks, and the attendant, which minds the connection while a task runs
-long. What they share are deques, whose ends are safe to use from both; everything else happens under the worker's I/O
-lock.
+A task waits in `queue`, is `running`, is `suspended` while it waits for its children, and is done: its answer stands in
+`answers` until it is sent. `take`, `finish`, `suspend` and `resume` are these steps. The run loop (runner.py) takes and
+finishes by hand, as a call for each would cost a no-op a tenth of its time.
+
+The thread that runs tasks and the attendant, which minds the connection while one runs long, share a session. What
+they share without a lock are deques, whose ends are safe to use from both, and `running`; everything else happens under
+the connection's lock.
+
+With each hello the scheduler counts on nothing that it sent before, except for the tasks that the hello names. So queue
+and answers are dropped when it is made, and once more at the welcome. The run loop still holds the old deques: it finds
+nothing more in the one, and what it puts into the other goes through `keep`. It reads `queue` first, so that one is
+replaced last.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from scaler_client import messages
-from scaler_client.messages import Payload
+from scaler_client.messages import Payload, TaskName
+from scaler_worker.rows import Answer, Cost, PlainRow, Row, SpecialRow, name_of
 
 _log = logging.getLogger(__name__)
-
-
-Row = tuple[int, int, int, int, Payload]
-"""A task to run: client, id, attempt, function, payload. A plain tuple: a named one costs as much as a whole no-op."""
-
-Answer = tuple[int, int, int, int, int, Payload]
-"""A task that has run: client, id, attempt, outcome, duration in nanoseconds, payload."""
 
 
 class WorkerSession:
     def __init__(self, hello: messages.Hello, heartbeat_interval_seconds: float, now: float) -> None:
         self.queue: deque[Row] = deque()
         self.answers: deque[Answer] = deque()
+        self.running: Row | None = None
+        self.suspended: dict[TaskName, Row] = {}
+        self.costs: dict[TaskName, Cost] = {}
+        """Of profiled tasks among `answers`; put here first."""
         self.functions: dict[int, messages.Function] = {}
         """What the scheduler has sent, by its numbers."""
         self.forgotten: deque[int] = deque()
         """Numbers whose loaded functions the executor may drop."""
+        self.stops: list[TaskName] = []
+        """Tasks to interrupt, each of which was running or suspended when the scheduler said so; see `take_stops`."""
         self.refused: messages.Refused | None = None
         self._hello = hello
+        self._named: frozenset[TaskName] = frozenset()
+        """What the last hello named as running: the scheduler expects an answer under that name."""
         self._is_joined = False
+        self._told: Row | None = None
+        """The last task that was told to have started."""
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
         self._next_heartbeat = now + heartbeat_interval_seconds
         self._sequence = 0
+        self._has_beaten_since_hello = False
         self._outgoing: list[messages.Message] = [hello]
+
+    # ----------------------------------------------------------------------------------------------- a task's steps
+
+    def take(self) -> Row | None:
+        """Begin the task that waits longest; None when none does."""
+        if not self.queue:
+            return None
+        self.running = self.queue.popleft()
+        return self.running
+
+    def finish(self, outcome: int, payload: Payload, duration: int, cost: Cost | None = None) -> None:
+        """The running task has ended. `duration` in nanoseconds; `cost` where it is profiled."""
+        assert self.running is not None
+        client, task_id, attempt = name_of(self.running)
+        self.running = None
+        if cost is not None:
+            self.costs[client, task_id, attempt] = cost
+        self.answers.append((client, task_id, attempt, outcome, duration, payload))
+
+    def suspend(self) -> TaskName:
+        """The running task waits for its children: another one may begin."""
+        assert self.running is not None
+        name = name_of(self.running)
+        # In both for a moment: that is where the task can't be interrupted (stopping.py).
+        self.suspended[name] = self.running
+        self.running = None
+        return name
+
+    def resume(self, name: TaskName) -> None:
+        """A suspended task goes on."""
+        assert self.running is None
+        self._told = self.running = self.suspended[name]
+        del self.suspended[name]
+
+    def started(self, row: Row) -> None:
+        """Tell that this task runs: it was asked for, or it has been running for long enough."""
+        if self._told is not row and self._is_joined:
+            self._told = row
+            client, task_id, attempt = name_of(row)
+            self._outgoing.append(messages.Started([task_id], [client], [attempt]))
+
+    def keep(self, answers: deque[Answer]) -> None:
+        """Take what was answered into a deque that has been replaced since, as far as anybody wants it."""
+        while answers:
+            answer = answers.popleft()
+            if name_of(answer) in self._named:
+                self.answers.append(answer)
+            else:
+                self.costs.pop(name_of(answer), None)
+
+    # --------------------------------------------------------------------------------------------------- the connection
 
     def handle(self, message: messages.Message) -> None:
         """Take a message of the scheduler's."""
-        if isinstance(message, messages.Dispatch):
-            self.queue.extend(zip(message.clients, message.ids, message.attempts, message.functions, message.payloads))
-        elif isinstance(message, messages.Function):
-            self.functions[message.number] = message
-        elif isinstance(message, messages.ForgetFunctions):
-            for number in message.numbers:
-                self.functions.pop(number, None)
-                self.forgotten.append(number)
-        elif isinstance(message, messages.Welcome):
-            self._join()
-        elif isinstance(message, messages.HelloWanted):
+        handler = _FOR_MEMBERS.get(type(message))
+        if handler is not None:
+            # Before the welcome such a message is an old one, to what this worker was before its hello.
             if self._is_joined:
-                self._is_joined = False
-                self._outgoing.append(self._hello)
-        elif isinstance(message, messages.Refused):
-            self.refused = message
-        elif isinstance(message, messages.Error):
-            _log.error("the scheduler refused a message: %s", message.text)
+                handler(self, message)
+            return
+        handler = _FOR_ALL.get(type(message))
+        if handler is not None:
+            handler(self, message)
 
-    def started(self, client: int, task_id: int, attempt: int) -> None:
-        """This task has been running for long enough to tell."""
-        self._outgoing.append(messages.Started([task_id], [client], [attempt]))
+    def take_stops(self) -> Sequence[TaskName]:
+        """What is to be interrupted now."""
+        stops, self.stops = self.stops, []
+        return stops
+
+    def reconnected(self, now: float) -> None:
+        """The connection is a new one: find out whether the scheduler knows it."""
+        self._next_heartbeat = now
+        self.tick(now)
 
     def tick(self, now: float) -> None:
         """Send a heartbeat when one is due: a scheduler that was started anew answers that it wants a hello."""
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._heartbeat_interval_seconds
             self._sequence += 1
+            self._has_beaten_since_hello = True
             self._outgoing.append(messages.Heartbeat(self._sequence))
 
     @property
@@ -83,20 +149,116 @@ class WorkerSession:
         """What to send now, in this order."""
         outgoing, self._outgoing = self._outgoing, []
         answers = self.answers
-        if answers:
+        if answers and self._is_joined:
             # One at a time from the left: the running thread may append to the right meanwhile.
             taken = [answers.popleft() for _ in range(len(answers))]
             clients, ids, attempts, outcomes, durations, payloads = map(list, zip(*taken))
-            outgoing.append(messages.Results(clients, ids, attempts, outcomes, durations, payloads))
+            results = messages.Results(clients, ids, attempts, outcomes, durations, payloads)
+            if self.costs:
+                costs = [self.costs.pop(name, (0, 0)) for name in zip(clients, ids, attempts)]
+                if any(map(any, costs)):
+                    results.cpu_times, results.peaks = map(list, zip(*costs))
+            outgoing.append(results)
         return outgoing
 
-    def _join(self) -> None:
-        # The scheduler counts on nothing that was sent to this worker before: it gives out those tasks again, and may
-        # use their names for others. The running thread still holds the old deques: it finds nothing more in the one,
-        # and what it puts into the other is never sent. It looks at `queue` first, so that one is replaced last.
+    # -------------------------------------------------------------------------------------- what the scheduler has said
+
+    def _dispatch(self, message: messages.Dispatch) -> None:
+        plain = zip(message.clients, message.ids, message.attempts, message.functions, message.payloads)
+        if message.flags or message.depths or message.priorities:
+            zeros = [0] * len(message.ids)
+            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros)
+            self.queue.extend(map(_row, plain, more))
+        else:
+            self.queue.extend(plain)
+
+    def _take_function(self, message: messages.Function) -> None:
+        self.functions[message.number] = message
+
+    def _forget_functions(self, message: messages.ForgetFunctions) -> None:
+        for number in message.numbers:
+            self.functions.pop(number, None)
+            self.forgotten.append(number)
+
+    def _retract(self, message: messages.Retract) -> None:
+        """Take the tasks out of the queue, from whose left end the running thread takes as well."""
+        wanted = set(message.tasks)
+        given: set[TaskName] = set()
+        kept: list[Row] = []
+        queue = self.queue
+        while True:
+            # Everything comes out at the right, which is safe. When the running thread finds nothing meanwhile, it
+            # comes for the connection's lock, and there waits for the rest to be back.
+            try:
+                row = queue.pop()
+            except IndexError:
+                break
+            if name_of(row) in wanted:
+                given.add(name_of(row))
+            else:
+                kept.append(row)
+        queue.extend(reversed(kept))
+        tasks = list(message.tasks)
+        self._outgoing.append(messages.Retracted(tasks, [int(name in given) for name in tasks]))
+
+    def _stop(self, message: messages.Stop) -> None:
+        running = self.running
+        running_name = None if running is None else name_of(running)
+        self.stops += [name for name in message.tasks if name == running_name or name in self.suspended]
+
+    def _join(self, _: messages.Welcome) -> None:
+        # There is something to drop where a second hello has crossed the first one's welcome.
         self._is_joined = True
         self.forgotten.extend(self.functions)
         self.functions.clear()
         self.queue.clear()
+        answers, self.answers = self.answers, deque()
+        self.queue = deque()
+        self.keep(answers)
+
+    def _say_hello(self, _: messages.HelloWanted) -> None:
+        # Each message to a scheduler started anew is answered so. One hello is enough for all of them, unless it went
+        # the way of the connection: a heartbeat behind it shows that.
+        if not self._is_joined and not self._has_beaten_since_hello:
+            return
+        self._is_joined = False
+        self._has_beaten_since_hello = False
+        self.queue.clear()
+        # Before the names are read: what ends between the two is not named, and so dropped by `keep`.
+        self.answers.clear()
+        self.costs.clear()
+        running = self.running
+        names = [*self.suspended] if running is None else [*self.suspended, name_of(running)]
+        self._named = frozenset(names)
         self.answers = deque()
         self.queue = deque()
+        self._outgoing = [replace(self._hello, running=names)]
+
+    def _refuse(self, message: messages.Refused) -> None:
+        self.refused = message
+
+    def _log_error(self, message: messages.Error) -> None:
+        _log.error("the scheduler refused a message: %s", message.text)
+
+
+_FOR_MEMBERS: dict[type, Callable[[WorkerSession, Any], None]] = {
+    messages.Dispatch: WorkerSession._dispatch,
+    messages.Function: WorkerSession._take_function,
+    messages.ForgetFunctions: WorkerSession._forget_functions,
+    messages.Retract: WorkerSession._retract,
+    messages.Stop: WorkerSession._stop,
+}
+
+_FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {
+    messages.Welcome: WorkerSession._join,
+    messages.HelloWanted: WorkerSession._say_hello,
+    messages.Refused: WorkerSession._refuse,
+    messages.Error: WorkerSession._log_error,
+}
+
+
+def _row(plain: PlainRow, special: tuple[int, int, int]) -> Row:
+    if not any(special):
+        return plain
+    row: SpecialRow = (*plain, *special)
+    return row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -23,3 +23,5 @@ class WorkerSettings:
     """`module:function`, called once before the first task; empty: nothing."""
     logging_level: str
     logging_paths: tuple[str, ...]
+    capabilities: dict[str, int] = field(default_factory=dict)
+    """What every worker of the cluster has, with an amount of at least 1: for its hello."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from scaler_client.messages import TaskName
 
 from .agent_effects import Effect, Log, StartWorker
 from .process_events import SCHEDULER_LOST_STATUS, ProcessEnded
@@ -16,6 +18,15 @@ SETTLED_SECONDS = 1.0
 FIRST_BACK_OFF_SECONDS = 0.25
 LONGEST_BACK_OFF_SECONDS = 5.0
 SCHEDULER_LOST_BACK_OFF_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Kill:
+    """The agent has a worker killed, and why."""
+
+    cause: str
+    task: TaskName | None
+    """What it ran when that was decided. By the time it dies it may run another one, which is not to blame."""
 
 
 @dataclass
@@ -31,6 +42,14 @@ class Worker:
     restart_at: float | None = None
     failed_starts: int = 0
     """In a row."""
+    kill: Kill | None = None
+
+    def explain(self, ended: ProcessEnded, state: WorkerState) -> tuple[ProcessEnded, WorkerState]:
+        """How it ended, and what it ran, with what the agent knows better than the operating system."""
+        if self.kill is not None:
+            of_task = state if state.task == self.kill.task else state.without_task()
+            return replace(ended, error=self.kill.cause), of_task
+        return (replace(ended, error=state.last_words) if state.last_words else ended), state
 
 
 class WorkerTable:
@@ -62,7 +81,7 @@ class WorkerTable:
         if ended.status == SCHEDULER_LOST_STATUS:
             worker.restart_at = now + SCHEDULER_LOST_BACK_OFF_SECONDS
             return [Log(logging.INFO, f"worker {worker.name} (process {ended.pid}) ended: no scheduler answered it")]
-        failed = not ended.pid or (not state.ready and now - worker.started_at < SETTLED_SECONDS)
+        failed = _failed_to_start(worker, ended, state, now)
         told = self._failed_start(worker, ended) if failed else _death(worker, ended, state)
         worker.failed_starts = worker.failed_starts + 1 if failed else 0
         worker.restart_at = now + _back_off_seconds(worker.failed_starts)
@@ -94,6 +113,7 @@ class WorkerTable:
         worker.pid = 0
         worker.started_at = now
         worker.restart_at = None
+        worker.kill = None
         self.living[worker.incarnation] = worker
         return StartWorker(worker.slot, worker.name, worker.incarnation)
 
@@ -103,6 +123,14 @@ class WorkerTable:
             return Log(logging.DEBUG, text)
         self._failing_cause = ended.cause()
         return Log(logging.ERROR, f"{text}; trying again, at most {LONGEST_BACK_OFF_SECONDS:g} s apart")
+
+
+def _failed_to_start(worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> bool:
+    if not ended.pid or state.last_words:
+        return True
+    # One that is too large before it has run anything would be started and killed without end.
+    is_too_large = worker.kill is not None and worker.kill.task is None
+    return now - worker.started_at < SETTLED_SECONDS and (is_too_large or not state.ready)
 
 
 def _death(worker: Worker, ended: ProcessEnded, state: WorkerState) -> Effect:

@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Deque, Dict, Iterator, List, Optional, Set, Tuple
 
 if TYPE_CHECKING:
+    from scaler_scheduler.core.events import Options
     from scaler_scheduler.core.records import Function
 
 _BLOCK_BITS = 10
@@ -19,7 +20,7 @@ _BLOCK_BITS = 10
 class Batch:
     """The columns of one Submit, taken from the front."""
 
-    __slots__ = ("cancelled", "functions", "ids", "large", "next", "payload", "position", "sizes")
+    __slots__ = ("cancelled", "functions", "ids", "large", "next", "options", "payload", "position", "sizes")
 
     def __init__(
         self,
@@ -28,6 +29,7 @@ class Batch:
         sizes: "array[int]",
         payload: bytes,
         large: Dict[int, bytes],
+        options: "Options",
     ) -> None:
         self.ids = ids
         self.functions = functions
@@ -35,6 +37,7 @@ class Batch:
         self.sizes = sizes
         self.payload = payload
         self.large = large
+        self.options = options
         self.next = 0
         """The first row that has not been taken."""
         self.position = 0
@@ -83,6 +86,22 @@ class Batch:
             self.cancelled.discard(self.next)
             self.position += self.sizes[self.next]
             self.next += 1
+
+    def size_of(self, row: int) -> int:
+        """Bytes of the row's payload."""
+        large = self.large.get(row)
+        return self.sizes[row] if large is None else len(large)
+
+    def take_row(self, row: int) -> Tuple[bytes, int, int, bool]:
+        """Take a row out of turn: what holds its bytes, where they begin, how many they are, if they travel alone."""
+        self.cancelled.add(row)
+        large = self.large.pop(row, None)
+        if large is not None:
+            return large, 0, len(large), True
+        start = self.position
+        for before in range(self.next, row):
+            start += self.sizes[before]
+        return self.payload, start, self.sizes[row], False
 
     @property
     def is_empty(self) -> bool:

@@ -1,8 +1,8 @@
-"""How many tasks are where, of all clients."""
+"""How many tasks are where, of all clients, and what became of them."""
 
 
 class Counts:
-    __slots__ = ("dispatched", "late", "resolved", "waiting")
+    __slots__ = ("dispatched", "late", "resolved", "retracted", "stopped", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -13,3 +13,7 @@ class Counts:
         """Answered since the start."""
         self.late = 0
         """Results that nobody waits for any more: of an attempt, a worker or a client given up."""
+        self.retracted = 0
+        """Tasks that workers gave back."""
+        self.stopped = 0
+        """Tasks that workers were told to stop."""

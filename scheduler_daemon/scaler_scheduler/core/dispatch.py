@@ -33,11 +33,13 @@ def allowance(worker: Worker, function: Function, waiting: int, workers: int, qu
         workers: workers that share them, this one included.
         queue_size: tasks that a worker may hold at most.
     """
-    held = len(worker.tasks)
+    held = worker.held
     if function.mean_ns < 0:
         return 0 if held else 1
     if held and (worker.load > TARGET_NS or worker.bytes > TARGET_BYTES):
         return 0
+    if worker.running or worker.unclaimed:
+        return 0  # it takes longer than its function's mean says, nobody knows how long
     by_time = max(0, TARGET_NS - worker.load) // function.mean_ns + 1
     share = max(-(-waiting // workers), GRAIN_NS // function.mean_ns)
     return max(0, min(by_time, share, queue_size - held))
@@ -45,7 +47,7 @@ def allowance(worker: Worker, function: Function, waiting: int, workers: int, qu
 
 def wants_work(worker: Worker, queue_size: int) -> bool:
     """Whether it is time to give this worker more: in large portions while it has much, at once when it has little."""
-    held = len(worker.tasks)
+    held = worker.held
     if worker.bytes > TARGET_BYTES:
         return not held
     return held <= 1 or (held * 2 <= queue_size and worker.load * 2 <= TARGET_NS)

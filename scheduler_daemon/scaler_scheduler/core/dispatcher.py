@@ -1,117 +1,210 @@
-"""Who gets which waiting task: clients in turn, workers as they have room."""
+"""Who gets which waiting task: the highest rank first, within it clients in turn, workers as they have room."""
 
+from bisect import insort
 from collections import OrderedDict, deque
-from typing import Deque, List, Optional
+from typing import Deque, Dict, List, Optional, Tuple
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.batches import Batch
+from scaler_scheduler.core.batches import Batch, BatchQueue
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.dispatch import allowance, cost, wants_work
+from scaler_scheduler.core.events import DEFAULT_OPTIONS, Capabilities, Options
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client, Function, Task, Worker
-from scaler_scheduler.core.states import DISPATCH, WAITING
+from scaler_scheduler.core.records import Client, Function, Lane, Task, Worker
+from scaler_scheduler.core.states import ADOPT, DISPATCH, WAITING
 
 
 class Dispatcher:
     def __init__(self, outbox: Outbox, counts: Counts, queue_size: int) -> None:
-        self.queue: Deque[Client] = deque()
-        """Clients with waiting tasks; each gets its turn."""
+        self.ranks: List[int] = []
+        """Those of the lanes in `lanes`, ascending."""
+        self.lanes: Dict[int, Deque[Lane]] = {}
+        """Lanes with waiting tasks, by rank; within one each gets its turn. None of a client that is stalled."""
         self.idle: List[Worker] = []
         """Workers that hold nothing."""
         self.partial: OrderedDict[Worker, None] = OrderedDict()
         """Workers that hold something and have room for more."""
+        self.stuck: Dict[Worker, None] = {}
+        """Workers that are known to run a task for long, and may have others queued behind it."""
         self._outbox = outbox
         self._counts = counts
         self._queue_size = queue_size
         self._next_serial = 1
 
-    def enqueue(self, client: Client, count: int) -> None:
-        """So many more of the client's tasks wait."""
-        client.waiting += count
+    # ------------------------------------------------------------------------------------------ what waits, who is free
+
+    def enqueue(self, lane: Lane, count: int) -> None:
+        """So many more of the lane's tasks wait."""
+        lane.waiting += count
         self._counts.waiting += count
-        if not client.is_queued:
-            client.is_queued = True
-            self.queue.append(client)
+        if not lane.is_queued and not lane.client.is_stalled:
+            lane.is_queued = True
+            there = self.lanes.get(lane.rank)
+            if there is None:
+                there = self.lanes[lane.rank] = deque()
+                insort(self.ranks, lane.rank)
+            there.append(lane)
+
+    def requeue(self, task: Task) -> None:
+        """The task, which has just been moved there, waits again: before those that never were dispatched."""
+        lane = task.client.lane(task.options)
+        lane.requeued.append(task)
+        self.enqueue(lane, 1)
+
+    def dequeue(self, lane: Lane) -> None:
+        """Nothing of this lane is to be dispatched, for now or for good."""
+        if lane.is_queued:
+            lane.is_queued = False
+            there = self.lanes[lane.rank]
+            there.remove(lane)
+            if not there:
+                self._drop_rank(lane.rank)
 
     def offer(self, worker: Worker) -> None:
         """The worker can take more: put it where it is looked for."""
+        held = worker.held
         if worker.is_ready:
-            if worker.tasks or worker not in self.partial:
+            if held or worker not in self.partial:
                 return
             del self.partial[worker]  # it has run dry
         worker.is_ready = True
-        if worker.tasks:
+        if held:
             self.partial[worker] = None
         else:
             # A stack: the worker that was busy last has the warmest caches, and with few tasks the others can rest.
             self.idle.append(worker)
 
+    def go_on(self, worker: Worker) -> None:
+        """The worker goes on with a task that it was not thought to run: it is idle no longer, and perhaps for long."""
+        self.stuck[worker] = None
+        if worker.is_ready and worker.held and worker not in self.partial:
+            self.idle.remove(worker)
+            self.partial[worker] = None
+
+    def withdraw(self, worker: Worker) -> None:
+        """The worker is gone: what stands in these lists shares the waiting tasks."""
+        self.stuck.pop(worker, None)
+        if worker.is_ready:
+            worker.is_ready = False
+            if worker in self.partial:
+                del self.partial[worker]
+            else:
+                self.idle.remove(worker)
+
+    def _drop_rank(self, rank: int) -> None:
+        del self.lanes[rank]
+        self.ranks.remove(rank)
+
+    # --------------------------------------------------------------------------------------------------------- choosing
+
     def run(self) -> None:
         """Give out what waits, as far as workers want it."""
-        queue_size = self._queue_size
         declined: List[Worker] = []
-        while self.queue and (self.idle or self.partial):
-            client = self.queue[0]
-            function = self.next_function(client)
+        for rank in self.ranks[::-1]:
+            self._run_rank(self.lanes[rank], declined)
+            if not self.lanes[rank]:
+                self._drop_rank(rank)
+            if not self.idle and not self.partial:
+                break
+        for worker in declined:
+            self.offer(worker)
+
+    def _run_rank(self, lanes: Deque[Lane], declined: List[Worker]) -> None:
+        queue_size = self._queue_size
+        unserved = 0
+        while unserved < len(lanes) and (self.idle or self.partial):
+            lane = lanes[0]
+            function = self.next_function(lane)
             if function is None:
-                client.is_queued = False
-                self.queue.popleft()
+                lane.is_queued = False
+                lanes.popleft()
                 continue
-            worker = self.idle.pop() if self.idle else self.partial.popitem(last=False)[0]
-            worker.is_ready = False
+            worker = self._next_worker(lane.capabilities)
+            if worker is None:
+                # Nobody who is free can serve it: those behind it need not wait for that.
+                unserved += 1
+                lanes.rotate(-1)
+                continue
             workers = len(self.idle) + len(self.partial) + 1
             count = allowance(worker, function, self._counts.waiting, workers, queue_size)
             if count == 0:
                 declined.append(worker)
                 continue
-            self._give(worker, client, function, count)
-            self.queue.rotate(-1)
+            self._give(worker, lane, function, count)
+            lanes.rotate(-1)
+            unserved = 0
             if wants_work(worker, queue_size):
                 self.offer(worker)
-        for worker in declined:
-            self.offer(worker)
 
-    def next_function(self, client: Client) -> Optional[Function]:
-        """The function of the task that this client's next dispatch begins with; None when nothing waits."""
-        while client.requeued:
-            task = client.requeued[0]
+    def _next_worker(self, capabilities: Capabilities) -> Optional[Worker]:
+        """A free worker that has these, taken out of its list."""
+        if not capabilities:
+            worker = self.idle.pop() if self.idle else self.partial.popitem(last=False)[0]
+        else:
+            able = next((free for free in reversed(self.idle) if free.can_serve(capabilities)), None)
+            if able is not None:
+                self.idle.remove(able)
+            else:
+                able = next((free for free in self.partial if free.can_serve(capabilities)), None)
+                if able is None:
+                    return None
+                del self.partial[able]
+            worker = able
+        worker.is_ready = False
+        return worker
+
+    def next_function(self, lane: Lane) -> Optional[Function]:
+        """The function of the task that this lane's next dispatch begins with; None, and the lane is gone, when nothing
+        waits."""
+        while lane.requeued:
+            task = lane.requeued[0]
             if task.state == WAITING:
                 return task.function
-            client.requeued.popleft()
-        while client.batches:
-            batch = client.batches.first
+            lane.requeued.popleft()
+        while lane.batches:
+            batch = lane.batches.first
             batch.skip_cancelled()
             if not batch.is_empty:
                 return batch.function_at(batch.next)
-            client.batches.remove_first()
+            lane.batches.remove_first()
+        if lane.client.lanes.get((lane.rank, lane.capabilities)) is lane:
+            del lane.client.lanes[lane.rank, lane.capabilities]
         return None
 
-    def _give(self, worker: Worker, client: Client, function: Function, count: int) -> None:
-        """Dispatch up to `count` of the client's next tasks, all of `function`, to the worker."""
+    def let_go(self, lane: Lane) -> None:
+        """Tasks of this lane wait no longer: what is over at its front is dropped now, as perhaps no worker comes."""
+        if self.next_function(lane) is None:
+            self.dequeue(lane)
+
+    # ----------------------------------------------------------------------------------------------------------- giving
+
+    def _give(self, worker: Worker, lane: Lane, function: Function, count: int) -> None:
+        """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker."""
         if function not in worker.functions:
             worker.functions.add(function)
             self._outbox.add(
                 effects.Function(worker.route, function.number, function.name, function.serializer, function.payload)
             )
         outgoing = self._outbox.dispatch(worker)
-        if client.requeued:
-            taken = self._give_again(worker, client, outgoing)
+        if lane.requeued:
+            taken = self._give_again(worker, lane, outgoing)
         else:
-            taken = self._give_run(worker, client, function, client.batches.first, count, outgoing)
-        client.waiting -= taken
+            taken = self._give_run(worker, lane.client, function, lane.batches, count, outgoing)
+        lane.waiting -= taken
         self._counts.waiting -= taken
         self._counts.dispatched += taken
 
-    def _give_again(self, worker: Worker, client: Client, outgoing: effects.Dispatch) -> int:
-        task = client.requeued.popleft()
+    def _give_again(self, worker: Worker, lane: Lane, outgoing: effects.Dispatch) -> int:
+        task = lane.requeued.popleft()
         task.move(DISPATCH)
         task.attempt += 1
-        task.worker = worker
         task.cost = cost(task.function)
-        worker.tasks[task.serial] = task
-        worker.load += task.cost
-        worker.bytes += task.size
-        outgoing.clients.append(client.number)
+        worker.hold(task)
+        if task.options is not DEFAULT_OPTIONS:
+            special = _special(task.options)
+            if any(special):
+                outgoing.special[len(outgoing.ids)] = special
+        outgoing.clients.append(task.client.incarnation)
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
         outgoing.functions.append(task.function.number)
@@ -126,11 +219,12 @@ class Dispatcher:
         worker: Worker,
         client: Client,
         function: Function,
-        batch: Batch,
+        batches: BatchQueue,
         count: int,
         outgoing: effects.Dispatch,
     ) -> int:
         """Dispatch rows from the front of a batch: their bytes lie behind one another and go as one slice."""
+        batch = batches.first
         first = batch.next
         count = batch.run_length(count)
         ids = batch.ids[first : first + count]
@@ -141,6 +235,7 @@ class Dispatcher:
         position = batch.position
         payload = batch.payload if large is None else large
         large_size = 0 if large is None else len(large)
+        options = batch.options
         client_tasks = client.tasks
         worker_tasks = worker.tasks
         for row in range(count):
@@ -150,6 +245,7 @@ class Dispatcher:
                 task_id,
                 client,
                 function,
+                options,
                 payload,
                 position,
                 size + large_size,
@@ -164,7 +260,12 @@ class Dispatcher:
             position += size
         worker.load += task_cost * count
         worker.bytes += position - batch.position + large_size
-        outgoing.clients.extend([client.number] * count)
+        if options is not DEFAULT_OPTIONS:
+            special = _special(options)
+            if any(special):
+                row = len(outgoing.ids)
+                outgoing.special.update(dict.fromkeys(range(row, row + count), special))
+        outgoing.clients.extend([client.incarnation] * count)
         outgoing.ids.extend(ids)
         outgoing.attempts.extend([1] * count)
         outgoing.functions.extend([function.number] * count)
@@ -176,22 +277,56 @@ class Dispatcher:
         batch.next = first + count
         batch.position = position
         if batch.is_empty:
-            client.batches.remove_first()
+            batches.remove_first()
         return count
 
-    def withdraw(self, worker: Worker) -> None:
-        """The worker is gone: what stands in these lists shares the waiting tasks."""
-        if worker.is_ready:
-            worker.is_ready = False
-            if worker in self.partial:
-                del self.partial[worker]
-            else:
-                self.idle.remove(worker)
+    # --------------------------------------------------------------------------------------------------------- adopting
 
-    def dequeue(self, client: Client) -> None:
-        """The client is gone, and with it what waits."""
-        if client.is_queued:
-            client.is_queued = False
-            self.queue.remove(client)
-        self._counts.waiting -= client.waiting
-        client.waiting = 0
+    def adopt(self, worker: Worker, task: Task, attempt: int) -> None:
+        """A task that waits for another attempt is run by this worker already."""
+        lane = task.client.lane(task.options)  # in whose `requeued` it stays for now, no longer waiting
+        task.move(ADOPT)
+        task.attempt = attempt
+        task.cost = cost(task.function)
+        self._adopted(worker, task, lane)
+        self.let_go(lane)
+
+    def adopt_row(self, worker: Worker, lane: Lane, batch: Batch, row: int, attempt: int) -> Task:
+        """A task that was never dispatched (as far as is known here) is run by this worker already."""
+        function = batch.function_at(row)
+        payload, start, size, is_large = batch.take_row(row)
+        serial = self._next_serial
+        self._next_serial += 1
+        client = lane.client
+        task = Task(
+            batch.ids[row],
+            client,
+            function,
+            batch.options,
+            payload,
+            start,
+            size,
+            is_large,
+            serial,
+            cost(function),
+            worker,
+        )
+        task.attempt = attempt
+        task.state = WAITING
+        task.move(ADOPT)
+        client.tasks[task.id] = task
+        self._adopted(worker, task, lane)
+        return task
+
+    def _adopted(self, worker: Worker, task: Task, lane: Lane) -> None:
+        worker.hold(task)
+        lane.waiting -= 1
+        self._counts.waiting -= 1
+        self._counts.dispatched += 1
+
+
+def _special(options: Options) -> Tuple[int, int, int]:
+    flags = (effects.FLAG_PROFILE if options.profiling else 0) | (
+        effects.FLAG_TELL_START if options.timeout_seconds else 0
+    )
+    return flags, options.depth, options.priority

@@ -4,7 +4,7 @@
 one element where it holds for every row.
 """
 
-from typing import List, Sequence
+from typing import Dict, List, Sequence, Tuple
 
 WELCOME = 1
 REFUSED = 2
@@ -18,14 +18,21 @@ RESOLVED = 12
 STARTED = 13
 CANCEL_REFUSED = 15
 ERROR = 17
+RETRACT = 19
+STOP = 21
+END_WORKER = 24
+CREDIT = 25
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
 
 OUTCOME_VALUE = 0
-OUTCOME_WORKER_DIED = 4
-OUTCOME_CANCELLED = 5
-WORKER_OUTCOMES = 4
+OUTCOME_EXCEPTION = 1
+OUTCOME_RETRYABLE = 4
+OUTCOME_WORKER_DIED = 5
+OUTCOME_CANCELLED = 6
+OUTCOME_TIMED_OUT = 7
+WORKER_OUTCOMES = 5
 """Outcomes below this one are a worker's to give, the others the scheduler's own."""
 
 
@@ -38,13 +45,16 @@ class Effect:
 
 
 class Welcome(Effect):
-    __slots__ = ("lease_milliseconds", "peer")
+    """`credit` and `result_window` are a client's, in bytes; 0 for others."""
+
+    __slots__ = ("credit", "lease_milliseconds", "result_window")
     kind = WELCOME
 
-    def __init__(self, route: bytes, peer: int, lease_milliseconds: int) -> None:
+    def __init__(self, route: bytes, lease_milliseconds: int, credit: int = 0, result_window: int = 0) -> None:
         self.route = route
-        self.peer = peer
         self.lease_milliseconds = lease_milliseconds
+        self.credit = credit
+        self.result_window = result_window
 
 
 class Refused(Effect):
@@ -124,8 +134,14 @@ class Rows:
         self.sizes.append(0)
 
 
+FLAG_PROFILE = 1
+FLAG_TELL_START = 2
+
+
 class Dispatch(Effect):
-    __slots__ = ("attempts", "clients", "functions", "ids", "rows")
+    """`special` names the rows that ask for anything: flags, depth and priority by row number."""
+
+    __slots__ = ("attempts", "clients", "functions", "ids", "rows", "special")
     kind = DISPATCH
 
     def __init__(self, route: bytes) -> None:
@@ -135,10 +151,13 @@ class Dispatch(Effect):
         self.attempts: List[int] = []
         self.functions: List[int] = []
         self.rows = Rows()
+        self.special: Dict[int, Tuple[int, int, int]] = {}
 
 
 class Resolved(Effect):
-    __slots__ = ("ids", "outcomes", "rows")
+    """`profiles` holds duration and CPU time in nanoseconds and peak in bytes, by row number."""
+
+    __slots__ = ("ids", "outcomes", "profiles", "rows")
     kind = RESOLVED
 
     def __init__(self, route: bytes) -> None:
@@ -146,6 +165,7 @@ class Resolved(Effect):
         self.ids: List[int] = []
         self.outcomes: List[int] = []
         self.rows = Rows()
+        self.profiles: Dict[int, Tuple[int, int, int]] = {}
 
 
 class Started(Effect):
@@ -164,6 +184,52 @@ class CancelRefused(Effect):
     def __init__(self, route: bytes, ids: Sequence[int]) -> None:
         self.route = route
         self.ids = ids
+
+
+class Tasks(Effect):
+    """Tasks by name: row i of each column."""
+
+    __slots__ = ("attempts", "clients", "ids")
+
+    def __init__(self, route: bytes, clients: Sequence[int], ids: Sequence[int], attempts: Sequence[int]) -> None:
+        self.route = route
+        self.clients = clients
+        self.ids = ids
+        self.attempts = attempts
+
+
+class Retract(Tasks):
+    __slots__ = ()
+    kind = RETRACT
+
+
+class Stop(Tasks):
+    __slots__ = ()
+    kind = STOP
+
+
+class EndWorker(Effect):
+    """End the worker's process if it is running this task."""
+
+    __slots__ = ("attempt", "client", "id", "incarnation", "reason")
+    kind = END_WORKER
+
+    def __init__(self, route: bytes, incarnation: int, client: int, task_id: int, attempt: int, reason: str) -> None:
+        self.route = route
+        self.incarnation = incarnation
+        self.client = client
+        self.id = task_id
+        self.attempt = attempt
+        self.reason = reason
+
+
+class Credit(Effect):
+    __slots__ = ("bytes",)
+    kind = CREDIT
+
+    def __init__(self, route: bytes, granted: int) -> None:
+        self.route = route
+        self.bytes = granted
 
 
 class Error(Effect):

@@ -6,7 +6,7 @@ shape.
 """
 
 from array import array
-from typing import Dict, List
+from typing import Dict, FrozenSet, List, Sequence, Tuple
 
 HELLO = 0
 GOODBYE = 4
@@ -18,7 +18,11 @@ RESULTS = 11
 STARTED = 13
 CANCEL = 14
 WORKER_DIED = 16
-KINDS = 19
+RETRACTED = 20
+SUSPENDED = 22
+RESUMED = 23
+RECEIVED = 26
+KINDS = 27
 
 CLIENT = 0
 WORKER = 1
@@ -34,8 +38,55 @@ class Event:
         self.route = route
 
 
+Capabilities = FrozenSet[Tuple[str, int]]
+"""Names with amounts: what a worker has, or what a task asks for."""
+
+
+class Options:
+    """What a Submit asks of every row. `retries` -1: the scheduler's own; `timeout_seconds` 0: no limit."""
+
+    __slots__ = ("capabilities", "depth", "name", "priority", "profiling", "retries", "timeout_seconds")
+
+    def __init__(
+        self,
+        priority: int = 0,
+        depth: int = 0,
+        retries: int = -1,
+        timeout_seconds: float = 0.0,
+        profiling: bool = False,
+        name: str = "",
+        capabilities: Capabilities = frozenset(),
+    ) -> None:
+        self.priority = priority
+        self.depth = depth
+        self.retries = retries
+        self.timeout_seconds = timeout_seconds
+        self.profiling = profiling
+        self.name = name
+        self.capabilities = capabilities
+
+
+DEFAULT_OPTIONS = Options()
+
+
 class Hello(Event):
-    __slots__ = ("agent", "host", "incarnation", "language", "name", "pid", "protocol_version", "role", "version")
+    """`worker` is the incarnation of the worker that a nested client lives in, 0 for others; `running` names, by
+    client, id and attempt, what a worker runs or has suspended already."""
+
+    __slots__ = (
+        "agent",
+        "capabilities",
+        "host",
+        "incarnation",
+        "language",
+        "name",
+        "pid",
+        "protocol_version",
+        "role",
+        "running",
+        "version",
+        "worker",
+    )
     kind = HELLO
 
     def __init__(
@@ -50,6 +101,9 @@ class Hello(Event):
         host: str,
         pid: int,
         name: str,
+        worker: int = 0,
+        capabilities: Capabilities = frozenset(),
+        running: Sequence[Tuple[int, int, int]] = (),
     ) -> None:
         self.route = route
         self.protocol_version = protocol_version
@@ -61,6 +115,9 @@ class Hello(Event):
         self.host = host
         self.pid = pid
         self.name = name
+        self.worker = worker
+        self.capabilities = capabilities
+        self.running = running
 
 
 class Goodbye(Event):
@@ -109,7 +166,7 @@ class ForgetFunctions(Event):
 class Submit(Event):
     """`functions` has one element (all rows the same) or one a row; `large` maps a row to its payload."""
 
-    __slots__ = ("functions", "ids", "large", "payload", "sizes")
+    __slots__ = ("functions", "ids", "large", "options", "payload", "sizes")
     kind = SUBMIT
 
     def __init__(
@@ -120,6 +177,7 @@ class Submit(Event):
         sizes: "array[int]",
         payload: bytes,
         large: Dict[int, bytes],
+        options: Options = DEFAULT_OPTIONS,
     ) -> None:
         self.route = route
         self.ids = ids
@@ -127,12 +185,24 @@ class Submit(Event):
         self.sizes = sizes
         self.payload = payload
         self.large = large
+        self.options = options
 
 
 class Results(Event):
-    """`durations` in nanoseconds."""
+    """`durations` and `cpu_times` in nanoseconds, `peaks` in bytes; these two are empty when no row is profiled."""
 
-    __slots__ = ("attempts", "clients", "durations", "ids", "large", "outcomes", "payload", "sizes")
+    __slots__ = (
+        "attempts",
+        "clients",
+        "cpu_times",
+        "durations",
+        "ids",
+        "large",
+        "outcomes",
+        "payload",
+        "peaks",
+        "sizes",
+    )
     kind = RESULTS
 
     def __init__(
@@ -146,6 +216,8 @@ class Results(Event):
         sizes: "array[int]",
         payload: bytes,
         large: Dict[int, bytes],
+        cpu_times: Sequence[int] = (),
+        peaks: Sequence[int] = (),
     ) -> None:
         self.route = route
         self.clients = clients
@@ -156,11 +228,14 @@ class Results(Event):
         self.sizes = sizes
         self.payload = payload
         self.large = large
+        self.cpu_times = cpu_times
+        self.peaks = peaks
 
 
-class Started(Event):
+class Tasks(Event):
+    """Tasks by name: row i of each column."""
+
     __slots__ = ("attempts", "clients", "ids")
-    kind = STARTED
 
     def __init__(self, route: bytes, clients: "array[int]", ids: "array[int]", attempts: "array[int]") -> None:
         self.route = route
@@ -169,13 +244,58 @@ class Started(Event):
         self.attempts = attempts
 
 
+class Started(Tasks):
+    __slots__ = ()
+    kind = STARTED
+
+
+class Suspended(Tasks):
+    __slots__ = ()
+    kind = SUSPENDED
+
+
+class Resumed(Tasks):
+    __slots__ = ()
+    kind = RESUMED
+
+
+class Retracted(Event):
+    """`given`: 1 for a task that came back, 0 for one that the worker keeps."""
+
+    __slots__ = ("attempts", "clients", "given", "ids")
+    kind = RETRACTED
+
+    def __init__(
+        self, route: bytes, clients: "array[int]", ids: "array[int]", attempts: "array[int]", given: "array[int]"
+    ) -> None:
+        self.route = route
+        self.clients = clients
+        self.ids = ids
+        self.attempts = attempts
+        self.given = given
+
+
+class Received(Event):
+    """`bytes` of results since the client's last welcome, in all."""
+
+    __slots__ = ("bytes",)
+    kind = RECEIVED
+
+    def __init__(self, route: bytes, received: int) -> None:
+        self.route = route
+        self.bytes = received
+
+
 class Cancel(Event):
-    __slots__ = ("ids",)
+    """`force`: what runs is to be stopped."""
+
+    __slots__ = ("force", "ids")
     kind = CANCEL
 
-    def __init__(self, route: bytes, ids: "array[int]") -> None:
+    def __init__(self, route: bytes, ids: "array[int]", force: bool = False) -> None:
         self.route = route
         self.ids = ids
+        self.force = force
 
 
 class WorkerDied(Event):

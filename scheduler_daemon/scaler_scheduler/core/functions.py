@@ -28,13 +28,13 @@ class FunctionTable:
 
     def hold(self, function: Function, client: Client) -> None:
         """One more of the client's numbers names this function."""
-        function.holders[client.number] = function.holders.get(client.number, 0) + 1
+        function.holders[client.incarnation] = function.holders.get(client.incarnation, 0) + 1
 
     def release(self, function: Function, client: Client) -> None:
         """One of the client's numbers names this function no longer."""
-        held = function.holders.pop(client.number) - 1
+        held = function.holders.pop(client.incarnation) - 1
         if held:
-            function.holders[client.number] = held
+            function.holders[client.incarnation] = held
         elif function.is_unused:
             self._unused.append(function)
 

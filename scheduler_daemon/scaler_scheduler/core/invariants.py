@@ -1,11 +1,12 @@
 """What must hold between the tables after every event. Run by tests and the simulation; too slow for the daemon."""
 
-from typing import Dict
+from typing import Dict, Iterable, List
 
 from scaler_scheduler.core.errors import InvariantError
-from scaler_scheduler.core.records import Function
+from scaler_scheduler.core.records import ABANDON, NO_WISH, Client, Function, Task, Worker
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.core.states import DISPATCHED, RUNNING, STATE_NAMES, WAITING
+from scaler_scheduler.core.states import DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
+from scaler_scheduler.core.tables import Tables
 
 
 def check(scheduler: Scheduler) -> None:
@@ -14,9 +15,14 @@ def check(scheduler: Scheduler) -> None:
     Raises:
         InvariantError: a count or a link between two tables is wrong.
     """
+    tables = scheduler.tables
     _check_waiting(scheduler)
-    _check_held(scheduler)
-    _check_functions(scheduler)
+    _check_queue(scheduler)
+    _check_held(tables)
+    _check_tasks(tables)
+    _check_functions(tables)
+    _check_unclaimed(tables)
+    _check_credit(tables)
 
 
 def _expect(name: str, counted: object, kept: object) -> None:
@@ -26,52 +32,145 @@ def _expect(name: str, counted: object, kept: object) -> None:
 
 def _check_waiting(scheduler: Scheduler) -> None:
     total = 0
-    for client in scheduler.clients.by_number.values():
-        waiting = sum(len(batch.waiting_rows()) for batch in client.batches)
-        waiting += sum(task.state == WAITING for task in client.requeued)
-        _expect(f"waiting tasks of client {client.number}", waiting, client.waiting)
-        if waiting and not client.is_queued:
-            raise InvariantError(f"client {client.number} has waiting tasks and stands in no queue")
-        if client.is_gone and (waiting or not client.tasks):
-            raise InvariantError(f"client {client.number} has left and is still kept")
-        total += waiting
+    for client in scheduler.tables.clients.by_incarnation.values():
+        again = 0
+        for lane in client.lanes.values():
+            rows = sum(len(batch.waiting_rows()) for batch in lane.batches)
+            tasks = {task for task in lane.requeued if task.state == WAITING}
+            again += len(tasks)
+            _expect(
+                f"waiting tasks of client {client.incarnation} at rank {lane.rank}", rows + len(tasks), lane.waiting
+            )
+            if lane.waiting and lane.is_queued == client.is_stalled:
+                raise InvariantError(f"client {client.incarnation} at rank {lane.rank} is queued: {lane.is_queued}")
+            total += rows + len(tasks)
+        _expect(f"tasks of client {client.incarnation} that wait again", _waiting(client), again)
+        if client.is_gone and (client.lanes or not client.tasks):
+            raise InvariantError(f"client {client.incarnation} has left and is still kept")
     _expect("waiting tasks", total, scheduler.counts.waiting)
 
 
-def _check_held(scheduler: Scheduler) -> None:
+def _waiting(client: Client) -> int:
+    return sum(task.state == WAITING for task in client.tasks.values())
+
+
+def _check_queue(scheduler: Scheduler) -> None:
+    dispatcher = scheduler.dispatcher
+    _expect("ranks", sorted(dispatcher.lanes), dispatcher.ranks)
+    for rank, lanes in dispatcher.lanes.items():
+        for lane in lanes:
+            if not lane.is_queued or lane.rank != rank:
+                raise InvariantError(f"a lane of client {lane.client.incarnation} stands in the wrong queue")
+            if lane.waiting and lane.client.lanes.get((lane.rank, lane.capabilities)) is not lane:
+                raise InvariantError(f"a lane of client {lane.client.incarnation} has been forgotten")
+    known = set(scheduler.tables.workers)
+    for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.stuck]:
+        if worker not in known:
+            raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
+    idle = {worker for worker in known if not worker.held}
+    _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
+    ready = {worker for worker in known - idle if worker.is_ready}
+    _expect("workers with room", _incarnations(ready), _incarnations(dispatcher.partial))
+
+
+def _incarnations(workers: Iterable[Worker]) -> List[int]:
+    return sorted(worker.incarnation for worker in workers)
+
+
+def check_collected(scheduler: Scheduler) -> None:
+    """Besides `check`, after a collect: nothing waits that an idle worker could run.
+
+    Raises:
+        InvariantError: something does.
+    """
+    dispatcher = scheduler.dispatcher
+    for lanes in dispatcher.lanes.values():
+        for lane in lanes:
+            able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities)]
+            if lane.waiting and able:
+                raise InvariantError(f"tasks wait while worker {able[0].incarnation} is idle")
+
+
+def _check_held(tables: Tables) -> None:
     held = 0
-    for worker in scheduler.workers:
+    for worker in tables.workers:
+        states: List[int] = []
         load = size = 0
         for serial, task in worker.tasks.items():
             _expect("serial number of a held task", serial, task.serial)
-            if task.worker is not worker or task.state not in (DISPATCHED, RUNNING):
-                raise InvariantError(f"task {task.client.number}/{task.id} is held while {STATE_NAMES[task.state]}")
-            if task.client.tasks.get(task.id) is not task:
-                raise InvariantError(f"task {task.client.number}/{task.id} is held and unknown to its client")
-            if task.function not in worker.functions:
-                raise InvariantError(f"worker {worker.number} holds a task of a function it was not sent")
-            load += task.cost
+            _check_holder(task, worker)
+            states.append(task.state)
+            load += 0 if task.state == SUSPENDED else task.cost
             size += task.size
-        _expect(f"load of worker {worker.number}", load, worker.load)
-        _expect(f"payload bytes of worker {worker.number}", size, worker.bytes)
+        _expect(f"load of worker {worker.incarnation}", load, worker.load)
+        _expect(f"payload bytes of worker {worker.incarnation}", size, worker.bytes)
+        _expect(f"running tasks of worker {worker.incarnation}", states.count(RUNNING), worker.running)
+        _expect(f"suspended tasks of worker {worker.incarnation}", states.count(SUSPENDED), worker.suspended)
         held += len(worker.tasks)
-    _expect("dispatched tasks", held, scheduler.counts.dispatched)
-    for client in scheduler.clients.by_number.values():
+    _expect("dispatched tasks", held, tables.counts.dispatched)
+
+
+def _check_holder(task: Task, worker: Worker) -> None:
+    name = f"task {task.client.incarnation}/{task.id}"
+    if task.worker is not worker or task.state not in (DISPATCHED, RUNNING, SUSPENDED):
+        raise InvariantError(f"{name} is held while {STATE_NAMES[task.state]}")
+    if task.client.tasks.get(task.id) is not task:
+        raise InvariantError(f"{name} is held and unknown to its client")
+    if task.state == DISPATCHED and task.function not in worker.functions:
+        raise InvariantError(f"worker {worker.incarnation} holds a task of a function it was not sent")
+    if task.client.is_gone != (task.wish == ABANDON):
+        raise InvariantError(f"{name} is held with wish {task.wish}; its client has left: {task.client.is_gone}")
+
+
+def _check_tasks(tables: Tables) -> None:
+    timers = 0
+    for client in tables.clients.by_incarnation.values():
         for task in client.tasks.values():
+            name = f"task {client.incarnation}/{task.id}"
             holder = task.worker
+            timers += task.timer is not None
             if (holder is None) != (task.state == WAITING):
-                raise InvariantError(f"task {client.number}/{task.id} is {STATE_NAMES[task.state]} on {holder}")
+                raise InvariantError(f"{name} is {STATE_NAMES[task.state]} on {holder}")
             if holder is not None and holder.tasks.get(task.serial) is not task:
-                raise InvariantError(f"task {client.number}/{task.id} is not among what its worker holds")
+                raise InvariantError(f"{name} is not among what its worker holds")
+            if holder is None and (task.wish != NO_WISH or task.is_retracting or task.is_stopping or task.timer):
+                raise InvariantError(f"{name} waits, and something is still wanted of it")
+            if task.wish != NO_WISH and not task.is_retracting and not task.is_stopping:
+                raise InvariantError(f"{name} has wish {task.wish}, and nobody was asked")
+            if task.is_stopping and task.timer is None:
+                raise InvariantError(f"{name} is being stopped, and nobody will look whether it was")
+    _expect("timers", timers, len(tables.timers))
 
 
-def _check_functions(scheduler: Scheduler) -> None:
-    tasks: Dict[Function, int] = dict.fromkeys(scheduler.functions, 0)
-    for client in scheduler.clients.by_number.values():
-        for batch in client.batches:
-            for row in batch.waiting_rows():
-                tasks[batch.function_at(row)] += 1
+def _check_functions(tables: Tables) -> None:
+    counted: Dict[Function, int] = dict.fromkeys(tables.functions, 0)
+    for client in tables.clients.by_incarnation.values():
+        for lane in client.lanes.values():
+            for batch in lane.batches:
+                for row in batch.waiting_rows():
+                    counted[batch.function_at(row)] += 1
         for task in client.tasks.values():
-            tasks[task.function] += 1
-    for function, count in tasks.items():
+            counted[task.function] += 1
+    for function, count in counted.items():
         _expect(f"tasks of function {function.number}", count, function.tasks)
+
+
+def _check_unclaimed(tables: Tables) -> None:
+    counted: Dict[Worker, int] = {}
+    for (name, task_id), unclaimed in tables.unclaimed.items():
+        counted[unclaimed.worker] = counted.get(unclaimed.worker, 0) + (not unclaimed.is_suspended)
+        client = tables.clients.find(name)
+        task = None if client is None else client.tasks.get(task_id)
+        if task is not None and task.worker is unclaimed.worker:
+            raise InvariantError(f"task {name}/{task_id} is held and unclaimed")
+    known = set(tables.workers)
+    for worker in known:
+        _expect(f"unclaimed tasks of worker {worker.incarnation}", counted.pop(worker, 0), worker.unclaimed)
+    if counted:
+        raise InvariantError("tasks are unclaimed on a worker that is gone")
+
+
+def _check_credit(tables: Tables) -> None:
+    for client in tables.clients:
+        if not 0 <= client.received <= client.sent:
+            raise InvariantError(f"client {client.incarnation} has taken {client.received} of {client.sent} bytes")

@@ -1,102 +1,94 @@
 """What becomes of tasks when a worker or a client is gone."""
 
-from typing import Optional
+from typing import Dict, Optional, Sequence
 
-from scaler_scheduler.core import effects
-from scaler_scheduler.core.clients import ClientTable
-from scaler_scheduler.core.counts import Counts
+from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.dispatcher import Dispatcher
-from scaler_scheduler.core.functions import FunctionTable
-from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client, Task, Worker
-from scaler_scheduler.core.states import CANCEL, GIVE_UP, RUNNING, WAITING, WORKER_LOST
-from scaler_scheduler.core.workers import WorkerTable
+from scaler_scheduler.core.endings import Endings
+from scaler_scheduler.core.records import NO_WISH, RERUN, Client, Task, Worker
+from scaler_scheduler.core.states import CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
+from scaler_scheduler.core.suspension import Name
+from scaler_scheduler.core.tables import Tables
+from scaler_scheduler.core.withdrawals import Withdrawals
 
 
 class Losses:
     def __init__(
-        self,
-        clients: ClientTable,
-        workers: WorkerTable,
-        functions: FunctionTable,
-        dispatcher: Dispatcher,
-        outbox: Outbox,
-        counts: Counts,
-        task_retries: int,
+        self, tables: Tables, dispatcher: Dispatcher, endings: Endings, withdrawals: Withdrawals, adoption: Adoption
     ) -> None:
-        self._clients = clients
-        self._workers = workers
-        self._functions = functions
+        self._tables = tables
         self._dispatcher = dispatcher
-        self._outbox = outbox
-        self._counts = counts
-        self._task_retries = task_retries
+        self._endings = endings
+        self._withdrawals = withdrawals
+        self._adoption = adoption
 
-    def lose_worker(self, worker: Worker, cause: str, peak_bytes: int, running: Optional[Task]) -> None:
-        """The worker is gone: what it held waits again. Only the task that was running counts an attempt."""
-        self._workers.remove(worker)
-        worker.outgoing = None
-        self._dispatcher.withdraw(worker)
-        if running is not None:
+    def worker_died(self, worker: Worker, cause: str, peak_bytes: int, running: Optional[Task], now: float) -> None:
+        """The worker's process is gone, or was given up. Only the task that was running counts an attempt."""
+        if running is not None and running.wish != RERUN:  # that death was asked for
             peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
             death = f"attempt {running.attempt} on {worker.host} (pid {worker.pid}): {cause}{peak}"
             running.deaths = [*(running.deaths or []), death]
+            running.failures += 1
+        self.worker_left(worker, now)
+
+    def worker_left(self, worker: Worker, now: float) -> None:
+        """The worker is gone, and with it the clients of its tasks."""
+        for client in self._tables.clients.nested_in(worker.incarnation):
+            self.client_left(client, now)
+        self.connection_lost(worker)
+
+    def connection_lost(self, worker: Worker, running: Sequence[Name] = ()) -> Dict[Task, int]:
+        """Nothing says what this worker holds, beyond what it says that it runs: all of it waits again.
+
+        Returns:
+            Of the tasks that it runs those of which something was wanted, and what: they are not settled.
+        """
+        self._tables.workers.remove(worker)
+        worker.outgoing = None
+        self._dispatcher.withdraw(worker)
+        self._withdrawals.forget(worker)
+        self._adoption.forget(worker)
+        names = set(running)
+        wishes: Dict[Task, int] = {}
         for serial in sorted(worker.tasks):
             task = worker.tasks[serial]
+            if task.wish and (task.client.incarnation, task.id, task.attempt) in names:
+                wishes[task] = task.wish
+                task.wish = NO_WISH
+            self._endings.leave_worker(task)
             task.move(WORKER_LOST)
-            task.worker = None
-            self._counts.dispatched -= 1
-            client = task.client
-            if client.is_gone:
-                self._forget_task(client, task)
-            elif task.deaths is not None and len(task.deaths) > self._task_retries:
-                self._give_up(client, task)
-            else:
-                client.requeued.append(task)
-                self._dispatcher.enqueue(client, 1)
-        worker.tasks = {}
+            self._endings.settle_returned(task)
+        return wishes
 
-    def _give_up(self, client: Client, task: Task) -> None:
-        assert task.deaths is not None
-        task.move(GIVE_UP)
-        del client.tasks[task.id]
-        self._counts.resolved += 1
-        self._functions.let_go(task.function)
-        text = f"{task.function.name}: the worker died in each of {len(task.deaths)} attempts: {'; '.join(task.deaths)}"
-        self._outbox.answer(client, task.id, effects.OUTCOME_WORKER_DIED, text.encode())
-
-    def _forget_task(self, client: Client, task: Task) -> None:
-        """A task of a client that has left, and that no worker holds any more."""
-        task.move(CANCEL)
-        del client.tasks[task.id]
-        self._functions.let_go(task.function)
-        self._clients.bury(client)
-
-    def remove_client(self, client: Client) -> None:
-        """The client is gone: nothing of it is dispatched any more; what workers hold is dropped when it comes back."""
-        self._clients.leave(client)
+    def client_left(self, client: Client, now: float) -> None:
+        """The client is gone: what waits is dropped, what workers hold is taken back or stopped."""
+        self._tables.clients.leave(client)
         client.outbox = None
-        for batch in client.batches:
-            for row in batch.waiting_rows():
-                self._functions.let_go(batch.function_at(row))
-        client.batches.clear()
-        client.requeued.clear()
+        functions = self._tables.functions
+        for lane in client.lanes.values():
+            for batch in lane.batches:
+                for row in batch.waiting_rows():
+                    functions.let_go(batch.function_at(row))
+            self._dispatcher.dequeue(lane)
+            self._tables.counts.waiting -= lane.waiting
+        client.lanes = {}
         for task in list(client.tasks.values()):
             if task.state == WAITING:
                 task.move(CANCEL)
                 del client.tasks[task.id]
-                self._functions.let_go(task.function)
-        self._dispatcher.dequeue(client)
+                functions.let_go(task.function)
+        self._withdrawals.abandon(client, now)
         for function in client.functions.values():
-            self._functions.release(function, client)
+            functions.release(function, client)
         client.functions = {}
-        self._clients.bury(client)
+        client.suspended.clear()
+        client.is_stalled = False
+        self._tables.clients.bury(client)
 
 
 def likely_running(worker: Worker) -> Optional[Task]:
     """What a worker was busy with that can't be asked any more: a task that it said it began, else its oldest."""
-    tasks = sorted(worker.tasks.values(), key=lambda task: task.serial)
-    for task in tasks:
-        if task.state == RUNNING:
-            return task
-    return tasks[0] if tasks else None
+    # In the order that it was given them; serial numbers tell who was dispatched first, if only to another worker.
+    begun = [task for task in worker.tasks.values() if task.state == RUNNING]
+    queued = [task for task in worker.tasks.values() if task.state == DISPATCHED]
+    return next(iter(begun or queued), None)

@@ -9,19 +9,25 @@ from scaler_scheduler.core.records import Client, Worker
 class Outbox:
     def __init__(self) -> None:
         self._effects: List[Effect] = []
-        self._clients: List[Client] = []
+        self._last: List[Effect] = []
+        self.clients: List[Client] = []
+        """Those with a batch of answers."""
         self._workers: List[Worker] = []
 
     def add(self, effect: Effect) -> None:
         """An effect of its own; it goes before all batches."""
         self._effects.append(effect)
 
+    def add_last(self, effect: Effect) -> None:
+        """An effect that names tasks which may be in a batch of the same collect: it goes behind all batches."""
+        self._last.append(effect)
+
     def resolved(self, client: Client) -> Resolved:
         """The batch of answers that grows for this client."""
         batch = client.outbox
         if batch is None:
             batch = client.outbox = Resolved(client.route)
-            self._clients.append(client)
+            self.clients.append(client)
         return batch
 
     def dispatch(self, worker: Worker) -> Dispatch:
@@ -38,6 +44,7 @@ class Outbox:
         batch.ids.append(task_id)
         batch.outcomes.append(outcome)
         batch.rows.append_run([len(payload)], payload)
+        client.sent += len(payload)
 
     def take(self) -> List[Effect]:
         """All of it."""
@@ -46,9 +53,10 @@ class Outbox:
             if worker.outgoing is not None:
                 taken.append(worker.outgoing)
                 worker.outgoing = None
-        for client in self._clients:
+        for client in self.clients:
             if client.outbox is not None:
                 taken.append(client.outbox)
                 client.outbox = None
-        self._effects, self._clients, self._workers = [], [], []
+        taken.extend(self._last)
+        self._effects, self._last, self.clients, self._workers = [], [], [], []
         return taken

@@ -1,11 +1,13 @@
 """What the tables hold: one record a function, task, client, worker and host agent."""
 
 from collections import deque
-from typing import Deque, Dict, List, Optional, Set
+from typing import Deque, Dict, List, Optional, Set, Tuple
 
 from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
-from scaler_scheduler.core.states import DISPATCHED, next_state
+from scaler_scheduler.core.events import Capabilities, Options
+from scaler_scheduler.core.states import DISPATCHED, RUNNING, SUSPENDED, next_state
+from scaler_scheduler.core.timers import Timer
 
 _GONE_WORKERS = 1000
 
@@ -29,7 +31,7 @@ class Function:
         self.serializer = serializer
         self.payload = payload
         self.holders: Dict[int, int] = {}
-        """Clients that may still submit tasks of it, by number, with how many of their own numbers name it."""
+        """Clients that may still submit tasks of it, by incarnation, with how many of their own numbers name it."""
         self.tasks = 0
         """Its unresolved tasks."""
         self.mean_ns = UNKNOWN_NS
@@ -51,22 +53,38 @@ class Function:
         return not self.tasks and not self.holders
 
 
+# What somebody wants of a task that a worker holds; a later one overrides an earlier one, if only by its number.
+NO_WISH = 0
+BALANCE = 1  # take it back, to be run elsewhere
+CANCEL = 2  # the user's: take it back, if it has not begun
+FORCE = 3  # the user's: take it back or stop it
+TIME_LIMIT = 4  # it runs for too long: stop it
+ABANDON = 5  # its client is gone: take it back or stop it, nobody is to be told
+RERUN = 6  # abandoned, and then the client came back: once it is stopped it waits again
+
+
 class Task:
-    """One task that has been dispatched at least once."""
+    """One task that has been dispatched, or taken over from a worker, at least once."""
 
     __slots__ = (
         "attempt",
         "client",
         "cost",
         "deaths",
+        "failures",
         "function",
         "id",
         "is_large",
+        "is_retracting",
+        "is_stopping",
+        "options",
         "payload",
         "serial",
         "size",
         "start",
         "state",
+        "timer",
+        "wish",
         "worker",
     )
 
@@ -75,6 +93,7 @@ class Task:
         task_id: int,
         client: "Client",
         function: "Function",
+        options: Options,
         payload: bytes,
         start: int,
         size: int,
@@ -86,6 +105,7 @@ class Task:
         self.id = task_id
         self.client = client
         self.function = function
+        self.options = options
         self.payload = payload
         """What holds the task's bytes: its batch's joined payload, or its own frame."""
         self.start = start
@@ -98,6 +118,14 @@ class Task:
         self.attempt = 1
         self.state = DISPATCHED
         self.worker: Optional[Worker] = worker
+        self.wish = NO_WISH
+        self.is_retracting = False
+        """Whether the worker owes an answer to a Retract."""
+        self.is_stopping = False
+        """Whether the worker was told to stop it."""
+        self.timer: Optional[Timer] = None
+        self.failures = 0
+        """Attempts that count against its retries."""
         self.deaths: Optional[List[str]] = None
         """What became of the workers that died while they ran it."""
 
@@ -105,53 +133,111 @@ class Task:
         """Take the transition that `action` is in the task's state; InvariantError where there is none."""
         self.state = next_state(self.state, action)
 
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.options.name or self.function.name
+
+
+LaneKey = Tuple[int, Capabilities]
+
+
+class Lane:
+    """A client's waiting tasks of one rank, in need of the same capabilities."""
+
+    __slots__ = ("batches", "capabilities", "client", "is_queued", "rank", "requeued", "waiting")
+
+    def __init__(self, client: "Client", rank: int, capabilities: Capabilities) -> None:
+        self.client = client
+        self.rank = rank
+        self.capabilities = capabilities
+        self.batches = BatchQueue()
+        self.requeued: Deque[Task] = deque()
+        """Tasks that came back from a worker: they go before the batches. May hold tasks that wait no more."""
+        self.waiting = 0
+        """Tasks in `batches` and `requeued`."""
+        self.is_queued = False
+        """Whether it stands in the dispatcher's queue."""
+
+
+def lane_key(options: Options) -> LaneKey:
+    """Where tasks with these options wait. Of ranks the highest goes first: by priority, within one by depth."""
+    return (options.priority << 32) + options.depth, options.capabilities
+
 
 class Client:
     __slots__ = (
-        "batches",
         "deadline",
         "functions",
+        "granted",
         "highest_id",
         "incarnation",
         "is_gone",
-        "is_queued",
+        "is_stalled",
+        "lanes",
         "name",
-        "number",
         "outbox",
-        "requeued",
+        "received",
+        "result_window",
+        "returned",
         "route",
+        "sent",
+        "suspended",
         "tasks",
-        "waiting",
+        "worker",
     )
 
-    def __init__(self, number: int, incarnation: int, route: bytes, name: str, deadline: float) -> None:
-        self.number = number
+    def __init__(self, incarnation: int, route: bytes, name: str, worker: int, deadline: float) -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
+        self.worker = worker
+        """A nested client's: the incarnation of the worker that it lives in; 0 for others."""
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.functions: Dict[int, Function] = {}
         """By the client's own numbers."""
         self.tasks: Dict[int, Task] = {}
-        """Every task that has an object: dispatched ones, and those that wait for another attempt."""
-        self.batches = BatchQueue()
-        self.requeued: Deque[Task] = deque()
-        """Tasks that lost their worker: they go before the batches. May hold tasks that were resolved since."""
-        self.waiting = 0
-        """Tasks in `batches` and `requeued`."""
+        """Every task that has an object: those that a worker holds, and those that wait for another attempt."""
+        self.lanes: Dict[LaneKey, Lane] = {}
+        """Those with waiting tasks."""
         self.highest_id = -1
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""
-        self.is_queued = False
-        """Whether it stands in the scheduler's queue of clients with waiting tasks."""
         self.outbox: Optional[Resolved] = None
+        self.granted = 0
+        """Bytes that it may submit since its welcome, in all, as it was told last."""
+        self.returned = 0
+        """Bytes of its tasks that are over since its welcome."""
+        self.sent = 0
+        """Bytes of results since its welcome."""
+        self.received = 0
+        """Of those what it said that it has taken."""
+        self.result_window = 0
+        """Bytes that may be on their way to it; 0: any number."""
+        self.is_stalled = False
+        """Whether too much is on its way to it: then nothing more of it is dispatched."""
+        self.suspended: Set[Tuple[int, int, int]] = set()
+        """A nested client's: tasks of its worker that wait for tasks of it, by client, id and attempt."""
+
+    @property
+    def waiting(self) -> int:
+        return sum(lane.waiting for lane in self.lanes.values())
+
+    def lane(self, options: Options) -> Lane:
+        """The lane of these options, made where there is none."""
+        key = lane_key(options)
+        lane = self.lanes.get(key)
+        if lane is None:
+            lane = self.lanes[key] = Lane(self, *key)
+        return lane
 
 
 class Worker:
     __slots__ = (
         "agent",
         "bytes",
+        "capabilities",
         "deadline",
         "functions",
         "host",
@@ -159,29 +245,45 @@ class Worker:
         "is_ready",
         "load",
         "name",
-        "number",
         "outgoing",
         "pid",
         "route",
+        "running",
+        "suspended",
         "tasks",
+        "unclaimed",
     )
 
     def __init__(
-        self, number: int, incarnation: int, agent: int, route: bytes, name: str, host: str, pid: int, deadline: float
+        self,
+        incarnation: int,
+        agent: int,
+        route: bytes,
+        name: str,
+        host: str,
+        pid: int,
+        capabilities: Capabilities,
+        deadline: float,
     ) -> None:
-        self.number = number
         self.incarnation = incarnation
         self.agent = agent
         self.route = route
         self.name = name
         self.host = host
         self.pid = pid
+        self.capabilities = dict(capabilities)
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: Dict[int, Task] = {}
         """What it holds, by serial number."""
+        self.running = 0
+        """Of those, how many are known to run."""
+        self.suspended = 0
+        """And how many are suspended."""
+        self.unclaimed = 0
+        """Tasks that it runs and that no client has asked for since it joined again."""
         self.load = 0
-        """Nanoseconds of work that it holds, by the functions' mean run times at dispatch."""
+        """Nanoseconds of work that it holds, by the functions' mean run times at dispatch; none for suspended tasks."""
         self.bytes = 0
         """Payload bytes of what it holds."""
         self.functions: Set[Function] = set()
@@ -190,12 +292,41 @@ class Worker:
         """Whether it stands in the dispatcher's list."""
         self.outgoing: Optional[Dispatch] = None
 
+    @property
+    def held(self) -> int:
+        """How many tasks stand between it and a new one."""
+        return len(self.tasks) - self.suspended + self.unclaimed
+
+    def can_serve(self, capabilities: Capabilities) -> bool:
+        own = self.capabilities
+        return all(own.get(name, 0) >= amount for name, amount in capabilities)
+
+    def hold(self, task: Task) -> None:
+        """The task is this worker's from now on; it is dispatched or runs."""
+        task.worker = self
+        self.tasks[task.serial] = task
+        self.load += task.cost
+        self.bytes += task.size
+        if task.state == RUNNING:
+            self.running += 1
+
+    def release(self, task: Task) -> None:
+        """The task is this worker's no longer; call it before the task moves on."""
+        task.worker = None
+        del self.tasks[task.serial]
+        self.bytes -= task.size
+        if task.state == SUSPENDED:
+            self.suspended -= 1
+            return
+        self.load -= task.cost
+        if task.state == RUNNING:
+            self.running -= 1
+
 
 class Agent:
-    __slots__ = ("deadline", "gone_workers", "host", "incarnation", "name", "number", "route")
+    __slots__ = ("deadline", "gone_workers", "host", "incarnation", "name", "route")
 
-    def __init__(self, number: int, incarnation: int, route: bytes, name: str, host: str, deadline: float) -> None:
-        self.number = number
+    def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float) -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name

@@ -2,26 +2,30 @@
 
 from typing import Optional
 
-from scaler_scheduler.core.clients import ClientTable
-from scaler_scheduler.core.counts import Counts
-from scaler_scheduler.core.effects import Resolved
+from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.effects import OUTCOME_EXCEPTION, OUTCOME_RETRYABLE, OUTCOME_VALUE, Resolved
+from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Results
-from scaler_scheduler.core.functions import FunctionTable
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client, Function, Worker
-from scaler_scheduler.core.states import RESULT
+from scaler_scheduler.core.records import BALANCE, FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
+from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY
+from scaler_scheduler.core.tables import Tables
+
+_AGAIN = -1
+"""In place of an outcome: the task waits again. And: it has been answered already."""
+_ANSWERED = -2
 
 
-def take_results(
-    event: Results, worker: Worker, clients: ClientTable, functions: FunctionTable, outbox: Outbox, counts: Counts
-) -> None:
+def take_results(event: Results, worker: Worker, tables: Tables, outbox: Outbox, endings: Endings) -> None:
     """Resolve each row that is still waited for. Bytes of rows in a row for one client go on as one slice."""
     ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
     durations, sizes, payload = event.durations, event.sizes, event.payload
-    client_numbers, large = event.clients, event.large
+    client_names, large = event.clients, event.large
+    is_profiled = len(event.cpu_times) > 0
+    clients, functions, counts = tables.clients, tables.functions, tables.counts
     worker_tasks = worker.tasks
     client: Optional[Client] = None
-    client_number = -1
+    client_name = -1
     position = 0  # where this row's bytes begin
     begin = 0  # where the bytes begin that have not gone to the outbox yet
     pending: Optional[Resolved] = None  # whose they are
@@ -29,25 +33,22 @@ def take_results(
     spent = 0
     count = 0
     for row in range(len(ids)):
-        if client_numbers[row] != client_number:
-            client_number = client_numbers[row]
-            client = clients.by_number.get(client_number)
+        if client_names[row] != client_name:
+            client_name = client_names[row]
+            client = clients.by_incarnation.get(client_name)
         size = sizes[row]
         task = None if client is None else client.tasks.get(ids[row])
         if task is None or task.worker is not worker or task.attempt != attempts[row]:
             counts.late += 1
+            if tables.unclaimed:
+                drop_unclaimed(tables, worker, client_name, ids[row])
             if pending is not None:
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
             position += size
             continue
         assert client is not None
-        task.move(RESULT)
-        task.worker = None
-        del client.tasks[task.id]
-        del worker_tasks[task.serial]
-        worker.load -= task.cost
-        worker.bytes -= task.size
+        outcome = outcomes[row]
         if task.function is not function:
             if function is not None:
                 function.observe(spent, count)
@@ -55,7 +56,23 @@ def take_results(
             spent = count = 0
         spent += durations[row]
         count += 1
-        counts.dispatched -= 1
+        if task.state != DISPATCHED or task.wish or outcome == OUTCOME_RETRYABLE:
+            outcome = _take_special(task, outcome, endings)
+            if outcome < 0:
+                if pending is not None:
+                    pending.rows.parts.append(payload[begin:position])
+                    pending = None
+                position += size
+                continue
+        else:
+            task.move(RESULT)
+            task.worker = None
+            del worker_tasks[task.serial]
+            worker.load -= task.cost
+            worker.bytes -= task.size
+            counts.dispatched -= 1
+        del client.tasks[task.id]
+        client.returned += task.size + TASK_OVERHEAD
         counts.resolved += 1
         functions.let_go(function)
         batch = None if client.is_gone else outbox.resolved(client)
@@ -70,11 +87,51 @@ def take_results(
             if large and row in large:
                 batch.rows.large_rows.append(len(batch.ids))
                 batch.rows.large_frames.append(large[row])
+                client.sent += len(large[row])
+            if is_profiled and task.options.profiling:
+                batch.profiles[len(batch.ids)] = durations[row], event.cpu_times[row], event.peaks[row]
             batch.ids.append(task.id)
-            batch.outcomes.append(outcomes[row])
+            batch.outcomes.append(outcome)
             batch.rows.sizes.append(size)
+            client.sent += size
         position += size
     if pending is not None:
         pending.rows.parts.append(payload[begin:position])
     if function is not None:
         function.observe(spent, count)
+
+
+def _take_special(task: Task, outcome: int, endings: Endings) -> int:
+    """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
+    endings.leave_worker(task)
+    wish = task.wish
+    if outcome != OUTCOME_VALUE and wish == RERUN:
+        return _wait_again(task, endings)
+    if outcome != OUTCOME_VALUE and wish >= FORCE:
+        task.move(RESULT)
+        endings.settle_stopped(task)
+        return _ANSWERED
+    if outcome == OUTCOME_RETRYABLE:
+        task.failures += 1
+        if wish <= BALANCE and endings.has_retries_left(task):
+            return _wait_again(task, endings)
+        outcome = OUTCOME_EXCEPTION
+    task.wish = NO_WISH
+    task.move(RESULT)
+    return outcome
+
+
+def _wait_again(task: Task, endings: Endings) -> int:
+    task.wish = NO_WISH
+    task.move(RETRY)
+    endings.settle_returned(task)
+    return _AGAIN
+
+
+def drop_unclaimed(tables: Tables, worker: Worker, client: int, task_id: int) -> None:
+    """The worker is done with a task that nobody has asked for."""
+    unclaimed = tables.unclaimed.get((client, task_id))
+    if unclaimed is not None and unclaimed.worker is worker:
+        del tables.unclaimed[client, task_id]
+        if not unclaimed.is_suspended:
+            worker.unclaimed -= 1

@@ -5,33 +5,70 @@ from scaler_scheduler.core.errors import InvariantError
 WAITING = 0
 DISPATCHED = 1  # a worker holds it
 RUNNING = 2  # and said that it has begun
-RESOLVED = 3
-CANCELLED = 4
-STATE_NAMES = ("waiting", "dispatched", "running", "resolved", "cancelled")
+SUSPENDED = 3  # it has begun and waits for tasks of its own, its slot given up
+RESOLVED = 4
+CANCELLED = 5
+STATE_NAMES = ("waiting", "dispatched", "running", "suspended", "resolved", "cancelled")
 
 # What can happen to a task.
 DISPATCH = 0
 START = 1
-RESULT = 2
-CANCEL = 3
-WORKER_LOST = 4
-GIVE_UP = 5
-ACTION_NAMES = ("dispatch", "start", "result", "cancel", "worker lost", "give up")
+SUSPEND = 2
+RESUME = 3
+RESULT = 4
+RETRY = 5  # a result that it asked to be tried again on
+RETRACT = 6  # its worker gave it back
+CANCEL = 7
+WORKER_LOST = 8
+GIVE_UP = 9
+ADOPT = 10  # a worker that joins again runs it already
+ACTION_NAMES = (
+    "dispatch",
+    "start",
+    "suspend",
+    "resume",
+    "result",
+    "retry",
+    "retract",
+    "cancel",
+    "worker lost",
+    "give up",
+    "adopt",
+)
 
 TRANSITIONS = {
     (WAITING, DISPATCH): DISPATCHED,
+    (WAITING, ADOPT): RUNNING,
     (WAITING, CANCEL): CANCELLED,
     (WAITING, GIVE_UP): RESOLVED,
     (DISPATCHED, START): RUNNING,
+    (DISPATCHED, SUSPEND): SUSPENDED,
+    (DISPATCHED, RETRACT): WAITING,
     (DISPATCHED, RESULT): RESOLVED,
+    (DISPATCHED, RETRY): WAITING,
     (DISPATCHED, WORKER_LOST): WAITING,
     (RUNNING, START): RUNNING,
+    (RUNNING, SUSPEND): SUSPENDED,
+    (RUNNING, RESUME): RUNNING,
+    (RUNNING, RETRACT): WAITING,  # a worker that contradicts itself: what it has given back it will not run
     (RUNNING, RESULT): RESOLVED,
+    (RUNNING, RETRY): WAITING,
     (RUNNING, WORKER_LOST): WAITING,
+    # The worker and its nested client have a connection each, so that this one may be told late.
+    (SUSPENDED, START): SUSPENDED,
+    (SUSPENDED, SUSPEND): SUSPENDED,
+    (SUSPENDED, RESUME): RUNNING,
+    (SUSPENDED, RETRACT): WAITING,
+    (SUSPENDED, RESULT): RESOLVED,
+    (SUSPENDED, RETRY): WAITING,
+    (SUSPENDED, WORKER_LOST): WAITING,
 }
 
 # The same as a tuple of tuples: two look-ups without hashing on the hot path (`make bench`, scheduler alone).
-_NEXT = tuple(tuple(TRANSITIONS.get((state, action), -1) for action in range(6)) for state in range(5))
+_NEXT = tuple(
+    tuple(TRANSITIONS.get((state, action), -1) for action in range(len(ACTION_NAMES)))
+    for state in range(len(STATE_NAMES))
+)
 
 
 def next_state(state: int, action: int) -> int:

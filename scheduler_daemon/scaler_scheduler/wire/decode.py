@@ -7,11 +7,15 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.effects import WORKER_OUTCOMES
-from scaler_scheduler.core.ids import NAME_LIMIT, TASK_ID_LIMIT
+from scaler_scheduler.core.ids import NAME_LIMIT
+from scaler_scheduler.wire import single
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
+
+CAPABILITIES_LIMIT = 64
+"""Most capabilities of a worker, or that a task asks for."""
 
 LONGEST_PAYLOAD = 1 << 28
 """Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
@@ -38,6 +42,10 @@ def decode(route: bytes, frames: List[bytes]) -> events.Event:
     """
     if not frames:
         raise WireError("a message without frames")
+    if len(frames) == 1:
+        event = single.decode(route, frames[0])
+        if event is not None:
+            return event
     try:
         message = Message.loads(frames[0])
         kind = message.__which__()
@@ -65,6 +73,36 @@ def _member(value: Any) -> Any:
     return value
 
 
+def _capabilities(entries: Any, frame: bytes) -> events.Capabilities:
+    if entries is None:
+        return frozenset()
+    if len(entries) > CAPABILITIES_LIMIT:
+        raise WireError(f"{len(entries)} capabilities, more than {CAPABILITIES_LIMIT}")
+    amounts: Dict[str, int] = {}
+    characters = 0
+    for entry in entries:
+        name = entry.name
+        amount = entry.amount
+        if not name or not amount:
+            raise WireError("a capability without a name or an amount")
+        characters += len(name)
+        if characters > len(frame):  # one long text, named by each
+            raise WireError("names of capabilities overlap")
+        name = _text(name)
+        if name in amounts:
+            raise WireError(f"capability {name[:40]} is there twice")
+        amounts[name] = amount
+    return frozenset(amounts.items())
+
+
+def _task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
+    """Clients, ids and attempts."""
+    ids = read_column(tasks.ids, UINT64, "ids")
+    clients = full(read_column(tasks.clients, UINT64, "clients"), len(ids), "clients")
+    attempts = full(read_column(tasks.attempts, UINT32, "attempts"), len(ids), "attempts")
+    return clients, ids, attempts
+
+
 def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     hello = _member(message.hello)
     role = int(hello.role)
@@ -82,6 +120,9 @@ def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         _text(hello.host),
         hello.pid,
         _text(hello.name),
+        hello.worker,
+        _capabilities(hello.capabilities, frames[0]),
+        [] if hello.running is None else list(zip(*_task_columns(hello.running))),
     )
 
 
@@ -122,8 +163,6 @@ def _check_ids(ids: "array[int]") -> None:
         if task_id <= previous:
             raise WireError("ids do not ascend")
         previous = task_id
-    if previous >= TASK_ID_LIMIT:
-        raise WireError("an id of 2^63 or more")
 
 
 def _payloads(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]", bytes, Dict[int, bytes]]:
@@ -147,6 +186,23 @@ def _payloads(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]",
     return sizes, joined, large
 
 
+def _options(options: Any, frame: bytes) -> events.Options:
+    if options is None:
+        return events.DEFAULT_OPTIONS
+    retries = options.retries
+    if retries < -1:
+        raise WireError(f"{retries} retries")
+    return events.Options(
+        options.priority,
+        options.depth,
+        retries,
+        options.timeout_milliseconds / 1000,
+        options.profiling,
+        _text(options.name),
+        _capabilities(options.capabilities, frame),
+    )
+
+
 def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     submit = _member(message.submit)
     ids = read_column(submit.ids, UINT64, "ids")
@@ -155,35 +211,60 @@ def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     if len(functions) not in (1, len(ids)):
         raise WireError(f"column functions has {len(functions)} elements for {len(ids)} rows")
     sizes, joined, large = _payloads(submit, len(ids), frames)
-    return events.Submit(route, ids, functions, sizes, joined, large)
+    return events.Submit(route, ids, functions, sizes, joined, large, _options(submit.options, frames[0]))
 
 
 def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     results = _member(message.results)
-    ids = read_column(results.ids, UINT64, "ids")
+    clients, ids, attempts = _task_columns(results)
     rows = len(ids)
     if not rows:
         raise WireError("a batch without rows")
     outcomes = full(read_column(results.outcomes, UINT8, "outcomes"), rows, "outcomes")
     if max(outcomes) >= WORKER_OUTCOMES:
         raise WireError(f"outcome {max(outcomes)} is not a worker's to give")
-    clients = full(read_column(results.clients, UINT32, "clients"), rows, "clients")
-    attempts = full(read_column(results.attempts, UINT32, "attempts"), rows, "attempts")
     durations = full(read_column(results.durations, UINT64, "durations"), rows, "durations")
     sizes, joined, large = _payloads(results, rows, frames)
-    return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large)
+    cpu_times = read_column(results.cpu_times, UINT64, "cpuTimes")
+    peaks = read_column(results.peaks, UINT64, "peaks")
+    if not cpu_times and not peaks:
+        return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large)
+    cpu_times = full(cpu_times, rows, "cpuTimes")
+    peaks = full(peaks, rows, "peaks")
+    return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large, cpu_times, peaks)
 
 
 def _started(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    started = _member(message.started)
-    ids = read_column(started.ids, UINT64, "ids")
-    clients = full(read_column(started.clients, UINT32, "clients"), len(ids), "clients")
-    attempts = full(read_column(started.attempts, UINT32, "attempts"), len(ids), "attempts")
-    return events.Started(route, clients, ids, attempts)
+    return events.Started(route, *_task_columns(_member(message.started)))
+
+
+def _suspended(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    return events.Suspended(route, *_task_columns(_member(message.suspended)))
+
+
+def _resumed(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    return events.Resumed(route, *_task_columns(_member(message.resumed)))
+
+
+def _retracted(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    retracted = _member(message.retracted)
+    clients, ids, attempts = _task_columns(retracted)
+    given = full(read_column(retracted.given, UINT8, "given"), len(ids), "given")
+    if given and max(given) > 1:
+        raise WireError(f"given is {max(given)}, not 0 or 1")
+    return events.Retracted(route, clients, ids, attempts, given)
+
+
+def _received(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    return events.Received(route, _member(message.received).bytes)
 
 
 def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    return events.Cancel(route, read_column(_member(message.cancel).ids, UINT64, "ids"))
+    cancel = _member(message.cancel)
+    force = read_column(cancel.force, UINT8, "force")
+    if len(force) > 1:
+        raise WireError(f"column force has {len(force)} elements")
+    return events.Cancel(route, read_column(cancel.ids, UINT64, "ids"), bool(force) and force[0] != 0)
 
 
 def _worker_died(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
@@ -204,5 +285,8 @@ _DECODERS: Dict[int, Callable[[bytes, Any, List[bytes]], events.Event]] = {
     events.STARTED: _started,
     events.CANCEL: _cancel,
     events.WORKER_DIED: _worker_died,
+    events.RETRACTED: _retracted,
+    events.SUSPENDED: _suspended,
+    events.RESUMED: _resumed,
+    events.RECEIVED: _received,
 }
-

@@ -1,10 +1,13 @@
 """Effects -> frames."""
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message, shrunk
+from scaler_scheduler.wire import single
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
 from scaler_scheduler.wire.schema import (
+    Credit,
+    EndWorker,
     Error,
     Function,
     Goodbye,
@@ -39,8 +42,9 @@ def _welcome(effect: Any, identity: Identity) -> List[bytes]:
         protocol_version=PROTOCOL_VERSION,
         version=identity.version,
         incarnation=identity.incarnation,
-        peer=effect.peer,
         lease_milliseconds=effect.lease_milliseconds,
+        credit=effect.credit,
+        result_window=effect.result_window,
     )
     return [Message.new_welcome(welcome).dumps()]
 
@@ -81,24 +85,62 @@ def _joined(rows: effects.Rows) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def _spread(special: Dict[int, Tuple[int, int, int]], rows: int, number: int) -> List[int]:
+    """Of each row's three numbers this one; 0 for rows that have none."""
+    column = [0] * rows
+    for row, numbers in special.items():
+        column[row] = numbers[number]
+    return column
+
+
+def _special_columns(special: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
+    """Flags, depths and priorities of a Dispatch."""
+    if not special:
+        return (UINT8, ()), (UINT32, ()), (UINT32, ())
+    priorities = [priority & 0xFFFFFFFF for priority in _spread(special, rows, 2)]
+    return (
+        (UINT8, shrunk(_spread(special, rows, 0))),
+        (UINT32, shrunk(_spread(special, rows, 1))),
+        (UINT32, shrunk(priorities)),
+    )
+
+
+def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
+    """Durations, CPU times and peaks of a Resolved."""
+    if not profiles:
+        return (UINT64, ()), (UINT64, ()), (UINT64, ())
+    return (
+        (UINT64, shrunk(_spread(profiles, rows, 0))),
+        (UINT64, shrunk(_spread(profiles, rows, 1))),
+        (UINT64, shrunk(_spread(profiles, rows, 2))),
+    )
+
+
 def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
+    frame = single.dispatch(effect)
+    if frame is not None:
+        return [frame]
     rows = effect.rows
     frame = columns_message(
         effects.DISPATCH,
         (
-            (UINT32, shrunk(effect.clients)),
+            (UINT64, shrunk(effect.clients)),
             (UINT64, effect.ids),
             (UINT32, shrunk(effect.attempts)),
             (UINT32, shrunk(effect.functions)),
             (UINT32, shrunk(rows.sizes)),
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
+            *_special_columns(effect.special, len(effect.ids)),
         ),
     )
     return [frame, *rows.large_frames]
 
 
 def _resolved(effect: Any, identity: Identity) -> List[bytes]:
+    frame = single.resolved(effect)
+    if frame is not None:
+        return [frame]
     rows = effect.rows
     frame = columns_message(
         effects.RESOLVED,
@@ -108,13 +150,34 @@ def _resolved(effect: Any, identity: Identity) -> List[bytes]:
             (UINT32, shrunk(rows.sizes)),
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
+            *_profile_columns(effect.profiles, len(effect.ids)),
         ),
     )
     return [frame, *rows.large_frames]
 
 
 def _started(effect: Any, identity: Identity) -> List[bytes]:
-    return [columns_message(effects.STARTED, ((UINT32, ()), (UINT64, effect.ids), (UINT32, ())))]
+    return [columns_message(effects.STARTED, ((UINT64, ()), (UINT64, effect.ids), (UINT32, ())))]
+
+
+def _tasks(effect: Any, identity: Identity) -> List[bytes]:
+    columns = ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids), (UINT32, shrunk(effect.attempts)))
+    return [columns_message(effect.kind, columns)]
+
+
+def _end_worker(effect: Any, identity: Identity) -> List[bytes]:
+    end_worker = EndWorker(
+        incarnation=effect.incarnation,
+        client=effect.client,
+        id=effect.id,
+        attempt=effect.attempt,
+        reason=effect.reason,
+    )
+    return [Message.new_end_worker(end_worker).dumps()]
+
+
+def _credit(effect: Any, identity: Identity) -> List[bytes]:
+    return [Message.new_credit(Credit(bytes=effect.bytes)).dumps()]
 
 
 def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
@@ -138,4 +201,8 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.STARTED: _started,
     effects.CANCEL_REFUSED: _cancel_refused,
     effects.ERROR: _error,
+    effects.RETRACT: _tasks,
+    effects.STOP: _tasks,
+    effects.END_WORKER: _end_worker,
+    effects.CREDIT: _credit,
 }

@@ -92,11 +92,26 @@ Error.__name__ = 'Error'
 class Snapshot(_Struct): pass
 Snapshot.__name__ = 'Snapshot'
 
+class Tasks(_Struct): pass
+Tasks.__name__ = 'Tasks'
+
+class Retracted(_Struct): pass
+Retracted.__name__ = 'Retracted'
+
+class EndWorker(_Struct): pass
+EndWorker.__name__ = 'EndWorker'
+
+class Credit(_Struct): pass
+Credit.__name__ = 'Credit'
+
+class Received(_Struct): pass
+Received.__name__ = 'Received'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -111,6 +126,9 @@ class Role(_BaseEnum):
 _fill_enum(Role)
 _Role_list_item_type = _EnumItemType(Role)
 
+class Capability(_Struct): pass
+Capability.__name__ = 'Capability'
+
 class RefusedReason(_BaseEnum):
     __capnpy_id__ = 12360189996397848982
     __members__ = ('protocol_version', 'malformed_hello',)
@@ -123,12 +141,15 @@ _RefusedReason_list_item_type = _EnumItemType(RefusedReason)
 class WorkerHeartbeat(_Struct): pass
 WorkerHeartbeat.__name__ = 'WorkerHeartbeat'
 
+class Options(_Struct): pass
+Options.__name__ = 'Options'
+
 class Counter(_Struct): pass
 Counter.__name__ = 'Counter'
 
 class Outcome(_BaseEnum):
     __capnpy_id__ = 10462563659632802732
-    __members__ = ('value', 'exception', 'function_failed', 'result_failed', 'worker_died', 'cancelled',)
+    __members__ = ('value', 'exception', 'function_failed', 'result_failed', 'retryable', 'worker_died', 'cancelled', 'timed_out',)
     @staticmethod
     def _new(x):
         return Outcome(x)
@@ -141,8 +162,8 @@ _Outcome_list_item_type = _EnumItemType(Outcome)
 @Hello.__extend__
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
-    __static_data_size__ = 4
-    __static_ptrs_size__ = 5
+    __static_data_size__ = 5
+    __static_ptrs_size__ = 7
     
     
     @property
@@ -245,25 +266,76 @@ class Hello(_Struct):
         ptr = self._read_fast_ptr(32)
         return ptr != 0
     
+    @property
+    def worker(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def capabilities(self):
+        # no union check
+        return self._read_list(40, _Capability_list_item_type)
+    
+    def get_capabilities(self):
+        res = self.capabilities
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Capability_list_item_type)
+        return res
+    
+    def has_capabilities(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def running(self):
+        # no union check
+        offset = 48
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Tasks.__new__(Tasks)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_running(self):
+        res = self.running
+        if res is None:
+            return Tasks.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_running(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(72)
+        pos = builder.allocate(96)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, agent)
-        builder.alloc_text(pos + 32, _encode_maybe(language))
-        builder.alloc_text(pos + 40, _encode_maybe(language_version))
-        builder.alloc_text(pos + 48, _encode_maybe(version))
-        builder.alloc_text(pos + 56, _encode_maybe(host))
+        builder.alloc_text(pos + 40, _encode_maybe(language))
+        builder.alloc_text(pos + 48, _encode_maybe(language_version))
+        builder.alloc_text(pos + 56, _encode_maybe(version))
+        builder.alloc_text(pos + 64, _encode_maybe(host))
         builder.write_uint32(pos + 24, pid)
-        builder.alloc_text(pos + 64, _encode_maybe(name))
+        builder.alloc_text(pos + 72, _encode_maybe(name))
+        builder.write_uint64(pos + 32, worker)
+        builder.copy_from_list(pos + 80, _Capability_list_item_type, capabilities)
+        builder.copy_from_struct(pos + 88, Tasks, running)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name)
-        self._init_from_buffer(_buf, 0, 4, 5)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running)
+        self._init_from_buffer(_buf, 0, 5, 7)
     
     def shortrepr(self):
         parts = []
@@ -277,6 +349,9 @@ class Hello(_Struct):
         if self.has_host(): parts.append("host = %s" % _text_unicode_repr(self.get_host()))
         parts.append("pid = %s" % self.pid)
         if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("worker = %s" % self.worker)
+        if self.has_capabilities(): parts.append("capabilities = %s" % self.get_capabilities().shortrepr())
+        if self.has_running(): parts.append("running = %s" % self.get_running().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)
@@ -284,7 +359,7 @@ _Hello_list_item_type = _StructItemType(Hello)
 @Welcome.__extend__
 class Welcome(_Struct):
     __capnpy_id__ = 0xe2a31e0e85977ca3
-    __static_data_size__ = 3
+    __static_data_size__ = 5
     __static_ptrs_size__ = 1
     
     
@@ -317,14 +392,6 @@ class Welcome(_Struct):
         return value
     
     @property
-    def peer(self):
-        # no union check
-        value = self._read_primitive(4, ord(b'I'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
     def lease_milliseconds(self):
         # no union check
         value = self._read_primitive(16, ord(b'Q'))
@@ -332,28 +399,46 @@ class Welcome(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def credit(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def result_window(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, peer=0, lease_milliseconds=0):
+    def __new(protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(32)
+        pos = builder.allocate(48)
         builder.write_uint32(pos + 0, protocol_version)
-        builder.alloc_text(pos + 24, _encode_maybe(version))
+        builder.alloc_text(pos + 40, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
-        builder.write_uint32(pos + 4, peer)
         builder.write_uint64(pos + 16, lease_milliseconds)
+        builder.write_uint64(pos + 24, credit)
+        builder.write_uint64(pos + 32, result_window)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, peer=0, lease_milliseconds=0):
-        _buf = Welcome.__new(protocol_version, version, incarnation, peer, lease_milliseconds)
-        self._init_from_buffer(_buf, 0, 3, 1)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0):
+        _buf = Welcome.__new(protocol_version, version, incarnation, lease_milliseconds, credit, result_window)
+        self._init_from_buffer(_buf, 0, 5, 1)
     
     def shortrepr(self):
         parts = []
         parts.append("protocolVersion = %s" % self.protocol_version)
         if self.has_version(): parts.append("version = %s" % _text_unicode_repr(self.get_version()))
         parts.append("incarnation = %s" % self.incarnation)
-        parts.append("peer = %s" % self.peer)
         parts.append("leaseMilliseconds = %s" % self.lease_milliseconds)
+        parts.append("credit = %s" % self.credit)
+        parts.append("resultWindow = %s" % self.result_window)
         return "(%s)" % ", ".join(parts)
 
 _Welcome_list_item_type = _StructItemType(Welcome)
@@ -674,7 +759,7 @@ _ForgetFunctions_list_item_type = _StructItemType(ForgetFunctions)
 class Submit(_Struct):
     __capnpy_id__ = 0xbcdee20eaabd142d
     __static_data_size__ = 0
-    __static_ptrs_size__ = 5
+    __static_ptrs_size__ = 6
     
     
     @property
@@ -749,20 +834,46 @@ class Submit(_Struct):
         ptr = self._read_fast_ptr(32)
         return ptr != 0
     
+    @property
+    def options(self):
+        # no union check
+        offset = 40
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Options.__new__(Options)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_options(self):
+        res = self.options
+        if res is None:
+            return Options.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_options(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
     @staticmethod
-    def __new(ids=None, functions=None, sizes=None, large=None, payload=None):
+    def __new(ids=None, functions=None, sizes=None, large=None, payload=None, options=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(40)
+        pos = builder.allocate(48)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), functions)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), large)
         builder.alloc_data(pos + 32, payload)
+        builder.copy_from_struct(pos + 40, Options, options)
         return builder.as_string()
     
-    def __init__(self, ids=None, functions=None, sizes=None, large=None, payload=None):
-        _buf = Submit.__new(ids, functions, sizes, large, payload)
-        self._init_from_buffer(_buf, 0, 0, 5)
+    def __init__(self, ids=None, functions=None, sizes=None, large=None, payload=None, options=None):
+        _buf = Submit.__new(ids, functions, sizes, large, payload, options)
+        self._init_from_buffer(_buf, 0, 0, 6)
     
     def shortrepr(self):
         parts = []
@@ -771,6 +882,7 @@ class Submit(_Struct):
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
         if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
+        if self.has_options(): parts.append("options = %s" % self.get_options().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Submit_list_item_type = _StructItemType(Submit)
@@ -779,18 +891,18 @@ _Submit_list_item_type = _StructItemType(Submit)
 class Dispatch(_Struct):
     __capnpy_id__ = 0xea6133e22b0caef7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 7
+    __static_ptrs_size__ = 10
     
     
     @property
     def clients(self):
         # no union check
-        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
     
     def get_clients(self):
         res = self.clients
         if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
         return res
     
     def has_clients(self):
@@ -884,22 +996,70 @@ class Dispatch(_Struct):
         ptr = self._read_fast_ptr(48)
         return ptr != 0
     
+    @property
+    def flags(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint8))
+    
+    def get_flags(self):
+        res = self.flags
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_flags(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
+    @property
+    def depths(self):
+        # no union check
+        return self._read_list(64, _PrimitiveItemType(_Types.uint32))
+    
+    def get_depths(self):
+        res = self.depths
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_depths(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
+    @property
+    def priorities(self):
+        # no union check
+        return self._read_list(72, _PrimitiveItemType(_Types.uint32))
+    
+    def get_priorities(self):
+        res = self.priorities
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_priorities(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None):
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(56)
-        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
+        pos = builder.allocate(80)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), functions)
         builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), large)
         builder.alloc_data(pos + 48, payload)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint8), flags)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint32), depths)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint32), priorities)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None):
-        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload)
-        self._init_from_buffer(_buf, 0, 0, 7)
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities)
+        self._init_from_buffer(_buf, 0, 0, 10)
     
     def shortrepr(self):
         parts = []
@@ -910,6 +1070,9 @@ class Dispatch(_Struct):
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
         if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
+        if self.has_flags(): parts.append("flags = %s" % self.get_flags().shortrepr())
+        if self.has_depths(): parts.append("depths = %s" % self.get_depths().shortrepr())
+        if self.has_priorities(): parts.append("priorities = %s" % self.get_priorities().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Dispatch_list_item_type = _StructItemType(Dispatch)
@@ -918,18 +1081,18 @@ _Dispatch_list_item_type = _StructItemType(Dispatch)
 class Results(_Struct):
     __capnpy_id__ = 0x950bf41333a8971f
     __static_data_size__ = 0
-    __static_ptrs_size__ = 8
+    __static_ptrs_size__ = 10
     
     
     @property
     def clients(self):
         # no union check
-        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
     
     def get_clients(self):
         res = self.clients
         if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
         return res
     
     def has_clients(self):
@@ -1038,11 +1201,41 @@ class Results(_Struct):
         ptr = self._read_fast_ptr(56)
         return ptr != 0
     
+    @property
+    def cpu_times(self):
+        # no union check
+        return self._read_list(64, _PrimitiveItemType(_Types.uint64))
+    
+    def get_cpu_times(self):
+        res = self.cpu_times
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_cpu_times(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
+    @property
+    def peaks(self):
+        # no union check
+        return self._read_list(72, _PrimitiveItemType(_Types.uint64))
+    
+    def get_peaks(self):
+        res = self.peaks
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_peaks(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None):
+    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(64)
-        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
+        pos = builder.allocate(80)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint8), outcomes)
@@ -1050,11 +1243,13 @@ class Results(_Struct):
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint32), large)
         builder.alloc_data(pos + 56, payload)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint64), cpu_times)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), peaks)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None):
-        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload)
-        self._init_from_buffer(_buf, 0, 0, 8)
+    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None):
+        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload, cpu_times, peaks)
+        self._init_from_buffer(_buf, 0, 0, 10)
     
     def shortrepr(self):
         parts = []
@@ -1066,6 +1261,8 @@ class Results(_Struct):
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
         if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
+        if self.has_cpu_times(): parts.append("cpuTimes = %s" % self.get_cpu_times().shortrepr())
+        if self.has_peaks(): parts.append("peaks = %s" % self.get_peaks().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Results_list_item_type = _StructItemType(Results)
@@ -1074,7 +1271,7 @@ _Results_list_item_type = _StructItemType(Results)
 class Resolved(_Struct):
     __capnpy_id__ = 0xa09d70753bbc0ea7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 5
+    __static_ptrs_size__ = 8
     
     
     @property
@@ -1149,20 +1346,68 @@ class Resolved(_Struct):
         ptr = self._read_fast_ptr(32)
         return ptr != 0
     
+    @property
+    def durations(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint64))
+    
+    def get_durations(self):
+        res = self.durations
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_durations(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def cpu_times(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint64))
+    
+    def get_cpu_times(self):
+        res = self.cpu_times
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_cpu_times(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @property
+    def peaks(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint64))
+    
+    def get_peaks(self):
+        res = self.peaks
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_peaks(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
     @staticmethod
-    def __new(ids=None, outcomes=None, sizes=None, large=None, payload=None):
+    def __new(ids=None, outcomes=None, sizes=None, large=None, payload=None, durations=None, cpu_times=None, peaks=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(40)
+        pos = builder.allocate(64)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint8), outcomes)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), large)
         builder.alloc_data(pos + 32, payload)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), durations)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), cpu_times)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), peaks)
         return builder.as_string()
     
-    def __init__(self, ids=None, outcomes=None, sizes=None, large=None, payload=None):
-        _buf = Resolved.__new(ids, outcomes, sizes, large, payload)
-        self._init_from_buffer(_buf, 0, 0, 5)
+    def __init__(self, ids=None, outcomes=None, sizes=None, large=None, payload=None, durations=None, cpu_times=None, peaks=None):
+        _buf = Resolved.__new(ids, outcomes, sizes, large, payload, durations, cpu_times, peaks)
+        self._init_from_buffer(_buf, 0, 0, 8)
     
     def shortrepr(self):
         parts = []
@@ -1171,6 +1416,9 @@ class Resolved(_Struct):
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_large(): parts.append("large = %s" % self.get_large().shortrepr())
         if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
+        if self.has_durations(): parts.append("durations = %s" % self.get_durations().shortrepr())
+        if self.has_cpu_times(): parts.append("cpuTimes = %s" % self.get_cpu_times().shortrepr())
+        if self.has_peaks(): parts.append("peaks = %s" % self.get_peaks().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Resolved_list_item_type = _StructItemType(Resolved)
@@ -1185,12 +1433,12 @@ class Started(_Struct):
     @property
     def clients(self):
         # no union check
-        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
     
     def get_clients(self):
         res = self.clients
         if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
         return res
     
     def has_clients(self):
@@ -1231,7 +1479,7 @@ class Started(_Struct):
     def __new(clients=None, ids=None, attempts=None):
         builder = _SegmentBuilder()
         pos = builder.allocate(24)
-        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), clients)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
         return builder.as_string()
@@ -1253,7 +1501,7 @@ _Started_list_item_type = _StructItemType(Started)
 class Cancel(_Struct):
     __capnpy_id__ = 0xb611a3fdd5c77789
     __static_data_size__ = 0
-    __static_ptrs_size__ = 1
+    __static_ptrs_size__ = 2
     
     
     @property
@@ -1271,20 +1519,37 @@ class Cancel(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def force(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint8))
+    
+    def get_force(self):
+        res = self.force
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_force(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
     @staticmethod
-    def __new(ids=None):
+    def __new(ids=None, force=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(8)
+        pos = builder.allocate(16)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint8), force)
         return builder.as_string()
     
-    def __init__(self, ids=None):
-        _buf = Cancel.__new(ids)
-        self._init_from_buffer(_buf, 0, 0, 1)
+    def __init__(self, ids=None, force=None):
+        _buf = Cancel.__new(ids, force)
+        self._init_from_buffer(_buf, 0, 0, 2)
     
     def shortrepr(self):
         parts = []
         if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_force(): parts.append("force = %s" % self.get_force().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Cancel_list_item_type = _StructItemType(Cancel)
@@ -1375,7 +1640,7 @@ class WorkerDied(_Struct):
     @property
     def client(self):
         # no union check
-        value = self._read_primitive(12, ord(b'I'))
+        value = self._read_primitive(24, ord(b'Q'))
         if 0 != 0:
             value = value ^ 0
         return value
@@ -1383,7 +1648,7 @@ class WorkerDied(_Struct):
     @property
     def id(self):
         # no union check
-        value = self._read_primitive(24, ord(b'Q'))
+        value = self._read_primitive(32, ord(b'Q'))
         if 0 != 0:
             value = value ^ 0
         return value
@@ -1391,7 +1656,7 @@ class WorkerDied(_Struct):
     @property
     def attempt(self):
         # no union check
-        value = self._read_primitive(32, ord(b'I'))
+        value = self._read_primitive(12, ord(b'I'))
         if 0 != 0:
             value = value ^ 0
         return value
@@ -1404,9 +1669,9 @@ class WorkerDied(_Struct):
         builder.write_uint32(pos + 8, pid)
         builder.alloc_text(pos + 40, _encode_maybe(cause))
         builder.write_uint64(pos + 16, peak_bytes)
-        builder.write_uint32(pos + 12, client)
-        builder.write_uint64(pos + 24, id)
-        builder.write_uint32(pos + 32, attempt)
+        builder.write_uint64(pos + 24, client)
+        builder.write_uint64(pos + 32, id)
+        builder.write_uint32(pos + 12, attempt)
         return builder.as_string()
     
     def __init__(self, incarnation=0, pid=0, cause=None, peak_bytes=0, client=0, id=0, attempt=0):
@@ -1655,6 +1920,314 @@ class Snapshot(_Struct):
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
 
+@Tasks.__extend__
+class Tasks(_Struct):
+    __capnpy_id__ = 0x9d7e44066f2e81a7
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 3
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def attempts(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_attempts(self):
+        res = self.attempts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_attempts(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, attempts=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, attempts=None):
+        _buf = Tasks.__new(clients, ids, attempts)
+        self._init_from_buffer(_buf, 0, 0, 3)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Tasks_list_item_type = _StructItemType(Tasks)
+
+@Retracted.__extend__
+class Retracted(_Struct):
+    __capnpy_id__ = 0xdc336d08646437fe
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 4
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def attempts(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_attempts(self):
+        res = self.attempts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_attempts(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def given(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint8))
+    
+    def get_given(self):
+        res = self.given
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_given(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, attempts=None, given=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint8), given)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, attempts=None, given=None):
+        _buf = Retracted.__new(clients, ids, attempts, given)
+        self._init_from_buffer(_buf, 0, 0, 4)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
+        if self.has_given(): parts.append("given = %s" % self.get_given().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Retracted_list_item_type = _StructItemType(Retracted)
+
+@EndWorker.__extend__
+class EndWorker(_Struct):
+    __capnpy_id__ = 0xf7f7e2c802df4c43
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def incarnation(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def attempt(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def reason(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_reason(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_reason(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(incarnation=0, client=0, id=0, attempt=0, reason=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.write_uint64(pos + 0, incarnation)
+        builder.write_uint64(pos + 8, client)
+        builder.write_uint64(pos + 16, id)
+        builder.write_uint32(pos + 24, attempt)
+        builder.alloc_text(pos + 32, _encode_maybe(reason))
+        return builder.as_string()
+    
+    def __init__(self, incarnation=0, client=0, id=0, attempt=0, reason=None):
+        _buf = EndWorker.__new(incarnation, client, id, attempt, reason)
+        self._init_from_buffer(_buf, 0, 4, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("incarnation = %s" % self.incarnation)
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("attempt = %s" % self.attempt)
+        if self.has_reason(): parts.append("reason = %s" % _text_unicode_repr(self.get_reason()))
+        return "(%s)" % ", ".join(parts)
+
+_EndWorker_list_item_type = _StructItemType(EndWorker)
+
+@Credit.__extend__
+class Credit(_Struct):
+    __capnpy_id__ = 0xff1157d827ba88f0
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 0
+    
+    
+    @property
+    def bytes(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(bytes=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.write_uint64(pos + 0, bytes)
+        return builder.as_string()
+    
+    def __init__(self, bytes=0):
+        _buf = Credit.__new(bytes)
+        self._init_from_buffer(_buf, 0, 1, 0)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("bytes = %s" % self.bytes)
+        return "(%s)" % ", ".join(parts)
+
+_Credit_list_item_type = _StructItemType(Credit)
+
+@Received.__extend__
+class Received(_Struct):
+    __capnpy_id__ = 0xfdc01b720d935353
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 0
+    
+    
+    @property
+    def bytes(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(bytes=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.write_uint64(pos + 0, bytes)
+        return builder.as_string()
+    
+    def __init__(self, bytes=0):
+        _buf = Received.__new(bytes)
+        self._init_from_buffer(_buf, 0, 1, 0)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("bytes = %s" % self.bytes)
+        return "(%s)" % ", ".join(parts)
+
+_Received_list_item_type = _StructItemType(Received)
+
 @Message.__extend__
 class Message(_Struct):
     __capnpy_id__ = 0xb2a24cc8f87661f0
@@ -1703,6 +2276,22 @@ class Message(_Struct):
         return self._read_int16(0) == 17
     def is_snapshot(self):
         return self._read_int16(0) == 18
+    def is_retract(self):
+        return self._read_int16(0) == 19
+    def is_retracted(self):
+        return self._read_int16(0) == 20
+    def is_stop(self):
+        return self._read_int16(0) == 21
+    def is_suspended(self):
+        return self._read_int16(0) == 22
+    def is_resumed(self):
+        return self._read_int16(0) == 23
+    def is_end_worker(self):
+        return self._read_int16(0) == 24
+    def is_credit(self):
+        return self._read_int16(0) == 25
+    def is_received(self):
+        return self._read_int16(0) == 26
     
     @property
     def hello(self):
@@ -2159,8 +2748,208 @@ class Message(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def retract(self):
+        self._ensure_union(19)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Tasks.__new__(Tasks)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_retract(self):
+        res = self.retract
+        if res is None:
+            return Tasks.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_retract(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def retracted(self):
+        self._ensure_union(20)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Retracted.__new__(Retracted)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_retracted(self):
+        res = self.retracted
+        if res is None:
+            return Retracted.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_retracted(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def stop(self):
+        self._ensure_union(21)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Tasks.__new__(Tasks)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_stop(self):
+        res = self.stop
+        if res is None:
+            return Tasks.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_stop(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def suspended(self):
+        self._ensure_union(22)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Tasks.__new__(Tasks)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_suspended(self):
+        res = self.suspended
+        if res is None:
+            return Tasks.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_suspended(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def resumed(self):
+        self._ensure_union(23)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Tasks.__new__(Tasks)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_resumed(self):
+        res = self.resumed
+        if res is None:
+            return Tasks.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_resumed(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def end_worker(self):
+        self._ensure_union(24)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = EndWorker.__new__(EndWorker)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_end_worker(self):
+        res = self.end_worker
+        if res is None:
+            return EndWorker.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_end_worker(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def credit(self):
+        self._ensure_union(25)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Credit.__new__(Credit)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_credit(self):
+        res = self.credit
+        if res is None:
+            return Credit.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_credit(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def received(self):
+        self._ensure_union(26)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Received.__new__(Received)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_received(self):
+        res = self.received
+        if res is None:
+            return Received.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_received(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -2239,105 +3028,177 @@ class Message(_Struct):
             anonymous__curtag = _check_tag(anonymous__curtag, 'snapshot')
             builder.write_int16(0, 18)
             builder.copy_from_struct(pos + 8, Snapshot, snapshot)
+        if retract is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'retract')
+            builder.write_int16(0, 19)
+            builder.copy_from_struct(pos + 8, Tasks, retract)
+        if retracted is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'retracted')
+            builder.write_int16(0, 20)
+            builder.copy_from_struct(pos + 8, Retracted, retracted)
+        if stop is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'stop')
+            builder.write_int16(0, 21)
+            builder.copy_from_struct(pos + 8, Tasks, stop)
+        if suspended is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'suspended')
+            builder.write_int16(0, 22)
+            builder.copy_from_struct(pos + 8, Tasks, suspended)
+        if resumed is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'resumed')
+            builder.write_int16(0, 23)
+            builder.copy_from_struct(pos + 8, Tasks, resumed)
+        if end_worker is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'end_worker')
+            builder.write_int16(0, 24)
+            builder.copy_from_struct(pos + 8, EndWorker, end_worker)
+        if credit is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'credit')
+            builder.write_int16(0, 25)
+            builder.copy_from_struct(pos + 8, Credit, credit)
+        if received is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'received')
+            builder.write_int16(0, 26)
+            builder.copy_from_struct(pos + 8, Received, received)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_retract(cls, retract=None):
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_retracted(cls, retracted=None):
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_stop(cls, stop=None):
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_suspended(cls, suspended=None):
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_resumed(cls, resumed=None):
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_end_worker(cls, end_worker=None):
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_credit(cls, credit=None):
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_received(cls, received=None):
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -2397,9 +3258,80 @@ class Message(_Struct):
         if self.is_snapshot() and (self.has_snapshot() or
                                   not False):
             parts.append("snapshot = %s" % self.get_snapshot().shortrepr())
+        if self.is_retract() and (self.has_retract() or
+                                  not False):
+            parts.append("retract = %s" % self.get_retract().shortrepr())
+        if self.is_retracted() and (self.has_retracted() or
+                                  not False):
+            parts.append("retracted = %s" % self.get_retracted().shortrepr())
+        if self.is_stop() and (self.has_stop() or
+                                  not False):
+            parts.append("stop = %s" % self.get_stop().shortrepr())
+        if self.is_suspended() and (self.has_suspended() or
+                                  not False):
+            parts.append("suspended = %s" % self.get_suspended().shortrepr())
+        if self.is_resumed() and (self.has_resumed() or
+                                  not False):
+            parts.append("resumed = %s" % self.get_resumed().shortrepr())
+        if self.is_end_worker() and (self.has_end_worker() or
+                                  not False):
+            parts.append("endWorker = %s" % self.get_end_worker().shortrepr())
+        if self.is_credit() and (self.has_credit() or
+                                  not False):
+            parts.append("credit = %s" % self.get_credit().shortrepr())
+        if self.is_received() and (self.has_received() or
+                                  not False):
+            parts.append("received = %s" % self.get_received().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)
+
+@Capability.__extend__
+class Capability(_Struct):
+    __capnpy_id__ = 0x990994eac80c0904
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def amount(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(name=None, amount=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(16)
+        builder.alloc_text(pos + 8, _encode_maybe(name))
+        builder.write_uint32(pos + 0, amount)
+        return builder.as_string()
+    
+    def __init__(self, name=None, amount=0):
+        _buf = Capability.__new(name, amount)
+        self._init_from_buffer(_buf, 0, 1, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("amount = %s" % self.amount)
+        return "(%s)" % ", ".join(parts)
+
+_Capability_list_item_type = _StructItemType(Capability)
 
 @WorkerHeartbeat.__extend__
 class WorkerHeartbeat(_Struct):
@@ -2453,6 +3385,111 @@ class WorkerHeartbeat(_Struct):
         return "(%s)" % ", ".join(parts)
 
 _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
+
+@Options.__extend__
+class Options(_Struct):
+    __capnpy_id__ = 0xd07e5958881ef616
+    __static_data_size__ = 3
+    __static_ptrs_size__ = 2
+    
+    
+    @property
+    def priority(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'i'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def depth(self):
+        # no union check
+        value = self._read_primitive(4, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def retries(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'i'))
+        if -1 != 0:
+            value = value ^ -1
+        return value
+    
+    @property
+    def timeout_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def profiling(self):
+        # no union check
+        value = self._read_bit(12, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def capabilities(self):
+        # no union check
+        return self._read_list(8, _Capability_list_item_type)
+    
+    def get_capabilities(self):
+        res = self.capabilities
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Capability_list_item_type)
+        return res
+    
+    def has_capabilities(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.write_int32(pos + 0, priority)
+        builder.write_uint32(pos + 4, depth)
+        retries ^= -1
+        builder.write_int32(pos + 8, retries)
+        builder.write_uint64(pos + 16, timeout_milliseconds)
+        builder.write_bool(12, 0, profiling)
+        builder.alloc_text(pos + 24, _encode_maybe(name))
+        builder.copy_from_list(pos + 32, _Capability_list_item_type, capabilities)
+        return builder.as_string()
+    
+    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None):
+        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities)
+        self._init_from_buffer(_buf, 0, 3, 2)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("priority = %s" % self.priority)
+        parts.append("depth = %s" % self.depth)
+        parts.append("retries = %s" % self.retries)
+        parts.append("timeoutMilliseconds = %s" % self.timeout_milliseconds)
+        parts.append("profiling = %s" % str(self.profiling).lower())
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        if self.has_capabilities(): parts.append("capabilities = %s" % self.get_capabilities().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Options_list_item_type = _StructItemType(Options)
 
 @Counter.__extend__
 class Counter(_Struct):

@@ -1,0 +1,69 @@
+"""Cancels that are under way: asked of the scheduler where it has the task, done here where it has not.
+
+What is asked and not answered is asked again after a join. What was cancelled here while there was no scheduler, and
+was submitted to one before, is told to the next one, which may still hold it or have it run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .backlog import Backlog
+from .messages import Cancel, Message, Outcome
+from .open_tasks import OpenTasks
+
+
+class Cancels:
+    def __init__(self, tasks: OpenTasks, backlog: Backlog) -> None:
+        self._tasks = tasks
+        self._backlog = backlog
+        self._waiting: dict[int, list[Callable[[], None]]] = {}
+        """Who is to hear that a task's fate is known."""
+        self._forced: set[int] = set()
+        """Those that are to be stopped if they run."""
+        self._untold: dict[bool, list[int]] = {False: [], True: []}
+        """What the scheduler is to be asked: by whether to stop what runs."""
+
+    def add(self, ids: Sequence[int], answered: Callable[[], None], force: bool) -> None:
+        """Cancel these; `answered` is called for each that is open, once, when its fate is known."""
+        wanted = [task_id for task_id in ids if self._tasks.are_known(task_id)]
+        for task_id in wanted:
+            self._waiting.setdefault(task_id, []).append(answered)
+        if force:
+            self._forced.update(wanted)
+        self._ask(wanted)
+
+    def ask_again(self) -> None:
+        """Everything that is open was submitted again."""
+        self._ask(list(self._waiting))
+
+    def take_messages(self) -> list[Message]:
+        """What to tell a scheduler that has joined this client."""
+        messages: list[Message] = [Cancel(sorted(set(ids)), force) for force, ids in self._untold.items() if ids]
+        if messages:
+            self._untold = {False: [], True: []}
+        return messages
+
+    def answer(self, ids: Sequence[int]) -> None:
+        """The fate of these is known, if anybody asked."""
+        if self._waiting:
+            for task_id in ids:
+                for answered in self._waiting.pop(task_id, ()):
+                    answered()
+                self._forced.discard(task_id)
+
+    def refused(self, ids: Sequence[int]) -> None:
+        """These run to their end, unless they are to be stopped: then that one's answer counts for all who asked."""
+        self.answer([task_id for task_id in ids if task_id not in self._forced])
+
+    def _ask(self, ids: Sequence[int]) -> None:
+        for task_id in ids:
+            force = task_id in self._forced
+            if self._backlog.has_sent(task_id):
+                self._untold[force].append(task_id)
+                continue
+            self._backlog.drop(task_id)
+            if self._backlog.has_ever_sent(task_id):
+                self._untold[force].append(task_id)
+            self._tasks.resolve(task_id, Outcome.CANCELLED, b"")
+            self.answer([task_id])

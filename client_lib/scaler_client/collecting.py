@@ -1,0 +1,67 @@
+"""Waiting for many futures: what `Client.wait`, `as_completed` and `gather` do.
+
+They take any futures of `concurrent.futures`, and say which item is none.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_RETURN_WHEN = (
+    concurrent.futures.ALL_COMPLETED,
+    concurrent.futures.FIRST_COMPLETED,
+    concurrent.futures.FIRST_EXCEPTION,
+)
+
+
+def as_completed(futures: Iterable[Future[T]], timeout: float | None) -> Iterator[Future[T]]:
+    """The futures in the order in which they end."""
+    return concurrent.futures.as_completed(checked(futures, Future), checked_timeout(timeout))
+
+
+def wait(
+    futures: Iterable[Future[T]], timeout: float | None, return_when: str
+) -> tuple[set[Future[T]], set[Future[T]]]:
+    """Those that have ended, and the others."""
+    if return_when not in _RETURN_WHEN:
+        raise ValueError(f"return_when must be one of {', '.join(_RETURN_WHEN)}, not {return_when!r}")
+    done, others = concurrent.futures.wait(checked(futures, Future), checked_timeout(timeout), return_when)
+    return done, others
+
+
+def gather(futures: Iterable[Future[T]]) -> list[T]:
+    """Their results, in their order; what the first one that fails has raised is raised at once."""
+    listed: list[Future[T]] = checked(futures, Future)
+    done, others = concurrent.futures.wait(listed, return_when=concurrent.futures.FIRST_EXCEPTION)
+    if others:
+        for future in listed:
+            if future in done and not future.cancelled() and future.exception() is not None:
+                future.result()
+    return [future.result() for future in listed]
+
+
+def checked(futures: Iterable[Any], kind: type) -> list[Any]:
+    """The futures as a list.
+
+    Raises:
+        TypeError: they can't be gone through, or one is of another kind; the text names it.
+    """
+    if not isinstance(futures, Iterable):
+        raise TypeError(f"futures must be an iterable of futures, not {futures!r}")
+    listed = list(futures)
+    for position, future in enumerate(listed):
+        if not isinstance(future, kind):
+            raise TypeError(f"item {position} of futures is no future but {type(future).__name__}: {future!r}")
+    return listed
+
+
+def checked_timeout(timeout: Any) -> float | None:
+    """Raises TypeError where it is no number of seconds."""
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
+        raise TypeError(f"timeout must be a number of seconds, not {timeout!r}")
+    return None if timeout is None else float(timeout)

@@ -1,0 +1,76 @@
+"""One conversation with a scheduler: what a client shares with its views, and all handles of a worker process."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import random
+import socket
+import time
+
+from . import __version__, messages
+from .addresses import Address
+from .agent import Agent
+from .custom_serializer import Serializer
+from .functions import FunctionTable
+from .session import Session, refusal_text
+
+
+class Connection:
+    """Made when a scheduler has accepted the client.
+
+    Args:
+        worker: for the nested client of a worker, that worker's incarnation.
+
+    Raises:
+        ConnectionError: no scheduler answers in time, or it refuses the client.
+    """
+
+    def __init__(
+        self, address: Address, timeout_seconds: float, heartbeat_interval_seconds: float, worker: int = 0
+    ) -> None:
+        self.address = str(address)
+        self._session = Session(
+            _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
+        )
+        self.agent = Agent(address, self._session, is_nested=worker != 0)
+        self._numbers = itertools.count(1)
+        self._functions: dict[type | None, FunctionTable] = {}
+        try:
+            if not self.agent.wait_joined(timeout_seconds):
+                raise ConnectionError(f"no scheduler answers at {address} within {timeout_seconds:g} seconds")
+            if self._session.refused is not None:
+                raise ConnectionError(refusal_text(self.address, self._session.refused))
+        except BaseException:
+            self.agent.close("the client did not join")
+            raise
+
+    @property
+    def scheduler(self) -> int:
+        """The scheduler's incarnation; 0 before it has answered."""
+        welcome = self._session.scheduler
+        return 0 if welcome is None else welcome.incarnation
+
+    def functions(self, serializer: Serializer | type | None) -> FunctionTable:
+        """The table of functions for clients with this serializer."""
+        if serializer is not None and not isinstance(serializer, type):
+            # Of an object every client that is unpickled has another one: these tables go with their clients.
+            return FunctionTable(self.agent.forget_function, serializer, self._numbers)
+        table = self._functions.get(serializer)
+        if table is None:
+            made = FunctionTable(self.agent.forget_function, serializer, self._numbers)  # type: ignore[arg-type]
+            table = self._functions.setdefault(serializer, made)
+        return table
+
+
+def _hello(worker: int) -> messages.Hello:
+    return messages.Hello(
+        role=messages.Role.CLIENT,
+        incarnation=random.SystemRandom().getrandbits(62) + 1,
+        language_version=platform.python_version(),
+        version=__version__,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        worker=worker,
+    )

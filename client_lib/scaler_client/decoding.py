@@ -1,0 +1,294 @@
+"""Frames -> messages. Whatever arrives, the only thing that this raises is WireError."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import capnp
+
+from . import single
+from .columns import Batch, NotPlainError, Values, write_batch
+from .messages import (
+    CancelRefused,
+    Credit,
+    Dispatch,
+    EndWorker,
+    Error,
+    ForgetFunctions,
+    Function,
+    Goodbye,
+    HeartbeatEcho,
+    HelloWanted,
+    Message,
+    Payload,
+    Refused,
+    Resolved,
+    Retract,
+    Snapshot,
+    Started,
+    Stop,
+    TaskName,
+    Welcome,
+)
+from .schema import (
+    BATCH_COLUMNS,
+    CANCEL_REFUSED,
+    DISPATCH,
+    FORGET_FUNCTIONS,
+    RESOLVED,
+    RETRACT,
+    SCHEMA,
+    STARTED,
+    STOP,
+)
+
+SPARE_WORDS = 1024
+"""Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
+
+
+class WireError(Exception):
+    """The bytes are not a message of this protocol."""
+
+
+def decode(frames: Sequence[Payload]) -> Message:
+    """The message in these ZeroMQ frames.
+
+    Raises:
+        WireError: the frames are not a message that a peer of the scheduler can receive.
+    """
+    if not frames:
+        raise WireError("a message without frames")
+    first = bytes(frames[0])
+    if len(frames) == 1:
+        message = single.decode(first)
+        if message is not None:
+            return message
+    try:
+        batch = Batch(first)
+        decoder = _BATCH_DECODERS.get(batch.tag)
+        if decoder is not None:
+            return decoder(batch, frames[1:])
+    except NotPlainError:
+        pass  # an unusual message, or none: pycapnp tells
+    return _decode_with_capnp(first, frames[1:])
+
+
+def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
+    try:
+        # In words: each byte may be read eight times.
+        with SCHEMA.Message.from_bytes(frame, traversal_limit_in_words=len(frame) + SPARE_WORDS) as root:
+            kind = str(root.which())
+            decoder = _DECODERS.get(kind)
+            if decoder is not None:
+                message: Message = decoder(getattr(root, kind), payloads)
+                return message
+            if kind not in BATCH_COLUMNS:
+                raise WireError(f"message {kind} is not for a peer of the scheduler")
+            # By hand: pycapnp's as_builder ends the process where the message is malformed.
+            struct = getattr(root, kind)
+            tag, columns = BATCH_COLUMNS[kind]
+            values = [(typecode, _values(getattr(struct, name), typecode)) for name, typecode in columns]
+        return _BATCH_DECODERS[tag](Batch(write_batch(tag, values)), payloads)
+    except (capnp.KjException, ValueError) as error:
+        raise WireError(f"malformed message: {str(error).splitlines()[0]}") from None
+    except NotPlainError:
+        raise WireError("malformed message: a list of another element type") from None
+
+
+def _full(values: list[int], rows: int, name: str) -> list[int]:
+    """The column at full length again."""
+    if len(values) == rows:
+        return values
+    if len(values) == 1:
+        return values * rows
+    raise WireError(f"column {name} has {len(values)} elements for {rows} rows")
+
+
+def _unpack_payloads(batch: Batch, field: int, rows: int, frames: Sequence[Payload]) -> list[Payload]:
+    """Each row's payload, from the columns `sizes`, `large` and `payload`, which begin at `field`."""
+    joined = batch.data(field + 2)
+    sizes = batch.numbers(field, "I")
+    large = batch.numbers(field + 1, "I")
+    if len(frames) != len(large):
+        raise WireError(f"{len(frames)} large payloads where {len(large)} are announced")
+    if rows == 1 and not large:
+        if sizes != [len(joined)]:
+            raise WireError(f"payload of {len(joined)} bytes where {sizes} are announced")
+        return [joined]
+    sizes = _full(sizes, rows, "sizes")
+    ends = list(accumulate(sizes))
+    if rows and ends[-1] != len(joined):
+        raise WireError(f"payload of {len(joined)} bytes where {ends[-1]} are announced")
+    payloads: list[Payload] = [joined[end - size : end] for size, end in zip(sizes, ends)]
+    for row, frame in zip(large, frames):
+        if row >= rows:
+            raise WireError(f"large payload for row {row} of {rows}")
+        payloads[row] = frame
+    return payloads
+
+
+def _values(field: Any, typecode: str) -> Values:
+    return bytes(field) if isinstance(field, bytes) else array(typecode, field)
+
+
+def _decode_forget_functions(batch: Batch, _: Sequence[Payload]) -> Message:
+    return ForgetFunctions(batch.numbers(0, "I"))
+
+
+def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    rows = len(ids)
+    flags, depths, priorities = batch.numbers(7, "B"), batch.numbers(8, "I"), batch.numbers(9, "I")
+    if flags or depths or priorities:
+        flags = _full(flags or [0], rows, "flags")
+        depths = _full(depths or [0], rows, "depths")
+        priorities = [number - (number >> 31 << 32) for number in _full(priorities or [0], rows, "priorities")]
+    return Dispatch(
+        _full(batch.numbers(0, "Q"), rows, "clients"),
+        ids,
+        _full(batch.numbers(2, "I"), rows, "attempts"),
+        _full(batch.numbers(3, "I"), rows, "functions"),
+        _unpack_payloads(batch, 4, rows, frames),
+        flags,
+        depths,
+        priorities,
+    )
+
+
+def _decode_resolved(batch: Batch, frames: Sequence[Payload]) -> Message:
+    ids = batch.numbers(0, "Q")
+    rows = len(ids)
+    durations, cpu_times, peaks = batch.numbers(5, "Q"), batch.numbers(6, "Q"), batch.numbers(7, "Q")
+    if durations or cpu_times or peaks:
+        durations = _full(durations, rows, "durations")
+        cpu_times = _full(cpu_times, rows, "cpuTimes")
+        peaks = _full(peaks, rows, "peaks")
+    return Resolved(
+        ids,
+        _full(batch.numbers(1, "B"), rows, "outcomes"),
+        _unpack_payloads(batch, 2, rows, frames),
+        durations,
+        cpu_times,
+        peaks,
+    )
+
+
+def _decode_started(batch: Batch, _: Sequence[Payload]) -> Message:
+    return Started(batch.numbers(1, "Q"), batch.numbers(0, "Q"), batch.numbers(2, "I"))
+
+
+def _tasks(batch: Batch) -> list[TaskName]:
+    ids = batch.numbers(1, "Q")
+    clients = _full(batch.numbers(0, "Q"), len(ids), "clients")
+    return list(zip(clients, ids, _full(batch.numbers(2, "I"), len(ids), "attempts")))
+
+
+def _decode_retract(batch: Batch, _: Sequence[Payload]) -> Message:
+    return Retract(_tasks(batch))
+
+
+def _decode_stop(batch: Batch, _: Sequence[Payload]) -> Message:
+    return Stop(_tasks(batch))
+
+
+def _decode_cancel_refused(batch: Batch, _: Sequence[Payload]) -> Message:
+    return CancelRefused(batch.numbers(0, "Q"))
+
+
+_BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
+    FORGET_FUNCTIONS: _decode_forget_functions,
+    DISPATCH: _decode_dispatch,
+    RESOLVED: _decode_resolved,
+    STARTED: _decode_started,
+    CANCEL_REFUSED: _decode_cancel_refused,
+    RETRACT: _decode_retract,
+    STOP: _decode_stop,
+}
+
+
+def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
+    return Welcome(
+        welcome.protocolVersion,
+        welcome.version,
+        welcome.incarnation,
+        welcome.leaseMilliseconds / 1000,
+        welcome.credit,
+        welcome.resultWindow,
+    )
+
+
+def _decode_refused(refused: Any, _: Sequence[Payload]) -> Refused:
+    try:
+        reason = str(refused.reason)
+    except RuntimeError:  # of a newer scheduler: it is all the more to be understood that it refuses
+        reason = f"reason {refused.reason.raw}"
+    return Refused(reason, refused.text, refused.protocolVersion, refused.version)
+
+
+def _decode_hello_wanted(_wanted: Any, _: Sequence[Payload]) -> HelloWanted:
+    return HelloWanted()
+
+
+def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
+    return Goodbye(goodbye.reason)
+
+
+def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
+    return HeartbeatEcho(echo.sequence)
+
+
+def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
+    if len(frames) != 1:
+        raise WireError(f"{len(frames)} payload frames with a function, not 1")
+    return Function(function.number, function.name, function.serializer, frames[0])
+
+
+def _decode_error(error: Any, _: Sequence[Payload]) -> Error:
+    return Error(error.text)
+
+
+def _decode_end_worker(end: Any, _: Sequence[Payload]) -> EndWorker:
+    return EndWorker(end.incarnation, (end.client, end.id, end.attempt), end.reason)
+
+
+def _decode_credit(credit: Any, _: Sequence[Payload]) -> Credit:
+    return Credit(credit.bytes)
+
+
+def _counters(entries: Any) -> dict[str, int]:
+    return {entry.name: entry.count for entry in entries}
+
+
+def _decode_snapshot(snapshot: Any, _: Sequence[Payload]) -> Snapshot:
+    return Snapshot(
+        version=snapshot.version,
+        incarnation=snapshot.incarnation,
+        uptime_seconds=snapshot.uptimeMilliseconds / 1000,
+        address=snapshot.address,
+        waiting=snapshot.waiting,
+        dispatched=snapshot.dispatched,
+        resolved=snapshot.resolved,
+        clients=snapshot.clients,
+        workers=snapshot.workers,
+        agents=snapshot.agents,
+        received=_counters(snapshot.received),
+        sent=_counters(snapshot.sent),
+        dropped=_counters(snapshot.dropped),
+    )
+
+
+_DECODERS: dict[str, Any] = {
+    "welcome": _decode_welcome,
+    "refused": _decode_refused,
+    "helloWanted": _decode_hello_wanted,
+    "goodbye": _decode_goodbye,
+    "heartbeatEcho": _decode_heartbeat_echo,
+    "function": _decode_function,
+    "error": _decode_error,
+    "snapshot": _decode_snapshot,
+    "endWorker": _decode_end_worker,
+    "credit": _decode_credit,
+}

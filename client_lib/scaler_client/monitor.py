@@ -1,0 +1,87 @@
+"""What a scheduler on this machine says of itself, for whoever shows it now and then."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+
+import zmq
+
+from . import wire
+from .addresses import Address, default_monitor_address
+from .messages import Snapshot
+
+FIRST_WAIT_MILLISECONDS = 100
+"""How long somebody may be kept who looks for the first time: snapshots come once a second."""
+
+
+class Watch:
+    """The newest snapshot of the scheduler at an address, where it publishes them on this machine as it does unless
+    told otherwise. It listens from the first look on. For any thread; never waits longer than an instant.
+
+    Args:
+        address: the scheduler's, as it is bound or as it is connected to.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._using = threading.Lock()
+        self._is_closed = False
+        self._context: zmq.Context[zmq.Socket[bytes]] | None = None
+        self._socket: zmq.Socket[bytes] | None = None
+        self._newest: Snapshot | None = None
+
+    def latest(self, incarnation: int = 0) -> Snapshot | None:
+        """The newest one, where there is any, of the scheduler of this incarnation if one is given."""
+        if not self._using.acquire(blocking=False):
+            return None
+        try:
+            if self._socket is None and not self._is_closed:
+                self._listen()
+            if self._socket is not None and self._socket.poll(0 if self._newest else FIRST_WAIT_MILLISECONDS):
+                self._take(self._socket.recv())
+        finally:
+            self._using.release()
+        newest = self._newest
+        return newest if newest is not None and incarnation in (0, newest.incarnation) else None
+
+    def close(self) -> None:
+        """Stop listening. A second call does nothing."""
+        with self._using:
+            self._is_closed = True
+            self._newest = None
+            if self._context is not None:
+                self._context.destroy(linger=0)
+            self._context = self._socket = None
+
+    def _listen(self) -> None:
+        path = _monitor_path(self._address)
+        if path is None:
+            return
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.SUB)
+        self._socket.setsockopt(zmq.CONFLATE, 1)  # of all that came since the last look the newest is enough
+        self._socket.subscribe(b"")
+        self._socket.connect(f"ipc://{path}")
+
+    def _take(self, frame: bytes) -> None:
+        try:
+            message = wire.decode([frame])
+        except wire.WireError:
+            return  # whatever has the path now is no scheduler of this version
+        if isinstance(message, Snapshot):
+            self._newest = message
+
+
+def _monitor_path(address: Address) -> str | None:
+    """The file of the monitor's socket, if it is there."""
+    hosts = (address.host, "*") if address.transport == "tcp" else (address.host,)
+    for host in hosts:
+        try:
+            monitor = default_monitor_address(dataclasses.replace(address, host=host))
+        except ValueError:  # too long a path: the scheduler has none either
+            continue
+        if os.path.exists(monitor.path):
+            return monitor.path
+    return None

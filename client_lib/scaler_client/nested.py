@@ -1,0 +1,72 @@
+"""Clients inside a worker process: handles, however many, on one connection to each scheduler.
+
+The one to the worker's own scheduler is the worker's nested client, whose tasks are children of the tasks that submit
+them. It belongs to the process, and ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from . import nesting
+from .addresses import parse_connect_address
+from .connection import Connection
+from .nesting import TaskHost
+
+_NESTED = ""
+"""In the place of an address: the worker's own scheduler, by whatever name."""
+
+_making = threading.Lock()
+_connections: dict[str, Connection] = {}
+"""By the address that was asked for."""
+
+
+def attach(
+    host: TaskHost, address: str, timeout_seconds: float, heartbeat_interval_seconds: float, scheduler: int = 0
+) -> Connection:
+    """The connection of this worker process for a client that asks for this scheduler.
+
+    Args:
+        address: the scheduler's, as in `tcp://127.0.0.1:2345`; empty for the worker's own.
+        timeout_seconds, heartbeat_interval_seconds: for a connection that is not there yet.
+        scheduler: its incarnation where the client came from. Schedulers have several names: a worker may know its own
+            by another one than the client does.
+
+    Raises:
+        ConnectionError: as for Connection.
+    """
+    known = _connections.get(address)
+    if known is not None and not known.agent.is_closed:
+        return known
+    with _making:
+        own = _connections.get(_NESTED)
+        if own is None or own.agent.is_closed:
+            own_address = parse_connect_address(host.address)
+            own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker)
+            _connections[_NESTED] = _connections[own.address] = own
+            nesting.stop_children = own.agent.stop_children
+        if address in ("", own.address) or (scheduler and scheduler == own.scheduler):
+            _connections[address] = own
+            return own
+        known = _connections.get(address)
+        if known is None or known.agent.is_closed:
+            known = Connection(parse_connect_address(address), timeout_seconds, heartbeat_interval_seconds)
+            if known.scheduler == own.scheduler:
+                known.agent.close("the worker's own client serves this scheduler")
+                known = own
+            _connections[address] = known
+        return known
+
+
+def _forget_all() -> None:
+    """In a forked child: nothing of its parent's is the child's."""
+    global _making
+    _making = threading.Lock()
+    _connections.clear()
+    nesting.stop_children = None
+    nesting.host = None  # the child runs no task of the worker's
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,25 @@
+"""What a worker measures of a task on demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_NANOSECONDS = 1000
+"""In a microsecond."""
+
+
+@dataclass(frozen=True)
+class ProfilingInfo:
+    """What one task took, in its last attempt."""
+
+    duration_us: int
+    """Microseconds from its arguments read to its result written, times when it waited included."""
+    cpu_time_us: int
+    """Microseconds of processor time that the worker's process used meanwhile."""
+    peak_memory: int
+    """Bytes: the largest resident size of the worker's process that was seen meanwhile."""
+
+
+def profiling_info(duration: int, cpu_time: int, peak: int) -> ProfilingInfo:
+    """From nanoseconds and bytes, as they travel."""
+    return ProfilingInfo(round(duration / _NANOSECONDS), round(cpu_time / _NANOSECONDS), peak)

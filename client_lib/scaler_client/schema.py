@@ -1,0 +1,30 @@
+"""What both directions need of the schema: pycapnp's form of it, and the batches' fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import capnp
+
+capnp.remove_import_hook()
+SCHEMA = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
+
+FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
+RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)
+"""Ordinals of the batches in the schema's union."""
+
+_TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
+_PAYLOAD_COLUMNS = (("sizes", "I"), ("large", "I"), ("payload", "B"))
+_SPECIAL_COLUMNS = (("flags", "B"), ("depths", "I"), ("priorities", "I"))
+_PROFILE_COLUMNS = (("durations", "Q"), ("cpuTimes", "Q"), ("peaks", "Q"))
+
+BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
+    "forgetFunctions": (FORGET_FUNCTIONS, (("numbers", "I"),)),
+    "dispatch": (DISPATCH, (*_TASK_COLUMNS, ("functions", "I"), *_PAYLOAD_COLUMNS, *_SPECIAL_COLUMNS)),
+    "resolved": (RESOLVED, (("ids", "Q"), ("outcomes", "B"), *_PAYLOAD_COLUMNS, *_PROFILE_COLUMNS)),
+    "started": (STARTED, _TASK_COLUMNS),
+    "cancelRefused": (CANCEL_REFUSED, (("ids", "Q"),)),
+    "retract": (RETRACT, _TASK_COLUMNS),
+    "stop": (STOP, _TASK_COLUMNS),
+}
+"""The ordinals of the batches for peers, and their fields in order, as `write_batch` takes them."""

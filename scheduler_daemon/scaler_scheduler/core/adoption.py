@@ -1,0 +1,77 @@
+"""Workers that join again with tasks running: what runs is taken over, not run again.
+
+After a restart of the scheduler, or a broken connection, clients submit their open tasks again and workers say what
+they run. Whichever comes first waits for the other: a waiting task is taken out of its lane when a worker turns out to
+run it, a running one that no client has asked for is kept as unclaimed.
+"""
+
+from typing import Optional
+
+from scaler_scheduler.core.batches import Batch
+from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.ids import ATTEMPT_LIMIT
+from scaler_scheduler.core.records import Client, Lane, Task, Worker
+from scaler_scheduler.core.states import WAITING
+from scaler_scheduler.core.suspension import Name, is_suspended, suspend
+from scaler_scheduler.core.tables import Tables, Unclaimed
+
+
+class Adoption:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+
+    def take_running(self, worker: Worker, name: Name, now: float) -> None:
+        """The worker, which has just joined, runs this task or has suspended it."""
+        client = self._tables.clients.find(name[0])
+        task = None if client is None else client.tasks.get(name[1])
+        if not 0 < name[2] < ATTEMPT_LIMIT or (task is not None and task.worker is worker):
+            return  # no scheduler's, or said twice
+        task = None if client is None else self._take(client, worker, name)
+        if task is not None:
+            self._carry_on(task, is_suspended(self._tables, worker, name), now)
+        elif name[:2] not in self._tables.unclaimed:
+            unclaimed = Unclaimed(worker, name[2], is_suspended(self._tables, worker, name))
+            self._tables.unclaimed[name[:2]] = unclaimed
+            worker.unclaimed += not unclaimed.is_suspended
+
+    def claim(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
+        """The client has just submitted this batch: some of it may run already."""
+        for row, task_id in enumerate(batch.ids):
+            unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
+            if unclaimed is None or row in batch.cancelled:
+                continue
+            del self._tables.unclaimed[client.incarnation, task_id]
+            worker = unclaimed.worker
+            worker.unclaimed -= not unclaimed.is_suspended
+            task = self._dispatcher.adopt_row(worker, lane, batch, row, unclaimed.attempt)
+            self._carry_on(task, unclaimed.is_suspended, now)
+        self._dispatcher.let_go(lane)
+
+    def forget(self, worker: Worker) -> None:
+        """The worker is gone, and what it ran with it."""
+        gone = [key for key, unclaimed in self._tables.unclaimed.items() if unclaimed.worker is worker]
+        for key in gone:
+            del self._tables.unclaimed[key]
+
+    def _take(self, client: Client, worker: Worker, name: Name) -> Optional[Task]:
+        """The client's task, from where it waits; None where it does not wait."""
+        task = client.tasks.get(name[1])
+        if task is not None:
+            if task.state != WAITING:
+                return None
+            self._dispatcher.adopt(worker, task, name[2])
+            return task
+        for lane in list(client.lanes.values()):
+            found = lane.batches.find(name[1])
+            if found is not None:
+                task = self._dispatcher.adopt_row(worker, lane, *found, name[2])
+                self._dispatcher.let_go(lane)
+                return task
+        return None
+
+    def _carry_on(self, task: Task, suspended: bool, now: float) -> None:
+        if suspended:
+            suspend(task)
+        if task.options.timeout_seconds:
+            self._tables.timers.set(task, now + task.options.timeout_seconds)

@@ -1,0 +1,80 @@
+"""How a task ends, or waits again, after it has left its worker."""
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.outbox import Outbox
+from scaler_scheduler.core.records import ABANDON, CANCEL, FORCE, NO_WISH, TIME_LIMIT, Task
+from scaler_scheduler.core.states import CANCEL as CANCEL_ACTION
+from scaler_scheduler.core.states import GIVE_UP
+from scaler_scheduler.core.tables import Tables
+
+
+class Endings:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, task_retries: int) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._task_retries = task_retries
+
+    def has_retries_left(self, task: Task) -> bool:
+        limit = task.options.retries
+        return task.failures <= (self._task_retries if limit < 0 else limit)
+
+    def leave_worker(self, task: Task) -> None:
+        """Its worker holds it no longer; what that worker still had to answer or to be told about it is void."""
+        assert task.worker is not None
+        task.worker.release(task)
+        self._tables.timers.cancel(task)
+        task.is_retracting = task.is_stopping = False
+        self._tables.counts.dispatched -= 1
+
+    def settle_returned(self, task: Task) -> None:
+        """The task has left its worker without a result and is in state WAITING: what now follows from its wish."""
+        wish, task.wish = task.wish, NO_WISH
+        if wish == ABANDON:
+            task.move(CANCEL_ACTION)
+            self._forget(task)
+        elif wish in (CANCEL, FORCE):
+            task.move(CANCEL_ACTION)
+            self._answer(task, effects.OUTCOME_CANCELLED, b"")
+        elif wish == TIME_LIMIT:
+            task.move(GIVE_UP)
+            self._answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
+        elif not self.has_retries_left(task):
+            task.move(GIVE_UP)
+            self._answer(task, effects.OUTCOME_WORKER_DIED, deaths_text(task))
+        else:
+            self._dispatcher.requeue(task)
+
+    def settle_stopped(self, task: Task) -> None:
+        """A task that was told to stop has ended without a value; it has left its worker and its state is final."""
+        if task.wish == TIME_LIMIT:
+            self._answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
+        else:
+            self._answer(task, effects.OUTCOME_CANCELLED, b"")
+
+    def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
+        """Tell the client; the task is gone."""
+        self._tables.counts.resolved += 1
+        client = task.client
+        self._forget(task)
+        if not client.is_gone:
+            self._outbox.answer(client, task.id, outcome, payload)
+
+    def _forget(self, task: Task) -> None:
+        client = task.client
+        del client.tasks[task.id]
+        client.returned += task.size + TASK_OVERHEAD
+        self._tables.functions.let_go(task.function)
+        self._tables.clients.bury(client)
+
+
+def deaths_text(task: Task) -> bytes:
+    deaths = task.deaths or []
+    of = f"each of {task.failures}" if len(deaths) == task.failures else f"{len(deaths)} of {task.failures}"
+    return f"{task.name}: the worker died in {of} attempts: {'; '.join(deaths)}".encode()
+
+
+def time_limit_text(task: Task) -> bytes:
+    return f"{task.name}: stopped after its time limit of {task.options.timeout_seconds:g} s".encode()

@@ -1,0 +1,225 @@
+"""Who is there: hello, heartbeat, goodbye, leases."""
+
+from typing import Optional
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.credit import Credits
+from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.ids import INCARNATION_LIMIT
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.losses import Losses, likely_running
+from scaler_scheduler.core.outbox import Outbox
+from scaler_scheduler.core.records import Agent, Client, Worker
+from scaler_scheduler.core.suspension import resume_all
+from scaler_scheduler.core.tables import Tables
+from scaler_scheduler.core.withdrawals import Withdrawals
+
+
+class Peers:
+    def __init__(
+        self,
+        tables: Tables,
+        dispatcher: Dispatcher,
+        outbox: Outbox,
+        losses: Losses,
+        withdrawals: Withdrawals,
+        adoption: Adoption,
+        credits: Credits,
+        limits: Limits,
+        protocol_version: int,
+    ) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._losses = losses
+        self._withdrawals = withdrawals
+        self._adoption = adoption
+        self._credits = credits
+        self._limits = limits
+        self._protocol_version = protocol_version
+
+    # ------------------------------------------------------------------------------------------------------------ hello
+
+    def hello(self, event: events.Hello, now: float) -> None:
+        refusal = self._refusal(event)
+        if refusal is not None:
+            self._outbox.add(refusal)
+            return
+        self._leave_route(event, now)
+        if event.role == events.CLIENT:
+            self._welcome_client(event, now)
+        elif event.role == events.WORKER:
+            agent = self._tables.agents.find(event.agent)
+            if agent is None or event.incarnation not in agent.gone_workers:
+                self._welcome_worker(event, now)
+        else:
+            self._welcome_agent(event, now)
+
+    def _refusal(self, event: events.Hello) -> Optional[effects.Refused]:
+        if event.protocol_version != self._protocol_version:
+            text = f"protocol version {event.protocol_version} is not {self._protocol_version}"
+            return effects.Refused(event.route, effects.REFUSED_PROTOCOL_VERSION, text)
+        if not 0 < event.incarnation < INCARNATION_LIMIT:
+            text = f"incarnation {event.incarnation} is not between 1 and 2^63"
+            return effects.Refused(event.route, effects.REFUSED_MALFORMED_HELLO, text)
+        return None
+
+    def _leave_route(self, event: events.Hello, now: float) -> None:
+        """Whoever else spoke on this connection before has been replaced."""
+        tables, route = self._tables, event.route
+        client = tables.clients.by_route.get(route)
+        if client is not None and (client.incarnation != event.incarnation or event.role != events.CLIENT):
+            self._losses.client_left(client, now)
+        worker = tables.workers.by_route.get(route)
+        if worker is not None and (worker.incarnation != event.incarnation or event.role != events.WORKER):
+            self._losses.worker_left(worker, now)
+        agent = tables.agents.by_route.get(route)
+        if agent is not None and (agent.incarnation != event.incarnation or event.role != events.AGENT):
+            tables.agents.remove(agent)
+
+    def _welcome_client(self, event: events.Hello, now: float) -> None:
+        clients = self._tables.clients
+        client = clients.find(event.incarnation)
+        deadline = now + self._limits.client_timeout_seconds
+        if client is None:
+            client = Client(event.incarnation, event.route, event.name, event.worker, deadline)
+            clients.add(client)
+        else:
+            # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
+            if client.is_gone:
+                self._withdrawals.take_up_again(client)
+            clients.move(client, event.route)
+            client.deadline = deadline
+            if client.outbox is not None:
+                client.outbox.route = event.route
+            self._resume_all(client)
+        granted, window = self._credits.start(client)
+        self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
+
+    def _resume_all(self, client: Client) -> None:
+        """A nested client says again which tasks are suspended: what it said last of them may have been lost."""
+        worker = self._tables.workers.find(client.worker)
+        resume_all(list(client.suspended), client, worker, self._tables)
+        if worker is not None:
+            self._dispatcher.go_on(worker)
+
+    def _welcome_worker(self, event: events.Hello, now: float) -> None:
+        known = self._tables.workers.find(event.incarnation)
+        # A new connection of a known worker: what was on its way to it is lost, and nothing says what arrived.
+        wishes = {} if known is None else self._losses.connection_lost(known, event.running)
+        worker = Worker(
+            event.incarnation,
+            event.agent,
+            event.route,
+            event.name,
+            event.host,
+            event.pid,
+            event.capabilities,
+            now + self._limits.worker_timeout_seconds,
+        )
+        self._tables.workers.add(worker)
+        for name in event.running:
+            self._adoption.take_running(worker, name, now)
+        for task, wish in wishes.items():
+            self._withdrawals.ask_again(task, wish, now)
+        self._dispatcher.offer(worker)
+        self._welcome(event.route, self._limits.worker_timeout_seconds)
+
+    def _welcome_agent(self, event: events.Hello, now: float) -> None:
+        agents = self._tables.agents
+        agent = agents.find(event.incarnation)
+        deadline = now + self._limits.worker_timeout_seconds
+        if agent is None:
+            agents.add(Agent(event.incarnation, event.route, event.name, event.host, deadline))
+        else:
+            agents.move(agent, event.route)
+            agent.deadline = deadline
+        self._welcome(event.route, self._limits.worker_timeout_seconds)
+
+    def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
+        self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window))
+
+    # ----------------------------------------------------------------------------------------------- heartbeat, goodbye
+
+    def heartbeat(self, event: events.Heartbeat, now: float) -> None:
+        tables = self._tables
+        worker_deadline = now + self._limits.worker_timeout_seconds
+        client = tables.clients.by_route.get(event.route)
+        agent = tables.agents.by_route.get(event.route)
+        worker = tables.workers.by_route.get(event.route)
+        if client is not None:
+            client.deadline = now + self._limits.client_timeout_seconds
+        elif agent is not None:
+            agent.deadline = worker_deadline
+            for incarnation in event.workers:
+                named = tables.workers.find(incarnation)
+                if named is not None and named.agent == agent.incarnation:
+                    named.deadline = worker_deadline
+        elif worker is not None:
+            worker.deadline = worker_deadline
+        else:
+            self._outbox.add(effects.HelloWanted(event.route))
+            return
+        self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence))
+
+    def goodbye(self, event: events.Goodbye, now: float) -> None:
+        tables = self._tables
+        client = tables.clients.by_route.get(event.route)
+        if client is not None:
+            self._losses.client_left(client, now)
+        worker = tables.workers.by_route.get(event.route)
+        if worker is not None:
+            self._losses.worker_left(worker, now)
+        agent = tables.agents.by_route.get(event.route)
+        if agent is not None:
+            tables.agents.remove(agent)
+            for worker in tables.workers:
+                if worker.agent == agent.incarnation:
+                    self._losses.worker_left(worker, now)
+
+    def give_up_silent(self, now: float, stall: float) -> None:
+        """Give up those whose lease has run out.
+
+        Args:
+            stall: seconds that the scheduler itself was stopped: what peers said meanwhile may still be unread.
+        """
+        tables = self._tables
+        for peer in [*tables.clients, *tables.agents, *tables.workers] if stall else ():
+            peer.deadline += stall
+        for client in tables.clients.overdue(now):
+            self._losses.client_left(client, now)
+        for agent in tables.agents.overdue(now):
+            tables.agents.remove(agent)
+        for worker in tables.workers.overdue(now):
+            self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now)
+
+    # ----------------------------------------------------------------------------------------------- who said something
+
+    def client(self, route: bytes) -> Optional[Client]:
+        """The client on this connection; None when its hello is wanted first."""
+        client = self._tables.clients.by_route.get(route)
+        if client is None:
+            self._check_stranger(route, "client")
+        return client
+
+    def worker(self, route: bytes) -> Optional[Worker]:
+        """The worker on this connection; None when its hello is wanted first."""
+        worker = self._tables.workers.by_route.get(route)
+        if worker is None:
+            self._check_stranger(route, "worker")
+        return worker
+
+    def agent(self, route: bytes) -> Optional[Agent]:
+        """The host agent on this connection; None when its hello is wanted first."""
+        agent = self._tables.agents.by_route.get(route)
+        if agent is None:
+            self._check_stranger(route, "host agent")
+        return agent
+
+    def _check_stranger(self, route: bytes, wanted: str) -> None:
+        tables = self._tables
+        if route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route:
+            raise ProtocolError(f"this message is a {wanted}'s to send")
+        self._outbox.add(effects.HelloWanted(route))

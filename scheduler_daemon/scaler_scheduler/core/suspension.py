@@ -1,0 +1,89 @@
+"""Tasks that wait for tasks of their own: while they do, their slot is free (DESIGN.md, section 5).
+
+It is the nested client that says so, on the connection by which it has submitted what is waited for: so the scheduler
+knows the children before it looks for something to put into the slot.
+"""
+
+from typing import List, Optional, Tuple
+
+from scaler_scheduler.core.dispatch import cost
+from scaler_scheduler.core.events import Resumed, Suspended, Tasks
+from scaler_scheduler.core.records import Client, Task, Worker
+from scaler_scheduler.core.states import RESUME, RUNNING, SUSPEND, SUSPENDED
+from scaler_scheduler.core.tables import Tables
+
+Name = Tuple[int, int, int]
+"""A dispatched task's: client, id, attempt."""
+
+
+def suspend(task: Task) -> None:
+    """The task's slot is free from now on."""
+    worker = task.worker
+    assert worker is not None
+    if task.state != SUSPENDED:
+        if task.state == RUNNING:
+            worker.running -= 1
+        worker.suspended += 1
+        worker.load -= task.cost
+    task.move(SUSPEND)
+
+
+def resume(task: Task) -> None:
+    """The task has its slot again."""
+    worker = task.worker
+    if worker is None or task.state != SUSPENDED:
+        return
+    task.cost = cost(task.function)
+    worker.suspended -= 1
+    worker.running += 1
+    worker.load += task.cost
+    task.move(RESUME)
+
+
+def take_suspended(event: Suspended, client: Client, worker: Optional[Worker], tables: Tables) -> None:
+    """The names stay with the client, for a worker that joins later than it."""
+    for name in _names(event):
+        client.suspended.add(name)
+        if worker is None:
+            continue
+        task = _task(tables, worker, name)
+        unclaimed = tables.unclaimed.get(name[:2])
+        if task is not None:
+            suspend(task)
+        elif unclaimed is not None and unclaimed.worker is worker and not unclaimed.is_suspended:
+            unclaimed.is_suspended = True
+            worker.unclaimed -= 1
+
+
+def take_resumed(event: Resumed, client: Client, worker: Optional[Worker], tables: Tables) -> None:
+    resume_all(_names(event), client, worker, tables)
+
+
+def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tables: Tables) -> None:
+    """The client's worker, where that has joined, goes on with these."""
+    for name in names:
+        client.suspended.discard(name)
+        if worker is None:
+            continue
+        task = _task(tables, worker, name)
+        unclaimed = tables.unclaimed.get(name[:2])
+        if task is not None:
+            resume(task)
+        elif unclaimed is not None and unclaimed.worker is worker and unclaimed.is_suspended:
+            unclaimed.is_suspended = False
+            worker.unclaimed += 1
+
+
+def is_suspended(tables: Tables, worker: Worker, name: Name) -> bool:
+    """Whether the worker's nested client has said so of this task."""
+    return any(name in client.suspended for client in tables.clients.nested_in(worker.incarnation))
+
+
+def _names(event: Tasks) -> List[Name]:
+    return list(zip(event.clients, event.ids, event.attempts))
+
+
+def _task(tables: Tables, worker: Worker, name: Name) -> Optional[Task]:
+    client = tables.clients.by_incarnation.get(name[0])
+    task = None if client is None else client.tasks.get(name[1])
+    return task if task is not None and task.worker is worker and task.attempt == name[2] else None

@@ -1,0 +1,204 @@
+"""dask's graphs as such, on a real cluster: kinds of nodes, shapes of keys, errors, what is run and what is kept."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import namedtuple
+from operator import add, mul
+from pathlib import Path
+from typing import Any, NoReturn
+
+import cloudpickle
+import pytest
+from dask._task_spec import Alias, DataNode, Dict, List, Set, Task, TaskRef, Tuple
+from dask.local import get_sync
+
+from scaler_client import Client, ClientClosedError, SchedulerClusterCombo, graph_runner
+from scaler_client.dask_graphs import plain_graph, run_chain
+from scaler_client.graph_runner import Ref
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+Point = namedtuple("Point", "x y")
+
+
+def increment(number: int) -> int:
+    return number + 1
+
+
+def total(*numbers: Any) -> Any:
+    return sum(numbers)
+
+
+def fail(text: str) -> NoReturn:
+    raise LookupError(text)
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+TUPLES: dict[Any, Any] = {
+    "a": 2,
+    "b": (increment, "a"),
+    "c": (add, (mul, "a", "b"), (increment, (increment, "b"))),
+    ("block", 0): (total, "a", ("block", 1)),
+    ("block", 1): (sum, ["a", "b", 3]),
+    "alias": "c",
+    "alias of an alias": "alias",
+    "list": ["a", ["b", "c"], 5],
+    "None": None,
+    "of None": (same, "None"),
+    "word": "no key",
+    "of a point": (same, Point(1, 2)),
+    "twice": (add, "b", "b"),
+    b"bytes": (increment, 7),
+    8: (increment, 9),
+    1.5: (increment, 8),
+    "empty": (total,),
+    "object": object,
+}
+
+NODES: dict[Any, Any] = {
+    "x": DataNode("x", 1),
+    "y": Task("y", increment, TaskRef("x")),
+    "z": Task("z", total, TaskRef("x"), Alias("y"), Task(None, increment, TaskRef("y"))),
+    "keywords": Task("keywords", dict, one=TaskRef("x"), two=List(TaskRef("y"), 5)),
+    "name": Alias("name", "z"),
+    "list": List(TaskRef("x"), List(TaskRef("y"), 3)),
+    "tuple": Tuple(TaskRef("x"), "x"),
+    "set": Set(TaskRef("x"), TaskRef("y")),
+    "dict": Dict({"k": TaskRef("z"), "l": Dict({"m": TaskRef("y")})}),
+    "legacy": (add, "y", "z"),
+    ("block", 0, 1): Task(("block", 0, 1), sum, List(TaskRef("x"), TaskRef("y"))),
+}
+
+
+@pytest.mark.parametrize("dsk", [TUPLES, NODES], ids=["tuples", "nodes"])
+def test_every_kind_of_node(dsk: dict[Any, Any], client: Client) -> None:
+    keys = list(dsk)
+    assert client.dask_get(dsk, keys) == get_sync(dsk, keys)
+    for key in keys:
+        assert client.dask_get(dsk, key) == get_sync(dsk, key)
+
+
+@pytest.mark.parametrize("keys", ["b", ["b"], ["a", "b"], [["a", ["b"]], [], "c", ["a"]], [], ("block", 1), [("block", 0)]])
+def test_keys_of_any_shape(keys: Any, client: Client) -> None:
+    ours = client.dask_get(TUPLES, keys)
+    assert ours == get_sync(TUPLES, keys)
+    assert type(ours) is (tuple if isinstance(keys, list) else int)
+
+
+def test_what_a_node_raises_is_raised(client: Client) -> None:
+    dsk = {"a": (fail, "went wrong"), "b": (increment, "a"), "c": (increment, 1)}
+    with pytest.raises(LookupError, match="^'went wrong'$|^went wrong$") as ours:
+        client.dask_get(dsk, ["c", "b"])
+    assert "in fail" in str(ours.value.__cause__)
+    assert client.dask_get(dsk, "c") == 2
+
+
+def test_only_what_the_keys_need_is_run(client: Client, tmp_path: Path) -> None:
+    dsk = {"a": 1, "b": (increment, "a"), "c": (fail, "not needed"), "d": (Path.touch, tmp_path / "touched")}
+    assert client.dask_get(dsk, ["b", "a"]) == (2, 1)
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_node_is_run_once(client: Client, tmp_path: Path) -> None:
+    def note(folder: Path) -> int:
+        with open(folder / "runs", "a") as file:
+            file.write("x")
+        return 5
+
+    readers = {("reader", i): (add, "once", i) for i in range(10)}
+    dsk = {"once": (note, tmp_path), **readers, "alias": "once"}
+    assert client.dask_get(dsk, [list(readers), "once", "alias"]) == (tuple(range(5, 15)), 5, 5)
+    assert (tmp_path / "runs").read_text() == "x"
+
+
+def test_values_of_any_kind_are_no_keys(client: Client) -> None:
+    dsk = {"a": {"b": 1}, "b": (same, "a"), "c": [], "d": (same, "c"), "e": (len, {"a": "a"})}
+    assert client.dask_get(dsk, ["b", "d", "e"]) == get_sync(dsk, ["b", "d", "e"])
+
+
+@pytest.mark.parametrize(
+    ("dsk", "keys", "kind", "text"),
+    [
+        ([("a", 1)], "a", TypeError, "needs a dask graph, not a list"),
+        (None, "a", TypeError, "needs a dask graph, not a NoneType"),
+        ({"a": 1}, "b", KeyError, "'b'"),
+        ({"a": 1}, ["a", ["b"]], KeyError, "'b'"),
+        ({"a": Task("a", increment, TaskRef("gone"))}, "a", ValueError, "no key 'gone', which 'a' needs"),
+        ({"a": Alias("a", "gone")}, "a", ValueError, "no key 'gone', which 'a' needs"),
+        ({"a": (increment, "b"), "b": (increment, "a")}, "a", RuntimeError, "Cycle detected"),
+        ({"a": "b", "b": "a"}, "a", RuntimeError, "Cycle detected"),
+    ],
+)
+def test_bad_graphs_and_keys(dsk: Any, keys: Any, kind: type[Exception], text: str, client: Client) -> None:
+    with pytest.raises(kind, match=text):
+        client.dask_get(dsk, keys)
+
+
+def test_a_node_that_cannot_be_pickled(client: Client) -> None:
+    with pytest.raises(TypeError, match="can't be pickled"):
+        client.dask_get({"a": 1, "b": (same, threading.Lock())}, ["a", "b"])
+
+
+def test_a_failure_cancels_what_waits(client: Client, tmp_path: Path) -> None:
+    def late(folder: Path, number: int) -> None:
+        time.sleep(0.05)
+        (folder / str(number)).touch()
+
+    dsk: dict[Any, Any] = {"bad": (fail, "at once"), **{("late", i): (late, tmp_path, i) for i in range(200)}}
+    with pytest.raises(LookupError):
+        client.dask_get(dsk, list(dsk))
+    assert client.submit(increment, 1).result(30) == 2  # behind all that would still run
+    assert len(list(tmp_path.iterdir())) < 200
+
+
+def test_more_nodes_than_are_open_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_runner, "MOST_OPEN", 3)
+    leaves = {("leaf", i): (increment, i) for i in range(40)}
+    pairs = {("pair", i): (add, ("leaf", i), ("leaf", i + 1)) for i in range(0, 40, 2)}
+    dsk = {**leaves, **pairs, "sum": (sum, list(pairs))}
+    assert client.dask_get(dsk, "sum") == sum(range(41))
+
+
+def test_a_client_that_leaves_meanwhile(combo: SchedulerClusterCombo) -> None:
+    def leave(_: Any) -> None:
+        client.disconnect()
+
+    with Client(combo.get_address(), timeout_seconds=30) as client:
+        client.submit(increment, 1).add_done_callback(leave)
+        with pytest.raises(ClientClosedError):
+            client.dask_get({"long": (time.sleep, 60)}, "long")
+
+
+def test_values_are_dropped_after_their_last_reader(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    take = graph_runner._Run.take_finished
+
+    def count(run: Any) -> None:
+        take(run)
+        kept.append(len(run.values))
+
+    monkeypatch.setattr(graph_runner._Run, "take_finished", count)
+    monkeypatch.setattr(graph_runner, "MOST_OPEN", 4)
+    leaves = {("leaf", i): (increment, i) for i in range(120)}
+    groups = {("group", i): (total, *(("leaf", 6 * i + k) for k in range(6))) for i in range(20)}
+    assert client.dask_get({**leaves, **groups, "sum": (total, *groups)}, "sum") == sum(range(121))
+    assert max(kept) < 60
+
+
+def test_chains_become_one_call() -> None:
+    dsk = {"a": 1, "b": (increment, "a"), "c": (increment, "b"), "d": (increment, "c"), "e": (increment, "c"), "f": "e"}
+    graph, names = plain_graph(dsk, {"d", "f"})
+    assert names == {"d": "d", "f": "e"} and graph.wanted == {"d", "e"}
+    assert set(graph.calls) == {"c", "d", "e"} and graph.literals == {"a": 1}
+    chain = graph.calls["c"]
+    assert chain.fn is run_chain and chain.inputs == {"a"}
+    assert chain.fn(*chain.with_values({"a": 1})) == 3
+    assert graph.calls["d"].args[-1] == Ref("c")
+    # Not what is asked for itself.
+    assert set(plain_graph(dsk, {"b", "d", "e"})[0].calls) == {"b", "c", "d", "e"}

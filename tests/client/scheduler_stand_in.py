@@ -1,0 +1,109 @@
+"""A scheduler for tests of the client's I/O thread: a ROUTER socket in a thread of the test's process."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from pathlib import Path
+from typing import Any
+
+import capnp
+import zmq
+
+import scaler_client
+
+SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
+WAIT_SECONDS = 20.0
+LOOK_MILLISECONDS = 5
+UNLIMITED = 1 << 62
+
+
+class FakeScheduler:
+    """Welcomes every hello, asks strangers for theirs, and keeps everything else for the test to look at."""
+
+    def __init__(self, address: str = "tcp://127.0.0.1:*", incarnation: int = 5, refuses: bool = False) -> None:
+        self.incarnation = incarnation
+        self.hellos: list[dict[str, Any]] = []
+        self._refuses = refuses
+        self._received: queue.Queue[tuple[bytes, str, dict[str, Any], list[bytes]]] = queue.Queue()
+        self._to_send: queue.SimpleQueue[list[bytes]] = queue.SimpleQueue()
+        self._known: set[bytes] = set()
+        self._is_over = threading.Event()
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(address)
+        endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
+        assert isinstance(endpoint, bytes)
+        self.address = endpoint.decode().rstrip("\0")
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def receive(self, kind: str) -> dict[str, Any]:
+        """The next message of this kind, whose peer is the one that is answered; others are dropped."""
+        while True:
+            self.peer, received, body, self.payloads = self._received.get(timeout=WAIT_SECONDS)
+            if received == kind:
+                return body
+
+    def receive_until(self, kind: str) -> list[str]:
+        """The kinds of all messages up to the next of this kind."""
+        kinds = []
+        while not kinds or kinds[-1] != kind:
+            self.peer, received, _, _ = self._received.get(timeout=WAIT_SECONDS)
+            kinds.append(received)
+        return kinds
+
+    def say(self, kind: str, **fields: Any) -> None:
+        """To the peer whose message was looked at last."""
+        self._say(self.peer, kind, **fields)
+
+    def resolve(self, ids: list[int], payload: bytes = b"", outcome: int = 0, **fields: Any) -> None:
+        joined = payload * len(ids)
+        self.say("resolved", ids=ids, outcomes=[int(outcome)], sizes=[len(payload)], payload=joined, **fields)
+
+    def close(self) -> None:
+        self._is_over.set()
+        self._thread.join(WAIT_SECONDS)
+        self._context.destroy(linger=0)
+
+    def _say(self, peer: bytes, kind: str, **fields: Any) -> None:
+        message = SCHEMA.Message.new_message()
+        if fields:
+            body = message.init(kind)
+            for name, value in fields.items():
+                setattr(body, name, value)
+        else:
+            setattr(message, kind, None)
+        self._to_send.put([peer, message.to_bytes()])
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            while not self._to_send.empty():
+                self._socket.send_multipart(self._to_send.get())
+            if self._socket.poll(LOOK_MILLISECONDS):
+                self._take(*self._socket.recv_multipart())
+
+    def _take(self, peer: bytes, frame: bytes, *payloads: bytes) -> None:
+        with SCHEMA.Message.from_bytes(frame) as message:
+            kind = str(message.which())
+            body = message.to_dict()[kind]
+        if kind == "hello":
+            self._known.add(peer)
+            self.hellos.append(body)
+            if self._refuses:
+                self._say(peer, "refused", reason="protocolVersion", text="no", protocolVersion=9, version="9.9")
+                return
+            self._say(
+                peer,
+                "welcome",
+                protocolVersion=1,
+                version="0.9",
+                incarnation=self.incarnation,
+                leaseMilliseconds=10_000_000,
+                credit=UNLIMITED,
+            )
+        elif peer not in self._known:
+            self._say(peer, "helloWanted")
+            return
+        self._received.put((peer, kind, body if isinstance(body, dict) else {}, list(payloads)))

@@ -1,0 +1,105 @@
+"""What stands in for a worker around a client inside a task."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.client.stand_ins import FakeAgent
+
+from scaler_client import nesting
+from scaler_client.messages import TaskName
+from scaler_client.nesting import TaskStoppedError
+
+PATIENCE_SECONDS = 20.0
+
+
+class FakeTask:
+    """A task that the test's thread runs; notes what it is told."""
+
+    def __init__(self, depth: int = 0, priority: int = 0, name: TaskName = (7, 3, 1)) -> None:
+        self.name = name
+        self.depth = depth
+        self.priority = priority
+        self.told: list[Any] = []
+        self.is_suspended = threading.Event()
+        self.is_stopped = False
+        self._latch: threading.Lock | None = None
+
+    def suspend(self) -> None:
+        assert not self.is_suspended.is_set()
+        self.told.append("suspend")
+        self.is_suspended.set()
+
+    def resume(self) -> None:
+        assert self.is_suspended.is_set()
+        self.is_suspended.clear()
+        self.told.append("resume")
+        if self.is_stopped:
+            raise TaskStoppedError("stopped")
+
+    def wait(self, latch: threading.Lock, timeout: float | None) -> None:
+        assert self.is_suspended.is_set()
+        self._latch = latch
+        if not self.is_stopped:
+            latch.acquire(timeout=PATIENCE_SECONDS if timeout is None else timeout)
+        self._latch = None
+
+    def stop(self) -> None:
+        """As the worker does on the scheduler's Stop."""
+        self.is_stopped = True
+        if self._latch is not None:
+            self._latch.release()
+
+    def when_suspended(self, do: Any) -> threading.Thread:
+        """Do it in another thread as soon as the task has given up its slot."""
+
+        def run() -> None:
+            assert self.is_suspended.wait(PATIENCE_SECONDS)
+            do()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+
+class FakeHost:
+    """The worker; the thread that makes it runs a task."""
+
+    def __init__(self, task: FakeTask | None, address: str = "tcp://127.0.0.1:1", worker: int = 44) -> None:
+        self.address = address
+        self.worker = worker
+        self.task = task
+        self._thread = threading.get_ident()
+
+    def current(self) -> FakeTask | None:
+        is_here = self.task is not None and not self.task.is_suspended.is_set()
+        return self.task if is_here and threading.get_ident() == self._thread else None
+
+
+@contextmanager
+def hosted(host: FakeHost) -> Iterator[FakeHost]:
+    """Make this process a worker."""
+    nesting.host = host
+    try:
+        yield host
+    finally:
+        nesting.host = None
+
+
+class NestedAgent(FakeAgent):
+    """Of a nested client; writes into the task's notes what it tells the scheduler."""
+
+    is_nested = True
+
+    def __init__(self, task: FakeTask) -> None:
+        super().__init__()
+        self._task = task
+
+    def tell_suspended(self, name: TaskName) -> None:
+        self._task.told.append(("suspended", name))
+
+    def tell_resumed(self, name: TaskName) -> None:
+        self._task.told.append(("resumed", name))

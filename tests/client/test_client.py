@@ -1,0 +1,202 @@
+"""The client and its I/O thread against a stand-in of the scheduler."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+
+import pytest
+from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
+from tests.client.stand_ins import in_threads
+
+from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError
+from scaler_client.messages import Outcome
+from scaler_client.serializer import dumps, loads
+
+NEVER = 1000.0
+"""Seconds between heartbeats: whatever comes, comes without one."""
+
+
+@pytest.fixture
+def scheduler() -> Iterator[FakeScheduler]:
+    scheduler = FakeScheduler()
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture
+def client(scheduler: FakeScheduler) -> Iterator[Client]:
+    with Client(scheduler.address, heartbeat_interval_seconds=NEVER) as client:
+        yield client
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def test_options_travel_with_the_tasks(scheduler: FakeScheduler, client: Client) -> None:
+    view = client.options(priority=5, retries=2, timeout=0.25, name="mine", capabilities={"gpu": 2})
+    assert type(view) is Client
+    future = view.options(priority=-1).submit(square, 3)
+    submitted = scheduler.receive("submit")
+    assert submitted["options"] == {
+        "priority": -1,
+        "depth": 0,
+        "retries": 2,
+        "timeoutMilliseconds": 250,
+        "profiling": False,
+        "name": "mine",
+        "capabilities": [{"name": "gpu", "amount": 2}],
+    }
+    scheduler.resolve(submitted["ids"], dumps(9))
+    assert future.result(WAIT_SECONDS) == 9
+    plain = client.submit(square, 4)
+    submitted = scheduler.receive("submit")
+    assert "options" not in submitted
+    scheduler.resolve(submitted["ids"], dumps(16))
+    assert plain.result(WAIT_SECONDS) == 16
+
+
+def test_map_takes_options(scheduler: FakeScheduler, client: Client) -> None:
+    def answer(number: int) -> object:
+        if number:
+            return client.options(priority=7).map(square, [(1,), (2,)])
+        submitted = scheduler.receive("submit")
+        assert submitted["options"]["priority"] == 7
+        scheduler.resolve(submitted["ids"], dumps(0))
+        return None
+
+    assert in_threads(2, answer) == [None, [0, 0]]
+
+
+def test_profiling(scheduler: FakeScheduler, client: Client) -> None:
+    for view, keywords in ((client, {"profiling": True}), (client.options(profiling=True), {})):
+        future = view.submit(square, 1, **keywords)
+        submitted = scheduler.receive("submit")
+        assert submitted["options"]["profiling"]
+        scheduler.resolve(submitted["ids"], dumps(0), durations=[1_500_600], cpuTimes=[400_400], peaks=[1 << 30])
+        assert future.profiling_info(WAIT_SECONDS) == ProfilingInfo(1501, 400, 1 << 30)
+    unmeasured = client.options(profiling=True).submit(square, 1, profiling=False)
+    submitted = scheduler.receive("submit")
+    assert "options" not in submitted
+    scheduler.resolve(submitted["ids"], dumps(0))
+    with pytest.raises(ValueError, match="submit it with profiling=True"):
+        unmeasured.profiling_info(WAIT_SECONDS)
+
+
+def test_a_client_whose_tasks_are_all_profiled(scheduler: FakeScheduler) -> None:
+    with Client(scheduler.address, profiling=True) as client:
+        client.submit(square, 1)
+        assert scheduler.receive("submit")["options"]["profiling"]
+        client.submit(square, 1, profiling=False)
+        assert "options" not in scheduler.receive("submit")
+
+
+def test_a_task_that_took_too_long(scheduler: FakeScheduler, client: Client) -> None:
+    future = client.options(timeout=1).submit(square, 1)
+    scheduler.resolve(scheduler.receive("submit")["ids"], b"square ran for more than 1 s", Outcome.TIMED_OUT)
+    with pytest.raises(TaskTimeoutError, match="more than 1 s") as raised:
+        future.result(WAIT_SECONDS)
+    assert isinstance(raised.value, TimeoutError)
+
+
+def test_cancel_by_force(scheduler: FakeScheduler, client: Client) -> None:
+    future = client.submit(square, 1)
+    ids = scheduler.receive("submit")["ids"]
+    scheduler.say("started", ids=ids)
+
+    def cancel(number: int) -> object:
+        if number:
+            return future.cancel(force=True)
+        cancelled = scheduler.receive("cancel")
+        scheduler.resolve(ids, b"", Outcome.CANCELLED)
+        return cancelled
+
+    assert in_threads(2, cancel) == [{"ids": ids, "force": [1]}, True]
+    assert future.cancelled()
+
+
+def test_what_is_tried_again_is_shipped_wrapped(scheduler: FakeScheduler, client: Client) -> None:
+    client.options(retry_on=(OSError, ValueError)).submit(square, 3)
+    function = scheduler.receive("function")
+    shipped = loads(scheduler.payloads[0])
+    assert function["name"] == "square"
+    assert (shipped(3), shipped.retry_on) == (9, (OSError, ValueError))
+    assert scheduler.receive("submit")["options"]["retries"] == 3
+    client.options(retries=1).options(retry_on=OSError).submit(square, 3)
+    assert scheduler.receive("submit")["options"]["retries"] == 1
+
+
+def test_a_scheduler_started_anew_is_found_at_once(scheduler: FakeScheduler, client: Client) -> None:
+    future = client.submit(square, 1)
+    scheduler.receive("submit")
+    scheduler.close()
+    again = FakeScheduler(scheduler.address, incarnation=6)
+    try:
+        submitted = again.receive("submit")
+        again.resolve(submitted["ids"], dumps(1))
+        assert future.result(WAIT_SECONDS) == 1
+        assert again.hellos == scheduler.hellos
+    finally:
+        client.disconnect()
+        again.close()
+
+
+def test_the_first_connection_needs_no_heartbeat(scheduler: FakeScheduler, client: Client) -> None:
+    client.submit(square, 1)
+    assert scheduler.receive_until("submit") == ["hello", "function", "submit"]
+
+
+# ------------------------------------------------------------------------------------------------------------- pickling
+
+
+class Doubling:
+    """A serializer of the user's own."""
+
+    @staticmethod
+    def serialize(obj: object) -> bytes:
+        return pickle.dumps((obj, obj))
+
+    @staticmethod
+    def deserialize(payload: bytes) -> object:
+        return pickle.loads(payload)[0]
+
+
+def test_an_unpickled_client_connects_as_a_new_one(scheduler: FakeScheduler) -> None:
+    with Client(
+        scheduler.address, profiling=True, timeout_seconds=7, heartbeat_interval_seconds=NEVER, serializer=Doubling
+    ) as client:
+        with pickle.loads(pickle.dumps(client.options(priority=3))) as other:
+            assert type(other) is Client and other.address == client.address
+            other.submit(square, 4)
+            function = scheduler.receive("function")
+            assert function["name"] == "square"
+            assert loads(scheduler.payloads[0])(Doubling.serialize(4)) == Doubling.serialize(16)
+            options = scheduler.receive("submit")["options"]
+            assert (options["priority"], options["profiling"]) == (3, True)
+            assert other._timeouts == (7, NEVER)
+        incarnations = {hello["incarnation"] for hello in scheduler.hellos}
+        assert len(incarnations) == 2
+        client.submit(square, 4)
+
+
+def test_a_view_is_its_client(client: Client) -> None:
+    view = client.options(priority=1)
+    view.disconnect()
+    for each in (view, client):
+        with pytest.raises(ClientClosedError, match="disconnected"):
+            each.submit(square, 1)
+
+
+def test_a_view_in_a_forked_child(client: Client) -> None:
+    view = client.options(priority=1)
+    child = os.fork()
+    if not child:
+        try:
+            view.submit(square, 1)
+        except ClientClosedError as error:
+            os._exit(0 if "parent process" in str(error) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0

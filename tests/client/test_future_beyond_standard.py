@@ -1,0 +1,83 @@
+"""What a future has beside what the standard library's have: stopping, time limits, measurements."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import Any
+
+import pytest
+from tests.client.stand_ins import (
+    FakeAgent,
+    cancelled,
+    end_with_exception,
+    end_with_value,
+    pending,
+    running,
+    with_exception,
+    with_value,
+)
+
+from scaler_client.errors import ScalerError, TaskTimeoutError
+from scaler_client.messages import Options, Outcome
+from scaler_client.profiling import ProfilingInfo
+
+
+def test_cancel_by_force_asks_also_for_a_running_one() -> None:
+    agent = FakeAgent(grants_cancel=True)
+    future = pending(agent)
+    future.start()
+    assert future.cancel() is False
+    assert agent.cancels == 0
+    assert future.cancel(force=True) is True
+    assert future.cancel(force=True) is True
+    assert (agent.cancels, agent.forced_cancels) == (1, 1)
+
+
+@pytest.mark.parametrize("make", [with_value, lambda: with_exception(OSError())])
+def test_cancel_by_force_of_what_is_over(make: Any) -> None:
+    assert make().cancel(force=True) is False
+
+
+def test_a_task_that_ends_before_it_is_stopped() -> None:
+    future = running()
+    future._agent.grants_cancel = False  # type: ignore[attr-defined]
+    assert future.cancel(force=True) is False
+    end_with_value(future, 1)
+    assert future.result(0) == 1
+
+
+def test_a_time_limit() -> None:
+    future = pending()
+    future.resolve(0, Outcome.TIMED_OUT, "f ran for more than 2 s – stopped".encode())
+    with pytest.raises(TaskTimeoutError, match="2 s – stopped") as raised:
+        future.result(0)
+    assert isinstance(raised.value, TimeoutError) and isinstance(raised.value, ScalerError)
+
+
+@pytest.mark.parametrize("end", [end_with_value, lambda future: end_with_exception(future, OSError())])
+def test_what_was_measured(end: Any) -> None:
+    future = pending()
+    future.measured(1_499_999, 2_500, 4096)
+    end(future)
+    assert future.profiling_info() == ProfilingInfo(duration_us=1500, cpu_time_us=2, peak_memory=4096)
+
+
+def test_what_was_not_measured() -> None:
+    with pytest.raises(ValueError, match="profiling=True"):
+        with_value(1).profiling_info()
+    died = pending()
+    died.options = Options(profiling=True)
+    died.resolve(0, Outcome.WORKER_DIED, b"signal 9")
+    with pytest.raises(ValueError, match="did not come to its end on a worker"):
+        died.profiling_info()
+    with pytest.raises(concurrent.futures.CancelledError):
+        cancelled().profiling_info()
+    with pytest.raises(concurrent.futures.TimeoutError):
+        pending().profiling_info(timeout=0)
+
+
+def test_measurements_of_what_is_over_are_passed_over() -> None:
+    future = with_value(1)
+    future.measured(1, 1, 1)
+    with pytest.raises(ValueError, match="not profiled"):
+        future.profiling_info()

@@ -1,0 +1,141 @@
+"""The short way of batches with one row against the general one: the same messages, the same errors."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scaler_client import messages, single
+from scaler_client.columns import write_batch
+from scaler_client.schema import DISPATCH, RESOLVED
+from scaler_client.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
+
+PATIENT = settings(max_examples=300, deadline=None, database=None, derandomize=True)
+
+BYTE = st.integers(0, 255)
+WORD = st.integers(0, (1 << 32) - 1)
+LONG = st.integers(0, (1 << 64) - 1)
+PAYLOAD = st.binary(max_size=40)
+
+
+def outcome(frames: list[Any]) -> Any:
+    try:
+        return decode(frames)
+    except WireError as error:
+        return str(error)
+
+
+def assert_both_ways_agree(frames: list[Any]) -> None:
+    short = outcome(frames)
+    with patch.object(single, "decode", return_value=None):
+        assert outcome(frames) == short
+
+
+def resized(frame: bytes, words: int) -> bytes:
+    """With words added or taken away at its end, which the header is told of."""
+    changed = frame[: len(frame) + min(words, 0) * 8] + bytes(8 * max(words, 0))
+    return changed[:4] + (len(changed) // 8 - 1).to_bytes(4, "little") + changed[8:]
+
+
+@st.composite
+def frames_for_peers(draw: Any) -> bytes:
+    """A batch of one row, with one thing wrong or unusual in it, or none."""
+    payload = draw(PAYLOAD)
+    payloads: list[Any] = [("I", [len(payload)]), ("I", []), ("B", payload)]
+    tag = draw(st.sampled_from([DISPATCH, RESOLVED]))
+    if tag == DISPATCH:
+        columns = [("Q", [draw(LONG)]), ("Q", [draw(LONG)]), ("I", [draw(WORD)]), ("I", [draw(WORD)]), *payloads]
+        columns += [("B", []), ("I", []), ("I", [])]
+    else:
+        columns = [("Q", [draw(LONG)]), ("B", [draw(BYTE)]), *payloads, ("Q", []), ("Q", []), ("Q", [])]
+    field = draw(st.integers(0, len(columns) - 1))
+    typecode, values = columns[field]
+    flaw = draw(st.sampled_from(["none", "number", "length", "type", "payload"]))
+    if flaw == "number":
+        columns[field] = (typecode, [draw({"B": BYTE, "I": WORD, "Q": LONG}[typecode])])
+    elif flaw == "length":
+        columns[field] = (typecode, list(values) * draw(st.sampled_from([0, 2])))
+    elif flaw == "type":
+        columns[field] = (draw(st.sampled_from("BIQ")), [1])
+    elif flaw == "payload":
+        columns[6 if tag == DISPATCH else 4] = ("B", draw(PAYLOAD))
+    return write_batch(tag, columns)
+
+
+@PATIENT
+@given(frames_for_peers(), st.lists(PAYLOAD, max_size=1))
+def test_both_ways_read_the_same(frame: bytes, further: list[bytes]) -> None:
+    assert_both_ways_agree([memoryview(frame)])
+    assert_both_ways_agree([frame, *further])
+
+
+@pytest.mark.parametrize("tag", [DISPATCH, RESOLVED])
+@pytest.mark.parametrize("payload", [b"p", b"two words of it."])
+def test_any_bit_may_be_wrong(tag: int, payload: bytes) -> None:
+    columns: list[Any] = (
+        [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])] if tag == DISPATCH else [("Q", [5]), ("B", [1])]
+    )
+    columns += [("I", [len(payload)]), ("I", []), ("B", payload), ("B", []), ("I", []), ("I", [])]
+    frame = write_batch(tag, columns)
+    assert single.decode(frame) is not None
+    for position in range(len(frame)):
+        for bit in range(8):
+            changed = bytearray(frame)
+            changed[position] ^= 1 << bit
+            assert_both_ways_agree([bytes(changed)])
+    for words in range(-len(frame) // 8 + 2, 4):
+        assert_both_ways_agree([resized(frame, words)])
+        assert_both_ways_agree([frame[: len(frame) + words * 8] + bytes(max(words, 0) * 8)])
+
+
+def test_what_the_scheduler_writes_of_one_row_goes_the_short_way() -> None:
+    payloads = [("I", [3]), ("I", []), ("B", b"abc")]
+    task = [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])]
+    none = [("B", []), ("I", []), ("I", [])]
+    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none])) == messages.Dispatch(
+        [7], [5], [1], [2], [b"abc"]
+    )
+    frame = write_batch(RESOLVED, [("Q", [5]), ("B", [6]), *payloads, *none])
+    assert single.decode(frame) == messages.Resolved([5], [6], [b"abc"])
+    assert single.decode(write_batch(RESOLVED, [("Q", [5, 6]), ("B", [6]), *payloads, *none])) is None
+
+
+def assert_written_alike(message: messages.Message) -> None:
+    short = encode(message)
+    with patch.object(single, "submit", return_value=None), patch.object(single, "results", return_value=None):
+        assert encode(message) == short
+
+
+PAYLOADS = PAYLOAD | PAYLOAD.map(bytearray) | PAYLOAD.map(memoryview)
+
+
+@PATIENT
+@given(LONG, WORD, PAYLOADS, st.booleans())
+def test_both_ways_write_the_same_submit(task_id: int, function: int, payload: Any, asks: bool) -> None:
+    message = messages.Submit([task_id], [function], [payload], messages.Options(depth=1) if asks else None)
+    assert (single.submit(message) is None) == (asks or not payload or type(payload) is not bytes)
+    assert_written_alike(message)
+
+
+@PATIENT
+@given(LONG, LONG, WORD, BYTE, LONG, PAYLOADS, st.booleans())
+def test_both_ways_write_the_same_results(
+    client: int, task_id: int, attempt: int, outcome: int, duration: int, payload: Any, is_profiled: bool
+) -> None:
+    message = messages.Results([client], [task_id], [attempt], [outcome], [duration], [payload])
+    if is_profiled:
+        message.cpu_times, message.peaks = [1], [2]
+    assert (single.results(message) is None) == (is_profiled or not payload or type(payload) is not bytes)
+    assert_written_alike(message)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, LARGE_PAYLOAD_BYTES - 1, LARGE_PAYLOAD_BYTES, LARGE_PAYLOAD_BYTES + 1])
+def test_payloads_of_any_size(size: int) -> None:
+    payload = b"p" * size
+    for message in (messages.Submit([5], [1], [payload]), messages.Results([1], [5], [1], [0], [9], [payload])):
+        assert len(encode(message)) == (2 if size >= LARGE_PAYLOAD_BYTES else 1)
+        assert_written_alike(message)

@@ -1,0 +1,167 @@
+"""The host agent as a real process, with real worker processes that run a stand-in, against a fake scheduler."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import capnp
+import psutil
+import zmq
+
+import scaler_client
+
+SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
+WAIT_SECONDS = 20.0
+SHUTDOWN_SECONDS = 5.0
+
+COMMAND = """
+import os, sys
+from scaler_client import logs
+from scaler_client.command_line import parse_arguments
+from scaler_worker import cluster, config
+
+def stand_in(settings, words):
+    exec(os.environ["STAND_IN"], {"settings": settings, "words": words})
+
+options = config.load(parse_arguments(config.COMMAND, sys.argv[1:]), {})
+logs.set_up(options.logging_level, options.logging_paths)
+sys.exit(cluster.run(options, stand_in))
+"""
+
+IDLE = "import time\nwords[4] = 1\ntime.sleep(600)"
+RUNNING = "import time\nwords[:4] = memoryview(bytes(32)).cast('Q')\nwords[0] = 4; words[1] = 55; words[2] = 2\n"
+RUNNING += "words[3] = 1; words[4] = 1\ntime.sleep(600)"
+DEAF = "import signal, time\nsignal.signal(15, signal.SIG_IGN); signal.signal(2, signal.SIG_IGN)\nwords[4] = 1\n"
+DEAF += "while True: pow(3, 10_000_000)"  # holds the GIL for seconds at a time
+
+
+class FakeScheduler:
+    """A ROUTER socket that reads everything and says what the test says."""
+
+    def __init__(self, address: str = "tcp://127.0.0.1:*") -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.IPV6, "[" in address)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(address)
+        endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
+        assert isinstance(endpoint, bytes)
+        self.address = endpoint.decode().rstrip("\0")
+        self.peer = b""
+        """Who said the last message."""
+
+    def receive(self, kind: str, matches: Callable[[Any], bool] = lambda _: True) -> Any:
+        """The next message of this kind that matches; what comes before it is dropped, heartbeats are answered."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while self._socket.poll(max(0, round((deadline - time.monotonic()) * 1000))):
+            self.peer, frame = self._socket.recv_multipart()
+            with SCHEMA.Message.from_bytes(frame) as message:
+                name = str(message.which())
+                if name == "heartbeat":
+                    self.say("heartbeatEcho", sequence=message.heartbeat.sequence)
+                if name == kind and matches(getattr(message, name)):
+                    return getattr(message, name).to_dict()
+        raise AssertionError(f"no {kind} came")
+
+    def say(self, kind: str, **fields: Any) -> None:
+        message = SCHEMA.Message.new_message()
+        if fields:
+            body = message.init(kind)
+            for name, value in fields.items():
+                setattr(body, name, value)
+        else:
+            setattr(message, kind, None)
+        self.say_bytes(message.to_bytes())
+
+    def say_bytes(self, frame: bytes) -> None:
+        self._socket.send_multipart([self.peer, frame])
+
+    def welcome(self, incarnation: int = 5000) -> Any:
+        """Wait for a hello and welcome it; the hello."""
+        hello = self.receive("hello")
+        self.say("welcome", protocolVersion=1, version="0.9", incarnation=incarnation, leaseMilliseconds=60_000)
+        return hello
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+
+
+class Cluster:
+    """The agent's process and, as far as they were seen, all that it started."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self.process = process
+        self.agent = psutil.Process(process.pid)
+        self.seen: dict[int, psutil.Process] = {}
+        self._log = log
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def nursery(self) -> psutil.Process:
+        (nursery,) = self.agent.children()
+        self.seen[nursery.pid] = nursery
+        return nursery
+
+    def workers(self) -> dict[int, psutil.Process]:
+        workers = {worker.pid: worker for worker in self.nursery().children()}
+        self.seen.update(workers)
+        return workers
+
+    def wait_for_exit(self, seconds: float = WAIT_SECONDS) -> int:
+        """Its status, once the agent and everything that was seen of it is gone."""
+        deadline = time.monotonic() + seconds
+        status = self.process.wait(seconds)
+        pause = threading.Event()
+        while left := [process for process in self.seen.values() if not is_gone(process)]:
+            assert time.monotonic() < deadline, f"left over after {seconds} s: {left}"
+            pause.wait(0.005)
+        return status
+
+
+def is_gone(process: psutil.Process) -> bool:
+    """Whether it ended; who reaps it, and when, is not the cluster's."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@contextmanager
+def started(
+    log: Path, address: str, *options: str, workers: int = 2, does: str = IDLE, heartbeat: float = 0.2
+) -> Iterator[Cluster]:
+    arguments = [address, "-n", str(workers), "--heartbeat-interval-seconds", str(heartbeat), *options]
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, *arguments],
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "STAND_IN": does},
+            start_new_session=True,
+        )
+    cluster = Cluster(process, log)
+    try:
+        yield cluster
+    finally:
+        if process.poll() is None:
+            cluster.seen.update({child.pid: child for child in cluster.agent.children(recursive=True)})
+            process.kill()
+        process.wait()
+        for child in cluster.seen.values():
+            if child.is_running():
+                child.kill()
+
+
+def all_of(number: int) -> Callable[[Any], bool]:
+    return lambda heartbeat: len(heartbeat.workers) == number

@@ -1,0 +1,74 @@
+"""Clients that die with tasks under way."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import cloudpickle
+from tests.integration.commands import cluster, monitor, scheduler
+from tests.integration.executions import note, notes
+from tests.integration.test_processes import program
+from tests.waiting import wait_until
+
+from scaler_client import Client
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+SECONDS = 30
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = """
+import re
+sys.path.insert(0, ROOT)
+from tests.integration.executions import note
+
+def spin():
+    note(LOG, "began")
+    while True:
+        pass
+
+def hold_the_gil():
+    note(LOG, "began")
+    re.match("(a+)+$", "a" * 60 + "b")
+
+def parent(client):
+    client.submit(spin).result()
+
+client = Client(sys.argv[1])
+futures = [client.submit(spin), client.submit(hold_the_gil), client.submit(parent, client)]
+blocks = [os.urandom(1 << 20) for _ in range(50)]
+futures += [client.submit(len, block) for block in blocks]
+sys.stdin.read()
+"""
+
+
+def test_a_client_that_is_killed_while_its_tasks_run(tmp_path: Path) -> None:
+    """They are stopped, and their children, those that do not let themselves be stopped with their processes."""
+    log, workers = str(tmp_path / "log"), 3
+    text = TEXT.replace("LOG", repr(log)).replace("ROOT", repr(str(ROOT)))
+    with (
+        scheduler(tmp_path, "--client-timeout-seconds", "1") as daemon,
+        cluster(tmp_path, daemon.address, workers),
+        monitor(daemon.monitor_address) as watch,
+    ):
+        with program(tmp_path, daemon.address, text) as process:
+            wait_until(lambda: len(notes(log, "began")) == 3, what="its tasks run")
+            wait_until(lambda: watch.next().waiting >= 40, what="others wait")
+            process.kill()
+            wait_until(lambda: (now := watch.next()).waiting == now.dispatched == 0, what="all is over")
+        with Client(daemon.address) as client:
+            assert client.map(abs, [(-i,) for i in range(100)]) == list(range(100))
+            pids = [client.submit(meet, str(tmp_path / "meeting"), workers) for _ in range(workers)]
+            assert len({pid.result(SECONDS) for pid in pids}) == workers, "all workers are free"
+        # The one that has served a parent keeps a client of its own.
+        wait_until(lambda: (now := watch.next()).clients <= 1 and not now.dispatched)
+
+
+def meet(log: str, count: int) -> int:
+    """Returns when so many tasks are in here at once."""
+    note(log, "there")
+    while len(notes(log)) < count:
+        time.sleep(0.005)
+    return os.getpid()

@@ -1,0 +1,182 @@
+"""Tasks that submit tasks and wait for them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import cloudpickle
+import psutil
+import pytest
+from tests.integration.commands import SchedulerCommand, cluster, is_alive, monitor, monitor_address_of
+from tests.integration.executions import note, notes
+from tests.waiting import wait_until
+
+from scaler_client import Client, SchedulerClusterCombo, TaskTimeoutError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+SECONDS = 60
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def fibonacci(client: Client, n: int) -> int:
+    if n < 2:
+        return n
+    a = client.submit(fibonacci, client, n - 1)
+    b = client.submit(fibonacci, client, n - 2)
+    return a.result() + b.result()
+
+
+def chain(depth: int) -> int:
+    return 0 if depth == 0 else 1 + Client().submit(chain, depth - 1).result()
+
+
+def ask(ask_with: str, client: Client, number: int) -> list[int]:
+    """64 children, waited for in one of the ways there are."""
+    arguments = [number + i for i in range(64)]
+    if ask_with == "map":
+        return client.map(square, [(each,) for each in arguments])
+    futures = [client.submit(square, each) for each in arguments]
+    if ask_with == "wait":
+        concurrent.futures.wait(futures)
+    elif ask_with == "as_completed":
+        assert len(list(concurrent.futures.as_completed(futures))) == 64
+    return [future.result() for future in futures]
+
+
+def processes(agent: int) -> set[int]:
+    """The nursery and the workers."""
+    return {process.pid for process in psutil.Process(agent).children(recursive=True) if is_alive(process)}
+
+
+def assert_rests(address: str) -> None:
+    with monitor(monitor_address_of(address)) as watch:
+        wait_until(lambda: (now := watch.next()).waiting == now.dispatched == 0)
+
+
+def test_fibonacci_on_2_workers(combo: SchedulerClusterCombo, client: Client) -> None:
+    before = processes(combo.cluster_pid)
+    assert client.submit(fibonacci, client, 18).result(SECONDS) == 2584
+    assert processes(combo.cluster_pid) == before and len(before) == 3
+    assert_rests(client.address)
+
+
+def test_a_chain_of_300_on_1_worker(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    with cluster(tmp_path, daemon.address, 1) as workers, Client(daemon.address) as client:
+        wait_until(lambda: len(processes(workers.process.pid)) == 2)
+        before = processes(workers.process.pid)
+        assert client.submit(chain, 300).result(SECONDS) == 300
+        assert processes(workers.process.pid) == before
+        assert sum(psutil.Process(pid).memory_info().rss for pid in before) < 1 << 30
+        assert client.submit(chain, 3).result(SECONDS) == 3
+        assert_rests(client.address)
+
+
+def test_64_parents_with_64_children_each_on_4_workers(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    with cluster(tmp_path, daemon.address, 4) as workers, Client(daemon.address) as client:
+        wait_until(lambda: len(processes(workers.process.pid)) == 5)
+        before = processes(workers.process.pid)
+        ways = ("result", "map", "wait", "as_completed")
+        parents = [client.submit(ask, ways[number % 4], client, number) for number in range(64)]
+        for number, parent in enumerate(parents):
+            assert parent.result(SECONDS) == [(number + i) ** 2 for i in range(64)]
+        assert processes(workers.process.pid) == before
+        assert_rests(client.address)
+
+
+# ------------------------------------------------------------------------------------------- parents that don't get on
+
+
+def until_there(path: str) -> int:
+    while not os.path.exists(path):
+        time.sleep(0.002)
+    return os.getpid()
+
+
+def stubborn_parent(log: str, path: str, client: Client) -> int:
+    note(log, "began")
+    children = [client.submit(child, log, path) for _ in range(3)]
+    total = sum(each.result() for each in children)
+    note(log, "ended")
+    return total
+
+
+def child(log: str, path: str) -> int:
+    note(log, "child")
+    until_there(path)
+    return 1
+
+
+def test_a_parent_whose_worker_is_killed_starts_over(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """It is suspended, and the process it is in runs one of its children: all of it goes, and comes again."""
+    log, gate = str(tmp_path / "log"), tmp_path / "gate"
+    with cluster(tmp_path, daemon.address, 2), Client(daemon.address) as client:
+        parent = client.submit(stubborn_parent, log, str(gate), client)
+        wait_until(lambda: len(notes(log, "child")) >= 2, what="two children run, one of them beside their parent")
+        (first,) = notes(log, "began")
+        os.kill(first.pid, signal.SIGKILL)
+        wait_until(lambda: len(notes(log, "began")) == 2, what="it starts over")
+        gate.touch()
+        assert parent.result(SECONDS) == 3
+        assert len(notes(log, "ended")) == 1
+        assert notes(log, "began")[1].pid != first.pid
+        assert_rests(client.address)
+
+
+def map_on(log: str, path: str, client: Client) -> None:
+    client.map(child, [(log, path)] * 20)
+
+
+@pytest.mark.parametrize("fn", [stubborn_parent, map_on], ids=lambda fn: fn.__name__)
+def test_a_parent_that_is_stopped_takes_its_children_along(
+    client: Client, tmp_path: Path, fn: Callable[[str, str, Client], object]
+) -> None:
+    """One of them runs in its own process, which it needs to come to its end."""
+    log, never = str(tmp_path / "log"), str(tmp_path / "never")
+    parent = client.submit(fn, log, never, client)
+    wait_until(lambda: len(notes(log, "child")) == 2, what="its children have both workers")
+    assert parent.cancel(force=True) and parent.cancelled()
+    assert client.submit(square, 3).result(SECONDS) == 9
+    assert_rests(client.address)
+    assert len(notes(log, "child")) == 2 and not notes(log, "ended")
+
+
+def test_a_time_limit_of_a_parent(client: Client, tmp_path: Path) -> None:
+    log, never = str(tmp_path / "log"), str(tmp_path / "never")
+    with pytest.raises(TaskTimeoutError):
+        client.options(timeout=0.3).submit(stubborn_parent, log, never, client).result(SECONDS)
+    assert client.map(square, [(i,) for i in range(100)]) == [i * i for i in range(100)]
+
+
+def test_shutdown_while_parents_wait(tmp_path: Path) -> None:
+    log, gate = str(tmp_path / "log"), tmp_path / "never"
+    with SchedulerClusterCombo(n_workers=2) as combo, Client(combo.get_address()) as client:
+        parents = [client.submit(stubborn_parent, log, str(gate), client) for _ in range(4)]
+        wait_until(lambda: len(notes(log, "child")) == 2, what="parents wait, and children run beside them")
+        began = time.monotonic()
+        left = processes(combo.cluster_pid)
+        combo.shutdown()
+        assert time.monotonic() - began < 12  # five seconds each, and some for a busy machine
+        assert not any(psutil.pid_exists(pid) and is_alive(psutil.Process(pid)) for pid in left)
+    assert all(each.cancelled() for each in parents)
+
+
+def test_an_exception_of_a_child_goes_through_its_parent(client: Client) -> None:
+    def fail() -> None:
+        raise LookupError("of the child")
+
+    def parent(client: Client) -> None:
+        client.submit(fail).result()
+
+    with pytest.raises(LookupError, match="of the child"):
+        client.submit(parent, client).result(SECONDS)
+    assert client.submit(square, 3).result(SECONDS) == 9

@@ -1,0 +1,134 @@
+"""The scheduler is killed and another one started at its address: clients see nothing but a pause."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import cloudpickle
+import pytest
+from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
+from tests.integration.executions import note, notes
+from tests.waiting import wait_until
+
+from scaler_client import Client, SchedulerLostError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+SECONDS = 60
+OFTEN = ("--heartbeat-interval-seconds", "0.2")
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def until_there(log: str, task: int, path: str) -> int:
+    """Runs until a file is there."""
+    note(log, "began", task)
+    while not os.path.exists(path):
+        time.sleep(0.005)
+    return task
+
+
+def parent(log: str, path: str, client: Client) -> int:
+    note(log, "began", "parent")
+    return client.submit(until_there, log, 1, path).result()
+
+
+class Restarts:
+    """A scheduler at one address, in one process after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._commands: list[SchedulerCommand] = []
+        self.start("tcp://127.0.0.1:*")
+
+    @property
+    def now(self) -> SchedulerCommand:
+        return self._commands[-1]
+
+    def start(self, address: str) -> None:
+        folder = self._folder / str(len(self._commands))
+        folder.mkdir()
+        self._commands.append(SchedulerCommand(folder, address=address))
+
+    def kill(self) -> None:
+        self.now.process.kill()
+        self.now.process.wait()
+
+    def stop(self) -> None:
+        assert self.now.stop() == 0
+
+    def end(self) -> None:
+        for command in self._commands:
+            command.end()
+
+
+@contextmanager
+def restarts(folder: Path) -> Iterator[Restarts]:
+    started = Restarts(folder)
+    try:
+        yield started
+    finally:
+        started.end()
+
+
+def test_100_000_tasks_in_flight(tmp_path: Path) -> None:
+    """What runs, or waits for a child that runs, is not run again; everything is resolved once."""
+    count = 100_000
+    log, gate = str(tmp_path / "log"), tmp_path / "gate"
+    resolved: list[object] = []
+    with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
+        with Client(daemon.now.address) as client:
+            long = [client.submit(until_there, log, 0, str(gate)), client.submit(parent, log, str(gate), client)]
+            wait_until(lambda: len(notes(log)) == 3, what="the long tasks begin")
+            futures = [client.submit(square, i) for i in range(count)]
+            for future in futures[::10]:  # each costs more than its task
+                future.add_done_callback(resolved.append)
+            with monitor(daemon.now.monitor_address) as watch:
+                wait_until(lambda: watch.next().waiting >= count - 3000, what="the scheduler has the tasks")
+            daemon.kill()
+            daemon.start(daemon.now.address)
+            with monitor(daemon.now.monitor_address) as watch:
+                wait_until(lambda: (now := watch.next()).dispatched >= 3 and now.waiting, what="everybody is back")
+            gate.touch()
+            assert [future.result(SECONDS) for future in long] == [0, 1]
+            assert all(future.result(SECONDS) == i * i for i, future in enumerate(futures))
+            wait_until(lambda: len(resolved) >= count // 10, what="the callbacks")
+        assert len(resolved) == len(set(resolved)) == count // 10, "one was resolved twice"
+        assert sorted(each.task for each in notes(log)) == ["0", "1", "parent"], "what ran was run again"
+
+
+def test_killed_in_the_middle_of_it_all(tmp_path: Path) -> None:
+    """While results come back, several times in a row, each next one started at once."""
+    with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
+        with Client(daemon.now.address) as client, ThreadPoolExecutor(2) as threads:
+            assert client.submit(square, 2).result(SECONDS) == 4
+            total = 150_000
+            mapped = threads.submit(client.map, square, ((i,) for i in range(total)))
+            single = threads.submit(lambda: [client.submit(square, i).result(SECONDS) for i in range(100)])
+            for how in (daemon.stop, daemon.kill):
+                with monitor(daemon.now.monitor_address) as watch:
+                    wait_until(lambda: watch.next().resolved or mapped.done(), what="results")
+                how()
+                daemon.start(daemon.now.address)
+            assert single.result(SECONDS) == [i * i for i in range(100)]
+            assert mapped.result(SECONDS) == [i * i for i in range(total)]
+
+
+def test_one_that_stays_away(tmp_path: Path) -> None:
+    address = f"ipc://{tmp_path}/socket"  # it can't remove its files
+    with scheduler(tmp_path, address=address) as daemon, Client(address, timeout_seconds=1) as client:
+        futures = [client.submit(square, i) for i in range(1000)]
+        with monitor(daemon.monitor_address) as watch:
+            wait_until(lambda: watch.next().waiting == 1000)
+        daemon.process.kill()
+        for future in futures:
+            with pytest.raises(SchedulerLostError, match=f"no scheduler at {daemon.address} for 1 seconds"):
+                future.result(SECONDS)

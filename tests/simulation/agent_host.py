@@ -1,0 +1,209 @@
+"""A compute host: the real agent session, a state page, and worker processes that start and end as it says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
+from scaler_client.wire import decode, encode
+from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
+from scaler_worker.agent_session import AgentSession
+from scaler_worker.process_events import ProcessEnded
+from scaler_worker.state_page import StatePage
+
+from .clock import Process
+from .network import Frames
+from .worker_host import WorkerHost
+
+if TYPE_CHECKING:
+    from .world import World
+
+START_SECONDS = 0.03
+"""The longest that a worker process takes to start."""
+
+DEATH_TIMEOUT_SECONDS = 60.0
+
+
+class AgentHost:
+    def __init__(self, world: World, name: str, workers: int, capabilities: dict[str, int]) -> None:
+        self.world = world
+        self.name = name
+        self.capabilities = capabilities
+        self.process = Process(world.clock, name)
+        self.incarnation = world.draw_incarnation()
+        self.workers: dict[int, WorkerHost] = {}
+        """Living processes, by incarnation."""
+        self.page = StatePage(workers)
+        self.is_gone = False
+        self.latency_factor = world.latency_factor()
+        """Of all connections of this host."""
+        self.link = world.network.open(name, self._arrived, self.latency_factor)
+        self.link.reconnected = self._reconnected
+        hello = Hello(Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name)
+        self.names = [f"{name}-{number}" for number in range(workers)]
+        now = world.clock.now
+        self.session = AgentSession(
+            hello,
+            "sim",
+            self.names,
+            world.plan.heartbeat_seconds,
+            DEATH_TIMEOUT_SECONDS,
+            world.draw_incarnation,
+            now,
+            read_state=self.page.read,
+        )
+        self._chance: random.Random = world.chance
+        self._deadline = 0.0
+        self._inbox: list[Message] = []
+        self._do(self.session.start(now))
+        self._watch_deadline()
+
+    # -------------------------------------------------------------------------------------------- what happens to it
+
+    def kill_worker(self, worker: WorkerHost, status: int = -9) -> None:
+        """A worker's process ends; its agent is told in a moment."""
+        if not worker.is_alive:
+            return
+        worker.die(lingers=False)
+        self._ended(worker, status)
+
+    def kill(self) -> None:
+        """The host is switched off."""
+        self.world.trace.note(self.name, "is switched off")
+        for worker in list(self.workers.values()):
+            worker.die(lingers=False)
+        self._end(lingers=False)
+
+    def kill_agent(self) -> None:
+        """The agent's process alone; its workers notice, and end."""
+        self.world.trace.note(self.name, "loses its agent")
+        self.process.kill()
+        self.link.close(lingers=False)
+        self.is_gone = True
+        for worker in self.workers.values():
+            worker.process.later(self._chance.uniform(0.0, 1.0), lambda worker=worker: worker.die(lingers=False))
+
+    def stop(self) -> None:
+        """As by SIGTERM to the agent."""
+        if self.process.is_alive:
+            self.world.trace.note(self.name, "is told to stop")
+            self.process.later(0.0, lambda: self._do(self.session.stop("SIGTERM", self.world.clock.now)))
+
+    def freeze(self) -> None:
+        """All processes of the host."""
+        self.world.trace.note(self.name, "is frozen")
+        for process in self._processes():
+            process.freeze()
+
+    def thaw(self) -> None:
+        self.world.trace.note(self.name, "thaws")
+        for process in self._processes():
+            process.thaw()
+
+    def links(self) -> list[Any]:
+        links = [self.link]
+        for worker in self.workers.values():
+            links += worker.links()
+        return links
+
+    def _processes(self) -> list[Process]:
+        return [self.process, *(worker.process for worker in self.workers.values())]
+
+    # --------------------------------------------------------------------------------------------------------- inside
+
+    def _arrived(self, frames: Frames) -> None:
+        self._inbox.append(decode(list(frames)))
+        self.process.later(self._chance.uniform(0.0, 0.001), self._read)
+
+    def _reconnected(self) -> None:
+        self.process.later(0.0, lambda: self._do(self.session.connected(self.world.clock.now)))
+
+    def _read(self) -> None:
+        inbox, self._inbox = self._inbox, []
+        for message in inbox:
+            self._do(self.session.received(message, self.world.clock.now))
+        self._tick()
+
+    def _tick(self) -> None:
+        self._do(self.session.tick(self.world.clock.now))
+        if self.process.is_alive:
+            self._watch_deadline()
+
+    def _watch_deadline(self) -> None:
+        now = self.world.clock.now
+        at = self.session.deadline()
+        if self._deadline <= now or at < self._deadline:
+            self._deadline = at
+            self.process.later(max(0.001, at - now), lambda: self._due(at))
+
+    def _due(self, at: float) -> None:
+        if self._deadline == at:
+            self._tick()
+
+    def _do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._actions[type(effect)](self, effect)
+
+    def _send(self, message: Message) -> None:
+        self.world.trace.note(self.name, "sends", message)
+        self.link.send([bytes(frame) for frame in encode(message)])
+
+    def _beat(self, beat: Beat) -> None:
+        workers = [WorkerHeartbeat(incarnation, 1, 1) for incarnation, _ in beat.workers]
+        self.link.send([bytes(frame) for frame in encode(Heartbeat(beat.sequence, 1, 1, workers))])
+
+    def _start_worker(self, start: StartWorker) -> None:
+        self.process.later(self._chance.uniform(0.001, START_SECONDS), lambda: self._started(start))
+
+    def _started(self, start: StartWorker) -> None:
+        worker = WorkerHost(self.world, self, start.slot, start.name, start.incarnation)
+        self.workers[start.incarnation] = worker
+        self._do(self.session.worker_started(start.incarnation, worker.pid, self.world.clock.now))
+
+    def _end_worker(self, end: EndWorker) -> None:
+        worker = self.workers.get(end.incarnation)
+        if worker is None:
+            return
+        if end.kill:
+            self.world.trace.count("workers killed by their agents")
+            self.kill_worker(worker)
+        else:
+            worker.stop(lambda: self._ended(worker, 0))
+
+    def _ended(self, worker: WorkerHost, status: int) -> None:
+        self.workers.pop(worker.incarnation, None)
+        ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, status, peak_bytes=1 << 20)
+
+        def tell() -> None:
+            effects = self.session.worker_ended(ended, self.world.clock.now)
+            self.page.clear(worker.slot)
+            self._do(effects)
+            self._tick()
+
+        self.process.later(self._chance.uniform(0.0, 0.005), tell)
+
+    def _exit(self, effect: Exit) -> None:
+        self.world.trace.note(self.name, "exits", str(effect.status))
+        for worker in list(self.workers.values()):
+            worker.die(lingers=False)
+        self._end(lingers=True)
+
+    def _end(self, lingers: bool) -> None:
+        self.workers.clear()
+        self.process.kill()
+        self.link.close(lingers)
+        self.is_gone = True
+
+    def _log(self, effect: Log) -> None:
+        self.world.trace.note(self.name, "logs:", effect.text)
+
+    _actions: dict[type, Callable[[AgentHost, Any], None]] = {
+        Send: lambda self, effect: self._send(effect.message),
+        Beat: _beat,
+        StartWorker: _start_worker,
+        EndWorker: _end_worker,
+        Log: _log,
+        Exit: _exit,
+    }

@@ -1,0 +1,192 @@
+"""A client: the real session with what stands around it in agent.py and client.py, without threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scaler_client import messages
+from scaler_client.functions import Function
+from scaler_client.messages import Message, Options, Outcome, Role, TaskName
+from scaler_client.session import Session, State
+from scaler_client.wire import decode, encode
+
+from .clock import Process
+from .network import Frames
+from .oracle import Chunk, Future
+from .scripts import Script, function_bytes
+from .trace import SimulationError
+
+if TYPE_CHECKING:
+    from .world import World
+
+TIMEOUT_SECONDS = 60.0
+TASK_OVERHEAD = 128
+"""What a task counts against the credit beside its payload (PROTOCOL.md)."""
+
+
+class ClientHost:
+    def __init__(self, world: World, name: str, process: Process | None = None, worker: int = 0) -> None:
+        """With a process it is a nested client, which lives in that worker's."""
+        self.world = world
+        self.name = name
+        self.process = process or Process(world.clock, name)
+        self.is_nested = process is not None
+        self.incarnation = world.draw_incarnation()
+        self.futures: list[Future] = []
+        self.link = world.network.open(name, self._arrived, world.latency_factor())
+        self.link.reconnected = self._reconnected
+        hello = messages.Hello(
+            Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker
+        )
+        self.session = Session(hello, "sim", world.plan.heartbeat_seconds, TIMEOUT_SECONDS, world.clock.now)
+        self._functions: dict[int, Function] = {}
+        self._next_function = 1
+        self._inbox: list[Message] = []
+        self._wake_at = 0.0
+        self._is_due = False
+        self._submitted_bytes = 0
+        self._credit = 0
+        self.wake()
+
+    # ---------------------------------------------------------------------------------------------- what users call
+
+    def submit(self, script: Script, options: Options, parent: TaskName | None = None) -> Future:
+        future = Future(self.world.oracle, self.name, self._function(script.function), script, options, parent)
+        assert future.function is not None
+        submit = self.session.submit if future.options is None else self.session.submit_with_options
+        future.task_id = submit(future, future.function, script.payload())
+        self.world.oracle.submitted(self.incarnation, future)
+        self.futures.append(future)
+        self.world.trace.note(self.name, "submits", str(script.key), "as", str(future.task_id))
+        self.wake()
+        return future
+
+    def map(self, scripts: list[Script], options: Options) -> list[Future]:
+        """Tasks of one function and with the same options."""
+        function = self._function(scripts[0].function)
+        futures = [Future(self.world.oracle, self.name, function, script, options) for script in scripts]
+        chunk = Chunk(function, futures)
+        chunk.submitted(self.session.submit_chunk(chunk, function, [script.payload() for script in scripts]))
+        for future in futures:
+            self.world.oracle.submitted(self.incarnation, future)
+        self.futures += futures
+        self.world.trace.note(self.name, "maps", *[str(script.key) for script in scripts], "as", str(chunk.first))
+        self.wake()
+        return futures
+
+    def cancel(self, futures: list[Future], force: bool) -> None:
+        """As TaskFuture.cancel: of what is over nobody is asked, nor of what runs unless by force."""
+        asked = [future for future in futures if not future.is_done and (force or not future.has_started)]
+        for future in asked:
+            future.is_cancel_asked = True
+            if force and future.forced_at is None:
+                future.forced_at = self.world.clock.now
+            self.world.trace.count("cancels, forced" if force else "cancels")
+            self.session.cancel([future.task_id], lambda future=future: future.cancel_answered(force), force)
+        self.world.trace.note(self.name, "cancels", "by force" if force else "", [future.task_id for future in asked])
+        self.wake()
+
+    def stop_children(self, parent: TaskName) -> None:
+        """That task of the process is stopped."""
+        for future in self.futures:
+            if future.parent == parent:
+                future.is_cancel_asked = True
+        self.session.stop_children(parent)
+        self.wake()
+
+    def forget_function(self, number: int) -> None:
+        """Nothing refers to it any more; the next task of that kind ships it anew, under another number."""
+        function = self._functions.get(number)
+        if function is not None and not any(future.function is function for future in self.futures):
+            del self._functions[number]
+            self.session.forget_function(function.number)
+            self.wake()
+
+    def close(self) -> None:
+        for future in self.futures:
+            future.is_cancel_asked = future.is_cancel_asked or not future.is_done
+        self.world.trace.note(self.name, "disconnects")
+        self.session.close("done")
+        self._send()
+        self._end(lingers=True)
+
+    def kill(self) -> None:
+        self.world.trace.note(self.name, "is killed")
+        self._end(lingers=False)
+
+    def _end(self, lingers: bool) -> None:
+        self.process.kill()
+        self.link.close(lingers)
+
+    def _function(self, number: int) -> Function:
+        function = self._functions.get(number)
+        if function is None:
+            function = Function(self._next_function, f"function {number}", function_bytes(number))
+            self._functions[number] = function
+            self._next_function += 1
+        return function
+
+    # ------------------------------------------------------------------------------------------------ the I/O thread
+
+    def wake(self) -> None:
+        """The thread gets its turn in a moment."""
+        if not self._is_due:
+            self._is_due = True
+            self.process.later(self.world.chance.uniform(0.00001, 0.0005), self._step)
+
+    def _arrived(self, frames: Frames) -> None:
+        self._inbox.append(decode(list(frames)))
+        self.wake()
+
+    def _reconnected(self) -> None:
+        self.process.later(0.0, lambda: self.session.reconnected(self.world.clock.now))
+        self.wake()
+
+    def _step(self) -> None:
+        self._is_due = False
+        now = self.world.clock.now
+        if now >= self.session.next_deadline:
+            self.session.tick(now)
+        inbox, self._inbox = self._inbox, []
+        for message in inbox:
+            self._note_credit(message)
+            self.session.handle(message, now)
+            self._send()
+        self._send()
+        self.futures = [future for future in self.futures if not future.is_done]
+        at = self.session.next_deadline
+        if self._wake_at <= now or at < self._wake_at:
+            self._wake_at = at
+            self.process.later(max(0.0, at - now), lambda: self._deadline(at))
+
+    def _deadline(self, at: float) -> None:
+        if self._wake_at == at and not self._is_due:
+            self._step()
+
+    def _send(self) -> None:
+        for message in self.session.take_outgoing():
+            if not isinstance(message, messages.Heartbeat):
+                self.world.trace.note(self.name, "sends", message)
+            if isinstance(message, messages.Submit):
+                self._check_credit(message)
+            copies = self.world.network.copies(type(message).__name__)
+            self.link.send([bytes(frame) for frame in encode(message)], copies)
+
+    # -------------------------------------------------------------------------------------------------------- checks
+
+    def _note_credit(self, message: Message) -> None:
+        if isinstance(message, messages.Welcome):
+            self._credit = message.credit
+            self._submitted_bytes = 0
+        elif isinstance(message, messages.Credit):
+            self._credit = max(self._credit, message.bytes)
+        if not isinstance(message, messages.HeartbeatEcho):
+            self.world.trace.note(self.name, "gets", message)
+
+    def _check_credit(self, submit: messages.Submit) -> None:
+        if self._submitted_bytes >= self._credit:
+            raise SimulationError(f"{self.name} submits beyond its credit of {self._credit}")
+        self._submitted_bytes += sum(map(len, submit.payloads)) + TASK_OVERHEAD * len(submit.ids)
+
+
+__all__ = ["ClientHost", "Outcome", "State"]

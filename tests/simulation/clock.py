@@ -1,0 +1,70 @@
+"""Simulated time: what is due happens in order, one thing after the other."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+Action = Callable[[], None]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+        """Seconds. Not 0: nobody may take a time for a flag."""
+        self.steps = 0
+        self._due: list[tuple[float, int, Action]] = []
+        self._count = 0
+
+    def after(self, seconds: float, action: Action) -> None:
+        """Call it then; what is due at the same time is called in the order of these calls."""
+        self._count += 1
+        heapq.heappush(self._due, (self.now + seconds, self._count, action))
+
+    def step(self, limit: float) -> bool:
+        """Let the next thing happen; False when nothing is due up to the limit, which is then the time."""
+        if not self._due or self._due[0][0] > limit:
+            self.now = max(self.now, limit)
+            return False
+        self.now, _, action = heapq.heappop(self._due)
+        self.steps += 1
+        action()
+        return True
+
+
+class Process:
+    """Something that runs on a simulated machine: may be frozen, as by SIGSTOP, and may die at any time."""
+
+    def __init__(self, clock: Clock, name: str) -> None:
+        self.clock = clock
+        self.name = name
+        self.is_alive = True
+        self.is_frozen = False
+        self._missed: list[Action] = []
+
+    def later(self, seconds: float, action: Action) -> None:
+        """Call it then, if this process lives; if it is frozen, as soon as it thaws."""
+        self.clock.after(seconds, lambda: self._do(action))
+
+    def freeze(self) -> None:
+        self.is_frozen = True
+
+    def thaw(self) -> None:
+        if not self.is_frozen:
+            return
+        self.is_frozen = False
+        missed, self._missed = self._missed, []
+        for action in missed:
+            self._do(action)
+
+    def kill(self) -> None:
+        self.is_alive = False
+        self._missed = []
+
+    def _do(self, action: Action) -> None:
+        if not self.is_alive:
+            return
+        if self.is_frozen:
+            self._missed.append(action)
+        else:
+            action()

@@ -1,0 +1,372 @@
+"""What the scheduler owes its peers, kept by looking at its messages alone.
+
+The invariants recount the core's tables; this knows nothing of them but who is connected. It keeps what was submitted,
+who holds what, and what came back, and compares what the scheduler sends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.records import Client
+from scaler_scheduler.core.scheduler import Scheduler
+
+from .trace import SimulationError, Trace
+
+TaskId = tuple[int, int]
+"""Client and id."""
+
+
+class Held:
+    """A task at a worker, as far as the scheduler has to know."""
+
+    def __init__(self, route: bytes, attempt: int) -> None:
+        self.route = route
+        self.attempt = attempt
+
+
+class Contract:
+    """Of one scheduler, from its start to its end."""
+
+    def __init__(self, core: Scheduler, trace: Trace) -> None:
+        self._core = core
+        self._trace = trace
+        self._clients = core.tables.clients.by_route
+        self._workers = core.tables.workers.by_route
+        self._agents = core.tables.agents.by_route
+        self._open: dict[TaskId, list[events.Options]] = {}
+        """What was submitted and not answered; more than once where it was answered in between, if not yet sent."""
+        self._held: dict[TaskId, Held] = {}
+        self._by_route: dict[bytes, set[TaskId]] = {}
+        self._attempts: dict[TaskId, int] = {}
+        self._failures: Counter[TaskId] = Counter()
+        """Attempts that may count against a task's retries."""
+        self._returned: dict[TaskId, int] = {}
+        """Outcomes that holders have sent and that no client was told yet."""
+        self._functions: dict[bytes, set[int]] = {}
+        """By worker's route, what it was sent and not told to forget."""
+        self._names: dict[bytes, int] = {}
+        """Routes of clients that are or were here, with their incarnations."""
+        self._agent_routes: set[bytes] = set()
+        self._cancelled: set[TaskId] = set()
+        """Whose cancel has no answer yet."""
+        self._kept: set[TaskId] = set()
+        """Of those, which a worker has just refused to give back."""
+        self._windows: dict[bytes, list[int]] = {}
+        """By client's route: its result window, bytes sent since the welcome, bytes that it said it has taken."""
+        self._reported: set[bytes] = set()
+        """Routes of workers whose end this step's events told, and with it whatever they ran."""
+        self._lost: set[bytes] = set()
+        """Routes that were lost in this step: what is sent there does no harm."""
+
+    # -------------------------------------------------------------------------------------------------- what comes in
+
+    def before(self, event: events.Event) -> None:
+        """Call it before the core takes the event."""
+        self._look_for_losses()
+        if isinstance(event, events.Submit):
+            self._submitted(event)
+        elif isinstance(event, events.Results):
+            self._results(event)
+        elif isinstance(event, events.Cancel):
+            self._cancel(event)
+        elif isinstance(event, events.Retracted):
+            self._retracted(event)
+        elif isinstance(event, events.WorkerDied):
+            self._worker_died(event)
+        elif isinstance(event, events.Hello):
+            self._hello(event)
+        elif isinstance(event, events.Received) and event.route in self._windows:
+            window = self._windows[event.route]
+            window[2] = max(window[2], min(event.bytes, window[1]))
+        elif isinstance(event, events.Goodbye):
+            self._lost.add(event.route)
+            self._reported.update(self._routes_of_agent(event.route))
+            self._reported.add(event.route)
+
+    def ticked(self) -> None:
+        """Call it after the core's tick."""
+        self._look_for_losses()
+
+    def _submitted(self, event: events.Submit) -> None:
+        client = self._clients.get(event.route)
+        if client is None or any(number not in client.functions for number in event.functions):
+            return
+        self._names[event.route] = client.incarnation
+        for task_id in event.ids:
+            # Not twice what the scheduler has already; but again what was answered in this very step.
+            name = client.incarnation, task_id
+            there = self._open.setdefault(name, [])
+            if not there or not _knows(client, task_id):
+                there.append(event.options)
+                if name not in self._held:
+                    self._attempts.pop(name, None)
+
+    def _results(self, event: events.Results) -> None:
+        for client, task_id, attempt, outcome in zip(event.clients, event.ids, event.attempts, event.outcomes):
+            name = client, task_id
+            if self._is_holder(event.route, name, attempt):
+                self._drop(name)
+                self._returned[name] = outcome
+                if outcome == effects.OUTCOME_RETRYABLE:
+                    self._failures[name] += 1
+
+    def _cancel(self, event: events.Cancel) -> None:
+        client = self._clients.get(event.route)
+        if client is not None:
+            names = ((client.incarnation, task_id) for task_id in event.ids)
+            self._cancelled.update(name for name in names if name in self._open)
+
+    def _retracted(self, event: events.Retracted) -> None:
+        for client, task_id, attempt, given in zip(event.clients, event.ids, event.attempts, event.given):
+            name = client, task_id
+            if self._is_holder(event.route, name, attempt):
+                if given:
+                    self._drop(name)
+                elif name in self._cancelled:
+                    self._kept.add(name)
+
+    def _worker_died(self, event: events.WorkerDied) -> None:
+        agent = self._agents.get(event.route)
+        for route, worker in list(self._workers.items()):
+            if agent is not None and worker.incarnation == event.incarnation:
+                self._reported.add(route)
+                name = event.client, event.id
+                if event.attempt and self._is_holder(route, name, event.attempt):
+                    self._failures[name] += 1
+
+    def _hello(self, event: events.Hello) -> None:
+        if event.role == events.AGENT:
+            self._agent_routes.add(event.route)
+        elif event.role == events.CLIENT:
+            known = self._core.tables.clients.find(event.incarnation)
+            if known is not None:  # what workers still hold is wanted again before it is submitted again
+                self._names[event.route] = event.incarnation
+                for task_id, task in known.tasks.items():
+                    self._open.setdefault((event.incarnation, task_id), [task.options])
+        if event.role != events.WORKER:
+            return
+        for route, worker in list(self._workers.items()):
+            if worker.incarnation == event.incarnation:
+                self._lose(route, is_blamed=False)
+        for client, task_id, attempt in event.running:
+            name = client, task_id
+            if name not in self._held:
+                self._hold(name, event.route, attempt)
+
+    # ------------------------------------------------------------------------------------------------- what goes out
+
+    def after(self, collected: list[effects.Effect]) -> None:
+        """Call it with what the scheduler sends."""
+        self._look_for_losses()
+        self._reported.clear()
+        try:
+            self._check_effects(collected)
+            self._check_cancels()
+            self._check_ranks(collected)
+        finally:
+            self._lost.clear()
+            self._kept.clear()
+
+    def _check_effects(self, collected: list[effects.Effect]) -> None:
+        for effect in collected:
+            if isinstance(effect, effects.Dispatch):
+                self._dispatched(effect)
+            elif isinstance(effect, effects.Resolved):
+                self._resolved(effect)
+            elif isinstance(effect, effects.Function):
+                self._expect_peer(effect.route, self._workers, "a function goes to no worker")
+                self._functions.setdefault(effect.route, set()).add(effect.number)
+            elif isinstance(effect, effects.ForgetFunctions):
+                self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
+            elif isinstance(effect, (effects.Retract, effects.Stop)):
+                self._expect_peer(effect.route, self._workers, "a retract or stop goes to no worker")
+            elif isinstance(effect, effects.EndWorker):
+                self._expect_peer(effect.route, self._agents, "EndWorker goes to no agent")
+            elif isinstance(effect, (effects.Started, effects.CancelRefused, effects.Credit)):
+                if isinstance(effect, effects.CancelRefused):
+                    self._cancel_refused(effect)
+                self._expect_peer(effect.route, self._clients, "a client's message goes to no client")
+            elif isinstance(effect, effects.Welcome):
+                self._windows[effect.route] = [effect.result_window, 0, 0]
+            elif isinstance(effect, effects.Error):
+                self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
+                self._trace.count("errors told to peers")
+
+    def _dispatched(self, effect: effects.Dispatch) -> None:
+        worker = self._workers.get(effect.route)
+        self._expect(worker is not None, "a dispatch goes to no worker", effect.route)
+        assert worker is not None
+        sent = self._functions.get(effect.route, set())
+        for name, attempt, function in zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions):
+            self._expect(name in self._open, "dispatched, and nobody waits for it", name)
+            options = self._open[name][-1]
+            held = self._held.get(name)
+            self._expect(held is None, "dispatched while another worker holds it", name, held and held.route)
+            self._expect(attempt > self._attempts.get(name, 0), "dispatched under an old attempt", name, attempt)
+            self._expect(function in sent, "dispatched without its function", name, function)
+            self._expect(worker.can_serve(options.capabilities), "dispatched to a worker that lacks something", name)
+            self._check_window(name)
+            if attempt > 1 or self._attempts.get(name, 0):
+                self._trace.count("dispatched again")
+            self._attempts[name] = attempt
+            self._hold(name, effect.route, attempt)
+        self._trace.count("dispatched", len(effect.ids))
+        self._expect(worker.held <= self._core.limits.queue_size, "a worker holds too much", effect.route, worker.held)
+
+    def _cancel_refused(self, effect: effects.CancelRefused) -> None:
+        client = self._clients.get(effect.route)
+        for task_id in effect.ids if client is not None else ():
+            self._cancelled.discard((client.incarnation, task_id))
+
+    def _check_cancels(self) -> None:
+        """What waits is cancelled at once; what a worker keeps is refused at once, or is being stopped."""
+        for name in self._cancelled:
+            held = self._held.get(name)
+            self._expect(held is not None, "its cancel was forgotten", name)
+        for name in self._kept & self._cancelled:
+            task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
+            self._expect(task is not None and task.is_stopping, "neither refused nor stopped", name)
+
+    def _check_ranks(self, collected: list[effects.Effect]) -> None:
+        """Nobody was given anything while something waits that goes before it and that he could have been given."""
+        waiting: dict[tuple[tuple[int, int], events.Capabilities], TaskId] | None = None
+        for effect in collected:
+            worker = self._workers.get(effect.route) if isinstance(effect, effects.Dispatch) else None
+            if worker is None or not isinstance(effect, effects.Dispatch):
+                continue
+            if waiting is None:
+                waiting = self._waiting()
+            lowest = min(_rank(self._open[name][-1]) for name in zip(effect.clients, effect.ids) if name in self._open)
+            for (rank, capabilities), name in waiting.items():
+                is_passed_over = rank > lowest and worker.can_serve(capabilities)
+                self._expect(not is_passed_over, "passed over by one of a lower rank", name, rank, lowest)
+
+    def _waiting(self) -> dict[tuple[tuple[int, int], events.Capabilities], TaskId]:
+        """A task of each kind that no worker holds and whose client takes results."""
+        stalled = {client.incarnation for client in self._clients.values() if client.is_stalled}
+        return {
+            (_rank(options[-1]), options[-1].capabilities): name
+            for name, options in self._open.items()
+            if name not in self._held and name[0] not in stalled
+        }
+
+    def _check_window(self, name: TaskId) -> None:
+        """Nothing of a client is dispatched while it does not take its results."""
+        client = self._core.tables.clients.find(name[0])
+        assert client is not None
+        window, sent, taken = self._windows[client.route]
+        self._expect(not window or sent - taken <= window, "its client takes no results", name, sent - taken, window)
+
+    def _resolved(self, effect: effects.Resolved) -> None:
+        client = self._clients.get(effect.route)
+        self._expect(client is not None, "answers go to no client", effect.route)
+        assert client is not None
+        self._names[effect.route] = client.incarnation
+        self._windows[effect.route][1] += sum(map(len, [*effect.rows.parts, *effect.rows.large_frames]))
+        for task_id, outcome in zip(effect.ids, effect.outcomes):
+            name = client.incarnation, task_id
+            self._expect(name in self._open, "answered, and nobody waits for it", name, outcome)
+            self._check_outcome(name, outcome, self._open[name].pop(0))
+            self._cancelled.discard(name)
+            if self._open[name]:
+                continue
+            del self._open[name]
+            self._drop(name)
+            self._failures.pop(name, None)
+            self._returned.pop(name, None)
+            self._attempts.pop(name, None)
+
+    def _check_outcome(self, name: TaskId, outcome: int, options: events.Options) -> None:
+        returned = self._returned.get(name)
+        limit = self._core.limits.task_retries if options.retries < 0 else options.retries
+        if outcome < effects.OUTCOME_RETRYABLE:
+            is_last = returned == effects.OUTCOME_RETRYABLE and outcome == effects.OUTCOME_EXCEPTION
+            self._expect(returned == outcome or is_last, "answered with what no holder has sent", name, outcome)
+            if is_last:
+                self._expect(self._failures[name] > limit, "given up with retries left", name, self._failures[name])
+        elif outcome == effects.OUTCOME_WORKER_DIED:
+            self._expect(self._failures[name] > limit, "died too seldom for that", name, self._failures[name])
+        elif outcome == effects.OUTCOME_TIMED_OUT:
+            self._expect(options.timeout_seconds > 0, "timed out without a time limit", name)
+
+    # -------------------------------------------------------------------------------------------------------- inside
+
+    def _look_for_losses(self) -> None:
+        for route in [route for route in self._by_route if route not in self._workers]:
+            self._lose(route, is_blamed=route not in self._reported)
+        for route in [route for route in self._functions if route not in self._workers]:
+            del self._functions[route]
+        left = {route for route in self._agent_routes if route not in self._agents}
+        if left:
+            self._lost |= left
+            self._agent_routes -= left
+        gone = [route for route in self._names if route not in self._clients]
+        if gone:
+            self._lost.update(gone)
+            here = {client.incarnation for client in self._clients.values()}
+            for route in gone:
+                incarnation = self._names.pop(route)
+                if incarnation not in here:  # on another route
+                    self._forget_client(incarnation)
+
+    def _lose(self, route: bytes, is_blamed: bool) -> None:
+        """A worker is gone; where nobody knows what it ran, each of its tasks may be blamed."""
+        self._lost.add(route)
+        self._functions.pop(route, None)
+        for name in self._by_route.pop(route, ()):
+            del self._held[name]
+            if name not in self._open:
+                self._attempts.pop(name, None)
+            elif is_blamed:
+                self._failures[name] += 1
+
+    def _forget_client(self, gone: int) -> None:
+        for name in [name for name in self._open if name[0] == gone]:
+            del self._open[name]
+            self._cancelled.discard(name)
+            self._failures.pop(name, None)
+            self._returned.pop(name, None)
+            if name not in self._held:  # else they count on: the client may come back before the worker is done
+                self._attempts.pop(name, None)
+
+    def _hold(self, name: TaskId, route: bytes, attempt: int) -> None:
+        self._held[name] = Held(route, attempt)
+        self._by_route.setdefault(route, set()).add(name)
+
+    def _drop(self, name: TaskId) -> None:
+        held = self._held.pop(name, None)
+        if held is not None:
+            self._by_route[held.route].discard(name)
+            if name not in self._open:
+                self._attempts.pop(name, None)
+
+    def _is_holder(self, route: bytes, name: TaskId, attempt: int) -> bool:
+        held = self._held.get(name)
+        return held is not None and held.route == route and held.attempt == attempt
+
+    def _routes_of_agent(self, route: bytes) -> list[bytes]:
+        agent = self._agents.get(route)
+        if agent is None:
+            return []
+        return [route for route, worker in self._workers.items() if worker.agent == agent.incarnation]
+
+    def _expect_peer(self, route: bytes, peers: Mapping[bytes, object], text: str) -> None:
+        self._expect(route in peers or route in self._lost, text, route)
+
+    def _expect(self, condition: bool, text: str, *what: Any) -> None:
+        if not condition:
+            raise SimulationError(f"{text}: {' '.join(map(str, what))}")
+
+
+def _knows(client: Client, task_id: int) -> bool:
+    """Whether the scheduler has this task, unanswered."""
+    return task_id in client.tasks or any(lane.batches.find(task_id) for lane in client.lanes.values())
+
+
+def _rank(options: events.Options) -> tuple[int, int]:
+    """What goes first: by priority, within one by depth."""
+    return options.priority, options.depth

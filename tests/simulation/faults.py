@@ -1,0 +1,211 @@
+"""What goes wrong: one function a kind of fault, each with what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .network import Link
+
+if TYPE_CHECKING:
+    from .agent_host import AgentHost
+    from .client_host import ClientHost
+    from .world import World
+
+_SPANS = (0.05, 0.5, 3.0, 12.0)
+"""Seconds that something lasts: shorter than a heartbeat, shorter than a lease, longer than any."""
+
+
+def strike(world: World, kind: str) -> None:
+    """Let it happen, if there is anybody for it to happen to."""
+    world.trace.count(f"fault: {kind}")
+    _KINDS[kind](world)
+
+
+def _span(world: World) -> float:
+    return world.chance.choice(_SPANS) * world.chance.uniform(0.5, 1.3)
+
+
+def _until(world: World, seconds: float, mend: Callable[[], None]) -> None:
+    """Mend it after a while, or when all faults stop, if that is earlier."""
+    world.clock.after(min(seconds, max(0.0, world.calm_at - world.clock.now)), mend)
+
+
+def _host(world: World) -> AgentHost | None:
+    hosts = world.living_hosts()
+    return world.chance.choice(hosts) if hosts else None
+
+
+def _client(world: World) -> ClientHost | None:
+    clients = world.living_clients()
+    return world.chance.choice(clients) if clients else None
+
+
+# ------------------------------------------------------------------------------------------------------ workers, hosts
+
+
+def _kill_worker(world: World) -> None:
+    host = _host(world)
+    if host is not None and host.workers:
+        worker = world.chance.choice(list(host.workers.values()))
+        world.trace.note(worker.name, "is killed")
+        host.kill_worker(worker)
+
+
+def _freeze_worker(world: World) -> None:
+    host = _host(world)
+    if host is not None and host.workers:
+        worker = world.chance.choice(list(host.workers.values()))
+        world.trace.note(worker.name, "is frozen")
+        worker.process.freeze()
+        _until(world, _span(world), worker.process.thaw)
+
+
+def _switch_off(world: World) -> None:
+    host = _host(world)
+    if host is not None:
+        host.kill()
+        _until(world, _span(world), lambda: world.add_host(len(host.names), host.capabilities))
+
+
+def _kill_agent(world: World) -> None:
+    """Its workers end soon after."""
+    host = _host(world)
+    if host is not None:
+        host.kill_agent()
+        _until(world, _span(world), lambda: world.add_host(len(host.names), host.capabilities))
+
+
+def _stop_agent(world: World) -> None:
+    host = _host(world)
+    if host is not None:
+        host.stop()
+        _until(world, _span(world), lambda: world.add_host(len(host.names), host.capabilities))
+
+
+def _add_host(world: World) -> None:
+    if len(world.living_hosts()) < 4:
+        world.add_host(world.chance.randint(1, 2), {})
+
+
+def _freeze_host(world: World) -> None:
+    host = _host(world)
+    if host is not None:
+        host.freeze()
+        _until(world, _span(world), host.thaw)
+
+
+# -------------------------------------------------------------------------------------------------------------- clients
+
+
+def _kill_client(world: World) -> None:
+    client = _client(world)
+    if client is not None:
+        client.kill()
+
+
+def _leave_client(world: World) -> None:
+    client = _client(world)
+    if client is not None:
+        client.close()
+
+
+def _freeze_client(world: World) -> None:
+    client = _client(world)
+    if client is not None:
+        world.trace.note(client.name, "is frozen")
+        client.process.freeze()
+
+        def thaw() -> None:
+            world.trace.note(client.name, "thaws")
+            client.process.thaw()
+
+        _until(world, _span(world), thaw)
+
+
+# ------------------------------------------------------------------------------------------------------------ scheduler
+
+
+def _kill_scheduler(world: World) -> None:
+    if world.scheduler.is_up:
+        world.scheduler.kill()
+        _until(world, _span(world), world.scheduler.start)
+
+
+def _stop_scheduler(world: World) -> None:
+    if world.scheduler.is_up:
+        world.scheduler.stop()
+        _until(world, _span(world), world.scheduler.start)
+
+
+def _freeze_scheduler(world: World) -> None:
+    scheduler = world.scheduler
+    if scheduler.is_up:
+        scheduler.freeze()
+        _until(world, _span(world), scheduler.thaw)
+
+
+# -------------------------------------------------------------------------------------------------------------- network
+
+
+def _break_link(world: World) -> None:
+    links = [link for link in world.network.links if link.connection is not None]
+    if links:
+        link = world.chance.choice(links)
+        world.trace.note("the connection of", link.name, "breaks")
+        link.cut()
+
+
+def _silence(world: World, links: list[Link]) -> None:
+    """A partition: silence both ways, and then everything arrives after all, or the connections break."""
+    world.trace.note("silence for", *[link.name for link in links])
+    for link in links:
+        link.set_silent(True)
+    breaks = world.chance.random() < 0.5
+
+    def heal() -> None:
+        world.trace.note("no more silence for", *[link.name for link in links])
+        for link in links:
+            if breaks:
+                link.cut()
+            link.set_silent(False)
+
+    _until(world, _span(world), heal)
+
+
+def _cut_off_host(world: World) -> None:
+    host = _host(world)
+    if host is not None:
+        _silence(world, host.links())
+
+
+def _cut_off_client(world: World) -> None:
+    client = _client(world)
+    if client is not None:
+        _silence(world, [client.link])
+
+
+def _cut_off_link(world: World) -> None:
+    if world.network.links:
+        _silence(world, [world.chance.choice(world.network.links)])
+
+
+_KINDS: dict[str, Callable[[World], None]] = {
+    "worker killed": _kill_worker,
+    "worker frozen": _freeze_worker,
+    "host switched off": _switch_off,
+    "agent killed": _kill_agent,
+    "agent stopped": _stop_agent,
+    "host joins": _add_host,
+    "host frozen": _freeze_host,
+    "client killed": _kill_client,
+    "client frozen": _freeze_client,
+    "client leaves": _leave_client,
+    "scheduler killed": _kill_scheduler,
+    "scheduler stopped": _stop_scheduler,
+    "scheduler frozen": _freeze_scheduler,
+    "connection broken": _break_link,
+    "host cut off": _cut_off_host,
+    "client cut off": _cut_off_client,
+    "link cut off": _cut_off_link,
+}

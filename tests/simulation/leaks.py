@@ -1,0 +1,58 @@
+"""Whether a core that everybody has left is as empty as a new one."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from scaler_scheduler.core.scheduler import Scheduler
+
+from .trace import SimulationError
+
+_CONTAINERS = (dict, set, frozenset, list, tuple, deque)
+
+_LAZY = "core.tables.timers._heap"
+"""Cancelled timers lie here for a while; what counts is the queue's length."""
+
+
+def check_empty(used: Scheduler, fresh: Scheduler) -> None:
+    """Compare the sizes of everything that can be reached from the two.
+
+    Raises:
+        SimulationError: something in the used one holds more than in the fresh one.
+    """
+    expected = _sizes(fresh)
+    for path, size in _sizes(used).items():
+        if size > expected.get(path, 0) and not path.startswith(_LAZY):
+            raise SimulationError(f"{path} holds {size} things after everybody has left")
+    if len(used.tables.timers):
+        raise SimulationError(f"{len(used.tables.timers)} timers run after everybody has left")
+
+
+def _sizes(core: Scheduler) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    seen: set[int] = set()
+
+    def walk(value: Any, path: str) -> None:
+        if id(value) in seen or isinstance(value, (str, bytes, int, float, type(None))) or callable(value):
+            return
+        seen.add(id(value))
+        if isinstance(value, _CONTAINERS):
+            sizes[path] = sizes.get(path, 0) + len(value)
+            for element in value.values() if isinstance(value, dict) else value:
+                walk(element, f"{path}[]")
+            return
+        for name in _attributes(value):
+            walk(getattr(value, name, None), f"{path}.{name}")
+
+    walk(core, "core")
+    return sizes
+
+
+def _attributes(value: Any) -> list[str]:
+    """In an order that is the same in every process."""
+    names = list(getattr(value, "__dict__", ()))
+    for kind in type(value).__mro__:
+        slots = getattr(kind, "__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    return names

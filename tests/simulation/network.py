@@ -1,0 +1,242 @@
+"""The network between peers and scheduler: what ZeroMQ over TCP promises, and nothing beyond.
+
+A connection keeps order and loses nothing while it lasts. It may break at any time, with what is on its way lost (of
+each direction an early part may have arrived); the peer's socket then connects anew, which is a new route, and what it
+sent meanwhile goes out on the new one. Between connections there is no order. A connection may fall silent for a while
+both ways, and then either deliver everything, late, or break.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from .clock import Clock
+from .trace import Trace
+
+RECONNECT_SECONDS = 0.6
+"""The longest time between two attempts to connect."""
+
+Frames = list[bytes]
+Item = TypeVar("Item")
+
+
+class Listener(Protocol):
+    """The scheduler's side."""
+
+    def arrived(self, route: bytes, frames: Frames) -> None: ...
+
+
+@dataclass
+class Weather:
+    """How a run's network is, in seconds and probabilities."""
+
+    latency: float = 0.0005
+    spike_share: float = 0.0
+    """Messages that take up to `spike_seconds` longer, and those behind them with them."""
+    spike_seconds: float = 0.0
+    duplicated_share: float = 0.0
+    duplicated_kinds: frozenset[str] = field(default_factory=frozenset)
+
+
+class Pipe(Generic[Item]):
+    """One direction of one connection."""
+
+    def __init__(self, network: Network, latency: float, deliver: Callable[[Item], None]) -> None:
+        self._network = network
+        self._clock = network.clock
+        self._latency = latency
+        self._deliver = deliver
+        self._queue: deque[tuple[float, Item]] = deque()
+        self._last = 0.0
+        self._is_held = False
+
+    def put(self, item: Item) -> None:
+        now = self._clock.now
+        at = max(self._last, now + self._network.delay(self._latency))
+        self._last = at
+        self._queue.append((at, item))
+        if not self._is_held:
+            self._clock.after(at - now, self._pump)
+
+    def hold(self) -> None:
+        self._is_held = True
+
+    def release(self) -> None:
+        """What was held comes now, still in order."""
+        self._is_held = False
+        waiting, self._queue, self._last = self._queue, deque(), 0.0
+        for _, item in waiting:
+            self.put(item)
+
+    def cut(self, kept: int) -> list[Item]:
+        """Nothing beyond the first `kept` arrives; returns those."""
+        while len(self._queue) > kept:
+            self._queue.pop()
+        return [item for _, item in self._queue]
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def _pump(self) -> None:
+        # Compared with a margin: the clock's time is a sum, and may be a rounding error before what was meant.
+        while self._queue and not self._is_held and self._queue[0][0] <= self._clock.now + 1e-9:
+            self._deliver(self._queue.popleft()[1])
+
+
+class Connection:
+    def __init__(self, network: Network, route: bytes, link: Link) -> None:
+        self.route = route
+        listener = network.listener
+
+        def deliver(frames: Frames) -> None:
+            if listener is not None and network.listener is listener:  # and no later one
+                listener.arrived(route, frames)
+
+        self.up: Pipe[Frames] = Pipe(network, link.latency, deliver)
+        self.down: Pipe[Frames] = Pipe(network, link.latency, link.arrived)
+
+
+class Link:
+    """One peer's socket; it connects by itself, again and again."""
+
+    def __init__(self, network: Network, name: str, arrived: Callable[[Frames], None], latency: float) -> None:
+        self.name = name
+        self.arrived = arrived
+        self.latency = latency
+        self.connection: Connection | None = None
+        self.reconnected: Callable[[], None] | None = None
+        """Called when a connection is there again, for peers that watch their socket."""
+        self._has_connected = False
+        self.is_silent = False
+        self.is_closed = False
+        self._network = network
+        self._unsent: list[tuple[Frames, int]] = []
+
+    def send(self, frames: Frames, copies: int = 1) -> None:
+        if self.is_closed:
+            return
+        if self.connection is None:
+            self._unsent.append((frames, copies))
+            return
+        for _ in range(copies):
+            self.connection.up.put(frames)
+
+    def connect(self) -> None:
+        """Try to; once the scheduler listens and the line is not silent it is."""
+        if self.is_closed or self.connection is not None:
+            return
+        network = self._network
+        if network.listener is None or self.is_silent:
+            network.clock.after(network.chance.uniform(0.05, RECONNECT_SECONDS), self.connect)
+            return
+        self.connection = network.new_connection(self)
+        unsent, self._unsent = self._unsent, []
+        for frames, copies in unsent:
+            self.send(frames, copies)
+        if self._has_connected and self.reconnected is not None:
+            self.reconnected()
+        self._has_connected = True
+
+    def cut(self, is_scheduler_gone: bool = False) -> None:
+        """The connection breaks; the peer connects anew in a while."""
+        connection, self.connection = self.connection, None
+        if connection is None:
+            return
+        network = self._network
+        network.drop(connection, 0 if is_scheduler_gone else network.part_of(len(connection.up)))
+        for frames in connection.down.cut(network.part_of(len(connection.down))):
+            self.arrived(frames)
+        connection.down.cut(0)
+        network.clock.after(network.chance.uniform(0.0, RECONNECT_SECONDS), self.connect)
+
+    def set_silent(self, is_silent: bool) -> None:
+        self.is_silent = is_silent
+        if self.connection is not None:
+            for pipe in (self.connection.up, self.connection.down):
+                if is_silent:
+                    pipe.hold()
+                else:
+                    pipe.release()
+
+    def close(self, lingers: bool) -> None:
+        """The peer is gone. With `lingers` what it has sent still arrives."""
+        self.is_closed = True
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            up = len(connection.up)
+            self._network.drop(connection, up if lingers else self._network.part_of(up))
+            connection.down.cut(0)
+        self._unsent = []
+
+
+class Network:
+    def __init__(self, clock: Clock, chance: random.Random, trace: Trace, weather: Weather) -> None:
+        self.clock = clock
+        self.chance = chance
+        self.trace = trace
+        self.weather = weather
+        self.listener: Listener | None = None
+        """The scheduler, while it lives."""
+        self.links: list[Link] = []
+        self._routes: dict[bytes, Connection] = {}
+        self._next_route = 1
+
+    def open(self, name: str, arrived: Callable[[Frames], None], latency_factor: float = 1.0) -> Link:
+        """A peer's socket, which begins to connect."""
+        self.links = [link for link in self.links if not link.is_closed]
+        link = Link(self, name, arrived, self.weather.latency * latency_factor)
+        self.links.append(link)
+        self.clock.after(self.delay(link.latency), link.connect)
+        return link
+
+    def send(self, route: bytes, frames: Frames) -> bool:
+        """From the scheduler; False where it knows that there is no such connection any more."""
+        connection = self._routes.get(route)
+        if connection is None:
+            return False
+        connection.down.put(frames)
+        return True
+
+    def scheduler_died(self) -> None:
+        self.listener = None
+        for link in self.links:
+            link.cut(is_scheduler_gone=True)
+        self._routes.clear()
+
+    def new_connection(self, link: Link) -> Connection:
+        route = b"%s/%d" % (link.name.encode(), self._next_route)
+        self._next_route += 1
+        connection = self._routes[route] = Connection(self, route, link)
+        return connection
+
+    def drop(self, connection: Connection, arriving: int) -> None:
+        """A connection is over; the scheduler's socket notices at once or after a while."""
+        self.trace.count("messages lost", len(connection.up) - arriving)
+        connection.up.cut(arriving)
+        forget = self._routes.pop
+        if self.chance.random() < 0.5:
+            forget(connection.route, None)
+        else:
+            self.clock.after(self.chance.uniform(0.0, 2.0), lambda: forget(connection.route, None))
+
+    def part_of(self, count: int) -> int:
+        return self.chance.randint(0, count) if count else 0
+
+    def delay(self, latency: float) -> float:
+        weather = self.weather
+        seconds = latency * (0.3 + self.chance.expovariate(1.0))
+        if weather.spike_share and self.chance.random() < weather.spike_share:
+            seconds += self.chance.uniform(0.0, weather.spike_seconds)
+        return seconds
+
+    def copies(self, kind: str) -> int:
+        """How often a message of this kind arrives: twice, now and then."""
+        weather = self.weather
+        if kind in weather.duplicated_kinds and self.chance.random() < weather.duplicated_share:
+            self.trace.count("messages duplicated")
+            return 2
+        return 1

@@ -1,0 +1,271 @@
+"""What must come of each task; compared with what comes of it, as it comes."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from scaler_client import mapping, messages
+from scaler_client.functions import Function
+from scaler_client.messages import Options, Outcome, Payload, TaskName
+
+from .scripts import Script, key_of, measured
+from .trace import SimulationError, Trace
+
+STOPPED = b"stopped"
+CHILD_FAILED = b"a child failed"
+AGAIN = b"try again"
+
+
+LONGEST_STOP_SECONDS = 10.0
+"""From a forced cancel to its answer, where nothing is in the way."""
+
+
+class Future:
+    """What a client knows of one task: what TaskFuture is, without threads."""
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        owner: str,
+        function: Function,
+        script: Script,
+        options: Options,
+        parent: TaskName | None = None,
+    ) -> None:
+        self.script = script
+        self.asked = options
+        self.parent = parent
+        self.options = None if options == Options() else options
+        self.function: Function | None = function
+        self.owner = owner
+        self.task_id = -1
+        self.outcome: int | None = None
+        self.answer = b""
+        self.error: BaseException | None = None
+        self.has_started = False
+        self.cost: tuple[int, int] | None = None
+        self.is_cancel_asked = False
+        """Whether somebody asked for it, or has let go of the whole client."""
+        self.is_cancel_confirmed = False
+        self.forced_at: float | None = None
+        """When somebody asked first that it be stopped."""
+        self.is_of_map = False
+        self.waiters: list[Callable[[], None]] = []
+        self._oracle = oracle
+        self._payload: bytes | None = script.payload()
+
+    @property
+    def is_done(self) -> bool:
+        return self.outcome is not None or self.error is not None
+
+    # What a session wants of an owner.
+
+    def row(self, _task_id: int) -> tuple[Function, Payload]:
+        assert self.function is not None and self._payload is not None
+        return self.function, self._payload
+
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
+        self._expect(task_id == self.task_id or self.task_id < 0, f"is told of as task {task_id}")
+        self._expect(not self.is_done, f"is resolved twice: {self.outcome}, {outcome}")
+        self.outcome = outcome
+        self.answer = bytes(answer)
+        self._oracle.resolved(self)
+        self._end()
+
+    def fail(self, _task_id: int, error: BaseException) -> None:
+        self._expect(not self.is_done, f"fails after it is done: {error}")
+        self.error = error
+        self._oracle.failed(self)
+        self._end()
+
+    def start(self) -> None:
+        self.has_started = True
+
+    def measured(self, _duration: int, cpu_time: int, peak: int) -> None:
+        self._expect(not self.is_done, "is measured when it is done")
+        self.cost = cpu_time, peak
+
+    def cancel_answered(self, is_forced: bool) -> None:
+        """The session says that the fate of a cancel is known."""
+        if self.outcome == Outcome.CANCELLED:
+            self.is_cancel_confirmed = True
+        self._expect(self.is_done or not is_forced, "is not done, and a forced cancel was answered")
+
+    def _end(self) -> None:
+        self._payload = None
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            waiter()
+
+    def _expect(self, condition: bool, text: str) -> None:
+        if not condition:
+            raise SimulationError(f"task {self.script.key} ({self.owner}, id {self.task_id}) {text}")
+
+
+class Chunk(mapping.Chunk):
+    """The tasks of a map that were handed over together, with a future for each to compare what comes."""
+
+    def __init__(self, function: Function, futures: list[Future]) -> None:
+        payloads: list[Payload] = [future.script.payload() for future in futures]
+        super().__init__(function, payloads, mapping.Progress(threading.Event()), futures[0].options)
+        self.futures = futures
+        for future in futures:
+            future.is_of_map = True
+
+    def submitted(self, first: int) -> None:
+        super().submitted(first)
+        for position, future in enumerate(self.futures):
+            future.task_id = first + position
+
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
+        left = self._left
+        is_done = super().resolve(task_id, outcome, answer)
+        if self._left < left:
+            self.futures[task_id - self.first].resolve(task_id, outcome, answer)
+        return is_done
+
+    def fail(self, task_id: int, error: BaseException) -> None:
+        super().fail(task_id, error)
+        for future in self.futures:
+            if not future.is_done:
+                future.fail(task_id, error)
+
+
+class Oracle:
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.scripts: dict[int, Script] = {}
+        self.futures: list[Future] = []
+        self.is_calm = True
+        """Whether nothing that could make anybody wrong about anybody else happens in this run."""
+        self.has_duplicates = False
+        """Whether messages may arrive twice in it."""
+        self.may_lose_scheduler = False
+        self.executions: Counter[int] = Counter()
+        """Begun, by the script's key."""
+        self.retried: Counter[int] = Counter()
+        """Of those, ended with what is worth another attempt."""
+        self.killed: Counter[int] = Counter()
+        """Of those, cut off by the end of their process."""
+        self.cut_off: Counter[int] = Counter()
+        """Of those, suspended when their process ended."""
+        self.by_name: dict[tuple[int, int], Future] = {}
+        """By client and id."""
+
+    def add(self, script: Script) -> Script:
+        for each in script.all():
+            self.scripts[each.key] = each
+        return script
+
+    def submitted(self, client: int, future: Future) -> None:
+        self.futures.append(future)
+        self.by_name[client, future.task_id] = future
+        self.trace.count("tasks")
+
+    # ----------------------------------------------------------------------------------------------------- executions
+
+    def began(self, worker: str, name: TaskName, payload: bytes) -> Script:
+        """A worker begins a task; returns what it is to do."""
+        script = self.scripts[key_of(payload)]
+        self._expect(bytes(payload) == script.payload(), f"task {script.key} has another one's bytes")
+        future = self.by_name.get(name[:2])
+        self._expect(future is not None and future.script is script, f"task {script.key} runs as {name}, nobody's name")
+        assert future is not None
+        if self.is_calm and not future.asked.depth:
+            self._expect(not future.is_cancel_confirmed, f"task {script.key} runs after its cancel was confirmed")
+        if self.is_calm and not self.has_duplicates and future.parent is None:
+            key = script.key
+            cut = self.killed[key] + self.retried[key] + self.cut_off[key]
+            self._expect(self.executions[key] <= cut, f"task {key} runs once more, and was not cut off before")
+        self.executions[script.key] += 1
+        self.trace.count("executions")
+        if self.executions[script.key] > 1:
+            self.trace.count("executions repeated")
+        self.trace.note(worker, "begins task", str(script.key), name)
+        return script
+
+    # ------------------------------------------------------------------------------------------------------- outcomes
+
+    def resolved(self, future: Future) -> None:
+        script, outcome = future.script, future.outcome
+        assert outcome is not None
+        if self.is_calm and future.forced_at is not None:
+            seconds = self.trace.now - future.forced_at
+            self._expect(seconds < LONGEST_STOP_SECONDS, f"task {script.key} is stopped after {seconds:g} s")
+        self.trace.note(future.owner, "task", str(script.key), "resolves:", Outcome(outcome), future.answer)
+        self.trace.count(f"resolved: {Outcome(outcome).name.lower()}")
+        if future.asked.profiling and not future.is_of_map and outcome in (Outcome.VALUE, Outcome.EXCEPTION):
+            self._expect(future.cost == measured(script), f"task {script.key} is measured as {future.cost}")
+        self._checks[outcome](self, future)
+
+    def failed(self, future: Future) -> None:
+        self.trace.note(future.owner, "task", str(future.script.key), "fails:", str(future.error))
+        self.trace.count(f"failed: {type(future.error).__name__}")
+        self._wrong_if(not self.may_lose_scheduler and not future.is_cancel_asked, future)
+
+    def _value(self, future: Future) -> None:
+        script = future.script
+        self._wrong_if(future.answer != script.answer() or script.raises, future)
+        self._wrong_if(self.retried[script.key] < script.retryable or self.killed[script.key] < script.kills, future)
+
+    def _exception(self, future: Future) -> None:
+        script = future.script
+        if future.answer == script.error():
+            self._wrong_if(not script.raises, future)
+        elif future.answer == AGAIN:
+            self._wrong_if(not self.retried[script.key], future)
+        elif future.answer == CHILD_FAILED:
+            self._wrong_if(not script.children, future)
+        else:
+            self._wrong_if(True, future)
+
+    def _worker_died(self, future: Future) -> None:
+        script = future.script
+        self._wrong_if(self.is_calm and not self.killed[script.key] + self.retried[script.key], future)
+        self._wrong_if(b"the worker died in " not in future.answer, future)
+
+    def _cancelled(self, future: Future) -> None:
+        self._wrong_if(not future.is_cancel_asked, future)
+
+    def _timed_out(self, future: Future) -> None:
+        limit = future.asked.timeout_milliseconds / 1000
+        least = 0.0 if future.script.children else future.script.seconds
+        self._wrong_if(not limit or (self.is_calm and not future.script.children and least < limit / 2), future)
+
+    def _never(self, future: Future) -> None:
+        self._wrong_if(True, future)
+
+    _checks: dict[int, Callable[[Oracle, Future], None]] = {
+        Outcome.VALUE: _value,
+        Outcome.EXCEPTION: _exception,
+        Outcome.FUNCTION_FAILED: _never,
+        Outcome.RESULT_FAILED: _never,
+        Outcome.RETRYABLE: _never,
+        Outcome.WORKER_DIED: _worker_died,
+        Outcome.CANCELLED: _cancelled,
+        Outcome.TIMED_OUT: _timed_out,
+    }
+
+    def open_futures(self) -> list[Future]:
+        return [future for future in self.futures if not future.is_done]
+
+    def _wrong_if(self, is_wrong: bool, future: Future) -> None:
+        if not is_wrong:
+            return
+        came = Outcome(future.outcome).name if future.outcome is not None else repr(future.error)
+        raise SimulationError(
+            f"task {future.script.key} ({future.owner}, id {future.task_id}) can't end like that: {came} "
+            f"{future.answer[:200]!r}; {future.script}, executed {self.executions[future.script.key]} times, "
+            f"killed {self.killed[future.script.key]}, retried {self.retried[future.script.key]}"
+        )
+
+    def _expect(self, condition: bool, text: str) -> None:
+        if not condition:
+            raise SimulationError(text)
+
+
+Message = messages.Message
+__all__ = ["AGAIN", "CHILD_FAILED", "STOPPED", "Any", "Future", "Oracle"]

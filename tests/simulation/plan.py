@@ -1,0 +1,217 @@
+"""What a seed stands for: who takes part, what they are asked to do, what goes wrong."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+
+from scaler_client.messages import Options
+from scaler_scheduler.core.limits import Limits
+
+from .network import Weather
+from .scripts import FUNCTIONS, Script
+
+FAULTS = (
+    "worker killed", "host switched off", "agent stopped", "agent killed", "host joins", "host frozen", "worker frozen",
+    "client killed", "client frozen", "client leaves", "scheduler killed", "scheduler stopped", "scheduler frozen",
+    "connection broken", "host cut off", "client cut off", "link cut off",
+)  # fmt: skip
+LOUD_FAULTS = frozenset(("worker killed", "agent stopped", "host joins", "client killed", "client leaves"))
+"""Nobody is ever wrong about anybody because of these: they are told at once, or only end what nobody waits for."""
+
+DUPLICATED = ("Submit", "Cancel", "Results", "Started")
+_DURATIONS = (0.0002, 0.002, 0.015, 0.15, 1.2)
+_MOST_SECONDS = 40.0
+"""Of run time of all tasks together, those left out that never end by themselves."""
+
+_LONG_SECONDS = 60.0
+"""Of tasks that are only ever ended by force."""
+
+
+@dataclass
+class Work:
+    """Tasks that a client submits together, and what it does to them then."""
+
+    at: float
+    scripts: list[Script]
+    cancels: list[tuple[float, list[int], bool]] = field(default_factory=list)
+    """After so many seconds, those of these positions, by force or not."""
+    is_map: bool = False
+    """Then all scripts are of one function and have the same options."""
+
+
+@dataclass
+class Plan:
+    seed: int
+    limits: Limits
+    weather: Weather
+    heartbeat_seconds: float
+    step_seconds: float
+    slow_share: float
+    """Of peers, with a line that takes 100 times as long."""
+    load_seconds: float
+    hosts: list[tuple[int, dict[str, int]]]
+    """Number of workers and their capabilities."""
+    clients: list[list[Work]]
+    faults: list[tuple[float, str]]
+
+    @property
+    def is_calm(self) -> bool:
+        return all(kind in LOUD_FAULTS for _, kind in self.faults) and not self.weather.spike_share
+
+
+def draw_plan(seed: int) -> Plan:
+    chance = random.Random(f"plan {seed}")
+    load_seconds = chance.choice((4.0, 10.0, 20.0))
+    hosts = [(chance.randint(1, 3), _draw_capabilities(chance)) for _ in range(chance.choice((1, 1, 2, 2, 3)))]
+    hosts[0] = hosts[0][0], {"gpu": 1, "linux": 4}  # somebody can serve every task but those that nobody ever can
+    writer = _Writer(chance)
+    clients = [writer.program(load_seconds) for _ in range(chance.choice((1, 2, 2, 3)))]
+    faults = _draw_faults(chance, load_seconds)
+    return Plan(
+        seed=seed,
+        limits=_draw_limits(chance),
+        weather=_draw_weather(chance),
+        heartbeat_seconds=1.0,
+        step_seconds=chance.choice((0.0001, 0.0001, 0.01)),
+        slow_share=chance.choice((0.0, 0.0, 0.2)),
+        load_seconds=load_seconds,
+        hosts=hosts,
+        clients=clients,
+        faults=faults,
+    )
+
+
+def _draw_limits(chance: random.Random) -> Limits:
+    return Limits(
+        client_timeout_seconds=8.0,
+        worker_timeout_seconds=6.0,
+        queue_size=chance.choice((2, 8, 1000)),
+        task_retries=chance.choice((0, 1, 3)),
+        memory_limit_bytes=chance.choice((1 << 40, 1 << 40, 1 << 18)),
+    )
+
+
+def _draw_weather(chance: random.Random) -> Weather:
+    weather = Weather(latency=chance.choice((0.0002, 0.0005, 0.005)))
+    if chance.random() < 0.3:
+        weather.spike_share, weather.spike_seconds = chance.choice(((0.01, 1.0), (0.1, 0.2), (0.003, 12.0)))
+    if chance.random() < 0.3:
+        weather.duplicated_share = 0.2
+        weather.duplicated_kinds = frozenset(DUPLICATED)
+    return weather
+
+
+def _draw_capabilities(chance: random.Random) -> dict[str, int]:
+    return chance.choice(({}, {}, {"linux": 4}, {"gpu": 1}, {"gpu": 1, "linux": 1}))
+
+
+def _draw_faults(chance: random.Random, load_seconds: float) -> list[tuple[float, str]]:
+    roll = chance.random()
+    if roll < 0.12:
+        return []
+    kinds = chance.sample(FAULTS, 1 if roll < 0.5 else chance.randint(2, len(FAULTS)))
+    if roll < 0.25:
+        kinds = chance.sample(sorted(LOUD_FAULTS), chance.randint(1, len(LOUD_FAULTS)))
+    count = chance.choice((1, 2, 4, 8, 14))
+    return sorted((chance.uniform(0.0, load_seconds), chance.choice(kinds)) for _ in range(count))
+
+
+class _Writer:
+    """Writes what clients submit."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._next_key = 1
+        self._budget = _MOST_SECONDS
+        self._is_rough = chance.random() < 0.7
+        """Whether tasks do more than return."""
+        self._is_nesting = chance.random() < 0.4
+        self._is_heavy = chance.random() < 0.2
+        self._lengths = chance.choice(((6, 6, 4, 2, 1), (1, 0, 0, 0, 0), (0, 0, 0, 2, 1), (0, 4, 0, 0, 1)))
+
+    def program(self, load_seconds: float) -> list[Work]:
+        chance = self._chance
+        return [self._work(chance.uniform(0.0, load_seconds * 0.9)) for _ in range(chance.randint(1, 5))]
+
+    def _work(self, at: float) -> Work:
+        chance = self._chance
+        count = chance.choice((1, 2, 5, 12, 30))
+        options = self._options() if chance.random() < 0.5 else None
+        scripts = [self._script(options or self._options()) for _ in range(count)]
+        work = Work(at, scripts, is_map=options is not None and chance.random() < 0.3)
+        if work.is_map:
+            work.scripts = scripts = [replace(script, function=scripts[0].function) for script in scripts]
+        for _ in range(chance.choice((0, 0, 1, 2))):
+            ids = sorted(chance.sample(range(count), chance.randint(1, count)))
+            work.cancels.append((self._moment(), ids, chance.random() < 0.4))
+        endless = [at for at, script in enumerate(scripts) if _is_endless(script)]
+        if endless:
+            work.cancels.append((self._moment(), endless, True))
+        return work
+
+    def _moment(self) -> float:
+        """After a submit: at once, while it is under way, while it runs."""
+        return self._chance.choice((0.0, 0.0005, 0.002, 0.02, 0.3, 2.0)) * self._chance.uniform(0.5, 1.5)
+
+    def _options(self) -> Options:
+        chance = self._chance
+        if chance.random() < 0.5:
+            return Options()
+        return Options(
+            priority=chance.choice((0, 0, 0, 1, 5, -3)),
+            retries=chance.choice((-1, -1, 0, 1, 3)),
+            timeout_milliseconds=chance.choice((0, 0, 0, 100, 1000)),
+            profiling=chance.random() < 0.3,
+            name=chance.choice(("", "", "named")),
+            capabilities=chance.choice(((), (), (), (("gpu", 1),), (("gpu", 1), ("linux", 2)))),
+        )
+
+    def _script(self, options: Options, depth: int = 0) -> Script:
+        chance = self._chance
+        key = self._next_key
+        self._next_key += 1
+        traits: dict[str, object] = {}
+        roll = chance.random()
+        if self._is_rough and roll < 0.3 and not depth:
+            traits = self._trait()
+        elif self._is_nesting and roll < 0.5 and depth < 3:
+            number = chance.choice((1, 1, 2, 4))
+            children = tuple(self._script(self._child_options(options), depth + 1) for _ in range(number))
+            traits = {"children": children, "one_by_one": chance.random() < 0.3}
+        elif depth and roll > 0.97:
+            traits = {"raises": True}
+        (seconds,) = chance.choices(_DURATIONS, self._lengths if self._budget > 0 else (1, 0, 0, 0, 0))
+        self._budget -= seconds
+        sizes = (0, 0, 100, 3000, 70_000) if self._is_heavy else (0, 0, 40)
+        return Script(
+            key=key,
+            function=chance.randrange(FUNCTIONS),
+            payload_bytes=chance.choice(sizes),
+            result_bytes=chance.choice(sizes),
+            options=options,
+            **{"seconds": seconds * chance.uniform(0.5, 1.5), **traits},  # type: ignore[arg-type]
+        )
+
+    def _child_options(self, options: Options) -> Options:
+        """Mostly as the parent's task hands them on."""
+        return Options(priority=options.priority) if self._chance.random() < 0.8 else Options(priority=1, retries=2)
+
+    def _trait(self) -> dict[str, object]:
+        chance = self._chance
+        return chance.choice((
+            {"raises": True},
+            {"retryable": chance.choice((1, 2, 5))},
+            {"kills": chance.choice((1, 1, 2, 99))},
+            {"hogs": True},
+            {"hogs": True, "seconds": _LONG_SECONDS},
+            {"ignores_stop": True},
+            {"ignores_stop": True, "seconds": _LONG_SECONDS},
+            {"seconds": _LONG_SECONDS},
+            {"stop_seconds": chance.choice((0.5, 5.0))},
+            {"stop_seconds": chance.choice((0.5, 1.5, 5.0)), "seconds": _LONG_SECONDS},
+        ))  # fmt: skip
+
+
+def _is_endless(script: Script) -> bool:
+    return script.seconds > _LONG_SECONDS / 4

@@ -1,0 +1,157 @@
+"""The scheduler's process: the real core between the real decoder and encoder, driven as daemon.py drives it."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+
+from scaler_scheduler.core import invariants
+from scaler_scheduler.core.errors import InvariantError
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.scheduler import Scheduler
+from scaler_scheduler.wire.decode import decode
+from scaler_scheduler.wire.encode import PROTOCOL_VERSION, Identity, encode
+
+from .clock import Clock, Process
+from .contract import Contract
+from .network import Frames, Network
+from .trace import SimulationError, Trace
+
+DRAIN_MESSAGES = 256
+"""As the daemon: messages taken in one step."""
+
+
+class SchedulerHost:
+    """Schedulers, one after the other, at one address."""
+
+    def __init__(
+        self, clock: Clock, network: Network, trace: Trace, chance: random.Random, limits: Limits, step_seconds: float
+    ) -> None:
+        """`step_seconds`: how long the loop may be busy before it looks at what has arrived."""
+        self._clock = clock
+        self._network = network
+        self._trace = trace
+        self._chance = chance
+        self._limits = limits
+        self._step_seconds = step_seconds
+        self._process = Process(clock, "scheduler")
+        self._process.kill()
+        self.make_core: Callable[[Limits, int, float], Scheduler] = Scheduler
+        self.core: Scheduler
+        self.starts = 0
+
+    @property
+    def is_up(self) -> bool:
+        return self._process.is_alive
+
+    def start(self) -> None:
+        self.starts += 1
+        self._trace.note("scheduler", "starts")
+        self._process = Process(self._clock, "scheduler")
+        self._inbox: deque[tuple[bytes, Frames]] = deque()
+        self._is_stepping = False
+        self._identity = Identity(self._chance.getrandbits(62) | 1, "0.0.0")
+        self.core = self.make_core(self._limits, PROTOCOL_VERSION, self._clock.now)
+        self._contract = Contract(self.core, self._trace)
+        self._network.listener = self
+        self._wake_at = 0.0
+        self._watch_deadline()
+
+    def kill(self) -> None:
+        self._trace.note("scheduler", "is killed")
+        self._process.kill()
+        self._network.scheduler_died()
+
+    def stop(self) -> None:
+        """As by SIGTERM."""
+        self._trace.note("scheduler", "stops")
+        for effect in self.core.farewell("the scheduler stops"):
+            self._network.send(effect.route, encode(effect, self._identity))
+        self.kill()
+
+    def freeze(self) -> None:
+        self._trace.note("scheduler", "is frozen")
+        self._process.freeze()
+
+    def thaw(self) -> None:
+        self._trace.note("scheduler", "thaws")
+        self._process.thaw()
+
+    def arrived(self, route: bytes, frames: Frames) -> None:
+        """From the network."""
+        self._inbox.append((route, frames))
+        if not self._is_stepping:
+            self._is_stepping = True
+            self._process.later(self._chance.uniform(0.0, self._step_seconds), self._step)
+
+    def _step(self) -> None:
+        self._is_stepping = False
+        core, contract, now = self.core, self._contract, self._clock.now
+        try:
+            for _ in range(min(DRAIN_MESSAGES, len(self._inbox))):
+                route, frames = self._inbox.popleft()
+                event = decode(route, frames)
+                self._trace.count("messages to the scheduler")
+                contract.before(event)
+                core.handle(event, now)
+                invariants.check(core)
+            core.tick(now)
+            invariants.check(core)
+            contract.ticked()
+            collected = core.collect()
+            invariants.check(core)
+        except InvariantError as error:
+            raise SimulationError(f"broken invariant: {error}") from error
+        contract.after(collected)
+        for notice in core.take_notices():
+            self._trace.note("scheduler logs:", notice)
+        for effect in collected:
+            self._trace.count("messages from the scheduler")
+            if not self._network.send(effect.route, [bytes(frame) for frame in encode(effect, self._identity)]):
+                self._trace.count("messages to unreachable peers")
+        if self._inbox and not self._is_stepping:
+            self._is_stepping = True
+            self._process.later(0.0, self._step)
+        self._watch_deadline()
+
+    def _watch_deadline(self) -> None:
+        """Step when the core has something to do, at the latest."""
+        at = self.core.next_deadline
+        if self._wake_at <= self._clock.now or at < self._wake_at:
+            self._wake_at = at
+            process = self._process
+            process.later(max(0.0, at - self._clock.now), lambda: self._deadline(at))
+
+    def _deadline(self, at: float) -> None:
+        if self._wake_at == at and not self._is_stepping:
+            self._is_stepping = True
+            self._step()
+
+    # --------------------------------------------------------------------------------------------------------- states
+
+    def fresh_core(self) -> Scheduler:
+        """One that nobody has spoken to."""
+        return self.make_core(self._limits, PROTOCOL_VERSION, self._clock.now)
+
+    def peers(self) -> int:
+        tables = self.core.tables
+        return len(tables.workers) + len(tables.agents) + len(tables.clients)
+
+    def work(self) -> int:
+        """Tasks that somebody waits for."""
+        return self.core.counts.waiting + self.core.counts.dispatched
+
+    def client_traces(self) -> int:
+        """What should be gone when all clients are; nested ones stay as long as their worker does."""
+        tables = self.core.tables
+        clients = sum(1 for client in tables.clients.by_incarnation.values() if not client.worker)
+        return clients + len(tables.unclaimed) + self.work()
+
+    def summary(self) -> str:
+        tables, counts = self.core.tables, self.core.counts
+        return (
+            f"{counts.waiting} waiting, {counts.dispatched} dispatched, {len(tables.clients.by_incarnation)} clients, "
+            f"{len(tables.workers)} workers, {len(tables.agents)} agents, {len(tables.functions)} functions, "
+            f"{len(tables.timers)} timers, {len(tables.unclaimed)} unclaimed"
+        )

@@ -1,0 +1,167 @@
+"""One run of the simulation, from a seed: everybody starts, works, is struck by faults, comes to rest and leaves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from . import faults
+from .agent_host import AgentHost
+from .client_host import ClientHost
+from .clock import Clock
+from .leaks import check_empty
+from .network import Network
+from .oracle import Oracle
+from .plan import Plan, Work, draw_plan
+from .scheduler_host import SchedulerHost
+from .trace import SimulationError, Trace
+
+REST_SECONDS = 150.0
+"""From the last fault until everything is answered, at the most."""
+
+LEAVE_SECONDS = 30.0
+"""From the last client's or agent's leaving until nothing is left of it, at the most."""
+
+SETTLE_SECONDS = 2.0
+"""The scheduler looks at some of its notes once a second."""
+
+_SLOW_SECONDS = 0.05
+"""How long a message takes on a slow line."""
+
+
+class World:
+    def __init__(self, seed: int, keeps_all: bool = False) -> None:
+        self.plan: Plan = draw_plan(seed)
+        self.chance = random.Random(f"world {seed}")
+        self.clock = Clock()
+        self.trace = Trace(self.clock, keeps_all)
+        self.network = Network(self.clock, self.chance, self.trace, self.plan.weather)
+        self.oracle = Oracle(self.trace)
+        self.oracle.is_calm = self.plan.is_calm
+        self.oracle.has_duplicates = self.plan.weather.duplicated_share > 0
+        self.scheduler = SchedulerHost(
+            self.clock, self.network, self.trace, self.chance, self.plan.limits, self.plan.step_seconds
+        )
+        self.hosts: list[AgentHost] = []
+        self.clients: list[ClientHost] = []
+        self.calm_at = self.clock.now + self.plan.load_seconds
+        self._next_pid = 1
+        self._next_host = 1
+
+    def run(self) -> None:
+        """The whole of it.
+
+        Raises:
+            SimulationError: something went wrong that must not.
+        """
+        self._start()
+        self._run_until(self.calm_at)
+        self.trace.note("no more faults")
+        self._mend()
+        self._wait_for("everything is answered", self._is_all_answered, REST_SECONDS)
+        self._wait_for("nothing is left to do", self._is_at_rest, REST_SECONDS)
+        self._leave()
+        self.trace.count("steps", self.clock.steps)
+
+    # ---------------------------------------------------------------------------------------------- for those within
+
+    def draw_incarnation(self) -> int:
+        return self.chance.getrandbits(62) | 1
+
+    def next_pid(self) -> int:
+        self._next_pid += 1
+        return self._next_pid
+
+    def latency_factor(self) -> float:
+        is_slow = self.chance.random() < self.plan.slow_share
+        return _SLOW_SECONDS / self.plan.weather.latency if is_slow else 1.0
+
+    def living_hosts(self) -> list[AgentHost]:
+        return [host for host in self.hosts if not host.is_gone]
+
+    def living_clients(self) -> list[ClientHost]:
+        return [client for client in self.clients if client.process.is_alive]
+
+    def add_host(self, workers: int, capabilities: dict[str, int]) -> None:
+        self.hosts.append(AgentHost(self, f"host{self._next_host}", workers, capabilities))
+        self._next_host += 1
+
+    # --------------------------------------------------------------------------------------------------------- phases
+
+    def _start(self) -> None:
+        plan = self.plan
+        self.trace.note("seed", str(plan.seed), "begins")
+        self.scheduler.start()
+        for workers, capabilities in plan.hosts:
+            self.add_host(workers, capabilities)
+        for number, program in enumerate(plan.clients, 1):
+            client = ClientHost(self, f"client{number}")
+            self.clients.append(client)
+            for work in program:
+                client.process.later(work.at, lambda client=client, work=work: self._work(client, work))
+        for at, kind in plan.faults:
+            self.clock.after(at, lambda kind=kind: faults.strike(self, kind))
+
+    def _work(self, client: ClientHost, work: Work) -> None:
+        scripts = [self.oracle.add(script) for script in work.scripts]
+        if work.is_map:
+            futures = client.map(scripts, scripts[0].options)
+        else:
+            futures = [client.submit(script, script.options) for script in scripts]
+        for after, positions, is_forced in work.cancels:
+            chosen = [futures[at] for at in positions]
+            client.process.later(after, lambda chosen=chosen, is_forced=is_forced: client.cancel(chosen, is_forced))
+        if self.chance.random() < 0.3:
+            client.process.later(self.chance.uniform(0.0, 3.0), lambda: client.forget_function(self.chance.randrange(4)))
+
+    def _mend(self) -> None:
+        """Somebody must be there who can serve every task."""
+        if not any({"gpu": 1, "linux": 4}.items() <= host.capabilities.items() for host in self.living_hosts()):
+            self.add_host(1, {"gpu": 1, "linux": 4})
+
+    def _leave(self) -> None:
+        for client in self.living_clients():
+            if self.chance.random() < 0.8:
+                client.close()
+            else:
+                client.kill()
+        self._wait_for("nothing is left of the clients", self._is_rid_of_clients, LEAVE_SECONDS)
+        for host in self.living_hosts():
+            host.stop()
+        self._wait_for("the agents are gone", lambda: not self.living_hosts(), LEAVE_SECONDS)
+        self._wait_for("nothing is left of them", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
+        self._run_until(self.clock.now + SETTLE_SECONDS)
+        check_empty(self.scheduler.core, self.scheduler.fresh_core())
+
+    def _run_until(self, end: float) -> None:
+        while self.clock.step(end):
+            pass
+
+    def _wait_for(self, what: str, condition: Callable[[], str | bool], seconds: float) -> None:
+        end = self.clock.now + seconds
+        while not condition():
+            # Not after every step: what is looked at is long.
+            self._run_until(min(end, self.clock.now + 0.25))
+            if self.clock.now >= end and not condition():
+                raise SimulationError(f"not within {seconds:g} s: {what}; {self._what_is_open()}")
+
+    # --------------------------------------------------------------------------------------------------------- states
+
+    def _is_all_answered(self) -> bool:
+        return not any(client.futures for client in self.living_clients()) and all(
+            not client.session.pending and not client.session.chunks for client in self.living_clients()
+        )
+
+    def _is_at_rest(self) -> bool:
+        return not self.scheduler.work()
+
+    def _is_rid_of_clients(self) -> bool:
+        return not self.scheduler.client_traces()
+
+    def _what_is_open(self) -> str:
+        open_futures = [future for future in self.oracle.open_futures() if self._is_waited_for(future.owner)]
+        tasks = ", ".join(f"{future.script.key} of {future.owner} (id {future.task_id})" for future in open_futures[:5])
+        return f"{len(open_futures)} tasks: {tasks}; scheduler: {self.scheduler.summary()}"
+
+    def _is_waited_for(self, owner: str) -> bool:
+        return any(client.name == owner for client in self.living_clients())

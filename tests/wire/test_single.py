@@ -1,0 +1,189 @@
+"""The short way of batches with one row against the general one: the same messages and errors. PyPy and CPython."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Dict, List
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.wire.effects_of_vectors import identity
+from tests.wire.vectors import BY_NAME
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.wire import single
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
+from scaler_scheduler.wire.decode import decode
+from scaler_scheduler.wire.encode import encode
+from scaler_scheduler.wire.errors import WireError
+
+ROUTE = b"route"
+PATIENT = settings(max_examples=300, deadline=None, database=None, derandomize=True)
+
+UNSIGNED = "Q"
+BYTE = st.integers(0, 255)
+WORD = st.integers(0, (1 << 32) - 1) | st.sampled_from([0, 1, (1 << 31), (1 << 32) - 1])
+ID = st.integers(0, (1 << 63) - 1)
+LONG = ID | st.sampled_from([1 << 63, (1 << 64) - 1])
+PAYLOAD = st.binary(max_size=40)
+
+
+def plainly(value: Any) -> Any:
+    """Something that can be compared: an object by its class and its fields, a column by its type too."""
+    if isinstance(value, array):
+        return value.typecode, list(value)
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return (type(value), {name: plainly(getattr(value, name)) for name in slots}) if slots else value
+
+
+def outcome(frames: List[bytes]) -> Any:
+    try:
+        return plainly(decode(ROUTE, frames))
+    except WireError as error:
+        return str(error)
+
+
+def assert_both_ways_agree(frames: List[bytes]) -> None:
+    short = outcome(frames)
+    with patch.object(single, "decode", return_value=None):
+        assert outcome(frames) == short
+
+
+def resized(frame: bytes, words: int) -> bytes:
+    """With words added or taken away at its end, which the header is told of."""
+    changed = frame[: len(frame) + min(words, 0) * 8] + bytes(8 * max(words, 0))
+    return changed[:4] + (len(changed) // 8 - 1).to_bytes(4, "little") + changed[8:]
+
+
+@st.composite
+def frames_for_the_scheduler(draw: Any) -> bytes:
+    """A batch of one row, with one thing wrong or unusual in it, or none."""
+    payload = draw(PAYLOAD)
+    kind = draw(st.sampled_from([events.SUBMIT, events.RESULTS]))
+    sizes: Any = (UINT32, [len(payload)])
+    columns: List[Any] = [(UNSIGNED, [draw(ID)]), (UINT32, [draw(WORD)]), sizes, (UINT32, []), (UINT8, payload)]
+    if kind == events.RESULTS:
+        outcomes, durations = (UINT8, [draw(st.integers(0, 4))]), (UNSIGNED, [draw(ID)])
+        columns[:2] = [(UNSIGNED, [draw(ID)]), columns[0], columns[1], outcomes, durations]
+        columns += [(UNSIGNED, [])] * 2
+    field = draw(st.integers(0, len(columns) - 1))
+    typecode, values = columns[field]
+    flaw = draw(st.sampled_from(["none", "number", "length", "type", "payload"]))
+    if flaw == "number":
+        columns[field] = (typecode, [draw({UINT8: BYTE, UINT32: WORD, UNSIGNED: LONG}[typecode])])
+    elif flaw == "length":
+        columns[field] = (typecode, list(values) * draw(st.sampled_from([0, 2])))
+    elif flaw == "type":
+        columns[field] = (draw(st.sampled_from([UINT8, UINT32, UNSIGNED])), [1])
+    elif flaw == "payload":
+        columns[4 if kind == events.SUBMIT else 7] = (UINT8, draw(PAYLOAD))
+    return columns_message(kind, columns)
+
+
+@PATIENT
+@given(frames_for_the_scheduler(), st.lists(PAYLOAD, max_size=1))
+def test_both_ways_read_the_same(frame: bytes, further: List[bytes]) -> None:
+    assert_both_ways_agree([frame])
+    assert_both_ways_agree([frame, *further])
+
+
+@pytest.mark.parametrize("kind", [events.SUBMIT, events.RESULTS])
+@pytest.mark.parametrize("payload", [b"p", b"two words of it."])
+def test_any_bit_may_be_wrong(kind, payload):
+    frame = one_row_frame(kind, payload)
+    assert single.decode(ROUTE, frame) is not None
+    for position in range(len(frame)):
+        for bit in range(8):
+            changed = bytearray(frame)
+            changed[position] ^= 1 << bit
+            assert_both_ways_agree([bytes(changed)])
+    for words in range(-len(frame) // 8 + 2, 4):
+        assert_both_ways_agree([resized(frame, words)])
+        assert_both_ways_agree([frame[: len(frame) + words * 8] + bytes(max(words, 0) * 8)])
+
+
+@PATIENT
+@given(ID, WORD, PAYLOAD)
+def test_what_the_client_writes_of_one_row_goes_the_short_way(task_id: int, function: int, payload: bytes) -> None:
+    columns = ((UINT64, [task_id]), (UINT32, [function]), (UINT32, [len(payload)]), (UINT32, []), (UINT8, payload))
+    frame = columns_message(events.SUBMIT, columns)
+    event = single.decode(ROUTE, frame)
+    assert (event is None) == (not payload)
+    assert_both_ways_agree([frame])
+
+
+def test_which_vectors_go_the_short_way():
+    """Written by others: their submits have room for options and profiles, and go the general way."""
+    assert single.decode(ROUTE, BY_NAME["results-retryable"].frames[0]) is not None
+    for name in ("submit-one", "submit", "results-profiled", "submit-options-large", "hello-client"):
+        assert single.decode(ROUTE, BY_NAME[name].frames[0]) is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, single.LONGEST_PAYLOAD - 200, single.LONGEST_PAYLOAD, 1 << 20])
+@pytest.mark.parametrize("kind", ["dispatch", "resolved", "submit", "results"])
+def test_payloads_of_any_size(kind, size):
+    payload = b"p" * size
+    if kind in ("dispatch", "resolved"):
+        assert_written_alike(one_row(kind, payload, {}))
+        return
+    assert_both_ways_agree([one_row_frame(getattr(events, kind.upper()), payload)])
+
+
+def one_row_frame(kind: int, payload: bytes) -> bytes:
+    columns: List[Any] = [(UINT64, [5]), (UINT32, [1]), (UINT32, [len(payload)]), (UINT32, []), (UINT8, payload)]
+    if kind == events.RESULTS:
+        columns[1:2] = [(UINT64, [1]), (UINT32, [1]), (UINT8, [0]), (UINT64, [1])]
+        columns += [(UINT64, [])] * 2
+    return columns_message(kind, columns)
+
+
+def one_row(kind: str, payload: bytes, asked: Dict[int, Any]) -> Any:
+    effect: Any = effects.Dispatch(ROUTE) if kind == "dispatch" else effects.Resolved(ROUTE)
+    effect.ids = [5]
+    if kind == "dispatch":
+        effect.clients, effect.attempts, effect.functions, effect.special = [7], [1], [2], asked
+    else:
+        effect.outcomes, effect.profiles = [0], asked
+    effect.rows.append_run([len(payload)], payload)
+    return effect
+
+
+def assert_written_alike(effect: Any) -> None:
+    short = encode(effect, identity())
+    with patch.object(single, "dispatch", return_value=None), patch.object(single, "resolved", return_value=None):
+        assert encode(effect, identity()) == short
+
+
+@PATIENT
+@given(st.tuples(ID, ID, WORD, WORD), PAYLOAD, st.booleans(), st.booleans(), st.booleans())
+def test_both_ways_write_the_same(numbers: Any, payload: bytes, asks: bool, is_large: bool, is_split: bool) -> None:
+    client, task_id, attempt, function = numbers
+    for kind in ("dispatch", "resolved"):
+        effect = one_row(kind, payload, {0: (1, 2, 3)} if asks else {})
+        effect.ids = [task_id]
+        if kind == "dispatch":
+            effect.clients, effect.attempts, effect.functions = [client], [attempt], [function]
+        else:
+            effect.outcomes = [attempt & 7]
+        if is_large:
+            effect.rows = effects.Rows()
+            effect.rows.append_large(payload)
+        elif is_split:
+            effect.rows.append_run([], b"")
+        write: Any = getattr(single, kind)
+        assert (write(effect) is None) == (asks or is_large or is_split or not payload)
+        assert_written_alike(effect)
+
+
+def test_batches_of_two_rows_go_the_general_way():
+    for kind in ("dispatch", "resolved"):
+        effect = one_row(kind, b"p", {})
+        for column in ("clients", "ids", "attempts", "functions", "outcomes"):
+            if hasattr(effect, column):
+                getattr(effect, column).append(9)
+        effect.rows.append_run([0], b"")
+        effect.rows.parts.pop()
+        assert getattr(single, kind)(effect) is None
+        assert_written_alike(effect)

@@ -1,0 +1,115 @@
+"""An agent's session with a clock and a nursery that do as told."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TypeVar
+
+from scaler_client.messages import HeartbeatEcho, Hello, Message, Role, TaskName, Welcome
+from scaler_worker.agent_effects import Beat, Effect, Exit, Log, Send, StartWorker
+from scaler_worker.agent_session import AgentSession
+from scaler_worker.process_events import ProcessEnded
+from scaler_worker.state_page import WorkerState
+
+HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
+WELCOME = Welcome(1, "0.9", 5000, 60.0)
+IDLE = WorkerState(ready=True)
+UNREADY = WorkerState()
+BUSY = WorkerState(4, 55, 2, ready=True)
+TASK: TaskName = (4, 55, 2)
+MIB = 1 << 20
+T = TypeVar("T")
+
+
+def only(kind: type[T], effects: list[Effect]) -> list[T]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def sent(effects: list[Effect]) -> list[Message]:
+    return [effect.message for effect in only(Send, effects)]
+
+
+def lines(effects: list[Effect], level: int) -> list[str]:
+    return [effect.text for effect in only(Log, effects) if effect.level == level]
+
+
+class Host:
+    """A session, its clock, and a nursery that does as told. Incarnations are 101, 102, ..., pids 10 times that."""
+
+    def __init__(
+        self,
+        workers: int = 2,
+        interval: float = 2.0,
+        death_timeout: float = 300.0,
+        welcomed: bool = True,
+        memory_limit: int = 0,
+    ) -> None:
+        self.now = 1000.0
+        numbers = itertools.count(101)
+        self.states = [IDLE] * workers
+        """What the workers have written to the state page, by slot."""
+        self.session = AgentSession(
+            HELLO,
+            "tcp://s:1",
+            [f"w{slot}" for slot in range(workers)],
+            interval,
+            death_timeout,
+            lambda: next(numbers),
+            self.now,
+            read_state=self.states.__getitem__,
+            memory_limit_bytes=memory_limit,
+        )
+        self.slots: dict[int, int] = {}
+        self.start_effects = self.follow(self.session.start(self.now))
+        if welcomed:
+            self.receive(WELCOME)
+
+    def follow(self, effects: list[Effect]) -> list[Effect]:
+        """Start what is to be started; the same effects, and those that follow from it."""
+        seen = list(effects)
+        for start in only(StartWorker, effects):
+            self.slots[start.incarnation] = start.slot
+            seen += self.session.worker_started(start.incarnation, 10 * start.incarnation, self.now)
+        return seen
+
+    def receive(self, message: Message) -> list[Effect]:
+        return self.follow(self.session.received(message, self.now))
+
+    def at(self, seconds: float) -> list[Effect]:
+        """Go on to so many seconds after the start, ticking at every deadline on the way."""
+        effects: list[Effect] = []
+        until = 1000.0 + seconds
+        while (deadline := self.session.deadline()) <= until:
+            assert deadline >= self.now
+            self.now = deadline
+            ticked = self.follow(self.session.tick(self.now))
+            assert ticked or self.session.deadline() > deadline, "a deadline at which nothing is done: busy polling"
+            effects += ticked
+            if only(Exit, ticked):
+                return effects
+        self.now = until
+        return effects
+
+    def with_echoes_until(self, seconds: float) -> list[Effect]:
+        """Like `at`, with a scheduler that answers every heartbeat."""
+        effects: list[Effect] = []
+        while self.session.deadline() <= 1000.0 + seconds:
+            ticked = self.at(self.session.deadline() - 1000.0)
+            for beat in only(Beat, ticked):
+                ticked += self.receive(HeartbeatEcho(beat.sequence))
+            effects += ticked
+        self.now = 1000.0 + seconds
+        return effects
+
+    def ends(
+        self, incarnation: int, status: int = 0, state: WorkerState = IDLE, peak: int = 0, error: str = ""
+    ) -> list[Effect]:
+        pid = 0 if error else 10 * incarnation
+        slot = self.slots[incarnation]
+        self.states[slot] = state
+        effects = self.session.worker_ended(ProcessEnded(slot, incarnation, pid, status, peak, error), self.now)
+        self.states[slot] = IDLE
+        return self.follow(effects)
+
+    def measure(self, *sizes: tuple[int, int]) -> list[Effect]:
+        return self.follow(self.session.measured(dict(sizes)))

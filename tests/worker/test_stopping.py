@@ -1,0 +1,117 @@
+"""Stops that come at every instruction of the run loop: each hits the task that it names, or nothing."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from scaler_client import serializer
+from scaler_client.messages import Outcome
+from scaler_client.nesting import TaskStoppedError
+from scaler_worker.rows import Answer, name_of
+from scaler_worker.settings import WorkerSettings
+from scaler_worker.state_page import private_slot
+from scaler_worker.worker import Worker
+
+TASKS = 10_000
+
+
+def work(number: int) -> list[int]:
+    """Some 10 us, with pickling to speak of."""
+    total = 0
+    for addend in range(100):
+        total += addend
+    return [number] * 20
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    """One whose connection does nothing, with tasks in its queue."""
+    worker = Worker(
+        WorkerSettings("tcp://127.0.0.1:1", "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", ()), private_slot()
+    )
+    monkeypatch.setattr(worker._connection, "exchange", lambda: None)
+    worker.runner._executor._loaded[1] = work
+    worker.session.queue.extend((2, number, 1, 1, serializer.dump_call((number,), {})) for number in range(TASKS))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield worker
+    sys.setswitchinterval(interval)
+    with worker._connection.lock:
+        worker._connection.close()
+
+
+def run_all(worker: Worker, answers: list[Answer]) -> None:
+    worker._baton.begin()
+    while worker.session.queue:
+        worker._bell.is_rung = False
+        worker.runner._run_queue()
+        answers.extend(worker.session.answers)
+        worker.session.answers.clear()
+
+
+class Stopper:
+    """A thread that stops whatever runs, at any time."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._is_over = False
+        self._thread = threading.Thread(target=self._stop_tasks)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over = True
+        self._thread.join()
+
+    def _stop_tasks(self) -> None:
+        chance = random.Random(3)
+        while not self._is_over:
+            time.sleep(chance.random() * 30e-6)  # some moment, not a wait for something
+            with self._worker._connection.lock:
+                row = self._worker.session.running
+                if row is not None:
+                    self._worker.stopping.stop([name_of(row)])
+
+
+def check(worker: Worker, answers: list[Answer]) -> None:
+    assert [answer[1] for answer in answers] == list(range(TASKS))
+    stopped = 0
+    for _, number, _, outcome, _, payload in answers:
+        value = pickle.loads(payload)
+        if outcome == Outcome.VALUE:
+            assert value == [number] * 20
+        else:
+            assert outcome == Outcome.EXCEPTION and type(value[0]) is TaskStoppedError
+            stopped += 1
+    assert stopped > 10
+    assert not worker.stopping._stopped and not worker.stopping._due
+
+
+def test_by_signals_in_the_main_thread(worker: Worker) -> None:
+    before = signal.getsignal(signal.SIGUSR2)
+    answers: list[Answer] = []
+    try:
+        worker.stopping.use_signals()
+        with Stopper(worker):
+            run_all(worker, answers)
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    check(worker, answers)
+
+
+def test_by_exceptions_in_another_thread(worker: Worker) -> None:
+    answers: list[Answer] = []
+    thread = threading.Thread(target=run_all, args=(worker, answers))
+    with Stopper(worker):
+        thread.start()
+        thread.join()
+    check(worker, answers)

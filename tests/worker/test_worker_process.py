@@ -1,0 +1,265 @@
+"""Real worker processes against a fake scheduler: what needs a main thread, signals and an end of the process."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pytest
+from tests.waiting import wait_until
+from tests.worker.fake_scheduler import WAIT_SECONDS, FakeScheduler
+from tests.worker.worker_process import (
+    CHAIN,
+    child,
+    child_that_takes_long,
+    fork_a_child_that_waits,
+    grow,
+    joined_worker,
+    link_of_chain,
+    outlast,
+    parent,
+    parent_with_an_alarm,
+    sleep,
+    spin,
+    thread_of_task,
+)
+
+from scaler_client.messages import FLAG_PROFILE, Outcome
+from scaler_client.nesting import TaskStoppedError
+
+
+@pytest.fixture
+def scheduler() -> Iterator[FakeScheduler]:
+    scheduler = FakeScheduler()
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture
+def process(scheduler: FakeScheduler) -> Iterator[subprocess.Popen[bytes]]:
+    with joined_worker(scheduler) as process:
+        yield process
+
+
+def assert_stopped(answer: tuple[int, Any]) -> None:
+    assert answer[0] == Outcome.EXCEPTION and isinstance(answer[1], TaskStoppedError)
+
+
+def suspended_parent(scheduler: FakeScheduler, number: int, name: str) -> None:
+    """Have a parent suspended in the main thread: what comes after it runs in another."""
+    scheduler.send_function(8, parent)
+    scheduler.send_function(9, child)
+    scheduler.send_function(7, thread_of_task)
+    scheduler.dispatch(8, (number, name))
+    scheduler.dispatch(7, (number + 1, None))
+    assert scheduler.answers(1) == {number + 1: (0, "other")}
+
+
+# ------------------------------------------------------------------------------------------------------------- stopping
+
+
+@pytest.mark.parametrize("fn", [sleep, spin])
+def test_a_task_is_stopped_asleep_and_busy(scheduler: FakeScheduler, process: Any, fn: Any) -> None:
+    scheduler.send_function(3, fn)
+    scheduler.dispatch(3, (10, 60.0))
+    scheduler.await_start(10)
+    begun = time.monotonic()
+    scheduler.stop(10)
+    assert_stopped(scheduler.answers(1)[10])
+    assert time.monotonic() - begun < 2.0, "the scheduler would have the process killed by now"
+    scheduler.dispatch(1, (11, 3))
+    assert scheduler.answers(1) == {11: (0, 9)}
+
+
+def test_a_task_in_another_thread_is_stopped(scheduler: FakeScheduler, process: Any) -> None:
+    suspended_parent(scheduler, 10, "first")
+    scheduler.send_function(3, spin)
+    scheduler.dispatch(3, (20, 60.0))
+    scheduler.dispatch(1, (21, 3))
+    scheduler.await_start(20)
+    scheduler.stop(20)
+    answers = scheduler.answers(2)
+    assert_stopped(answers[20])
+    assert answers[21] == (0, 9)
+    scheduler.dispatch(9, (22, "first"))
+    assert scheduler.answers(2) == {22: (0, "first released"), 10: (0, "first on")}
+
+
+def test_a_suspended_task_of_the_main_thread_is_stopped_and_leaves_it_free(
+    scheduler: FakeScheduler, process: Any
+) -> None:
+    suspended_parent(scheduler, 10, "first")
+    scheduler.stop(10)
+    assert_stopped(scheduler.answers(1)[10])
+    scheduler.dispatch(7, (12, None))
+    assert scheduler.answers(1) == {12: (0, "main")}
+
+
+def test_a_task_that_passes_over_it_is_answered_as_it_ends(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, outlast)
+    scheduler.dispatch(3, (10, 60.0))
+    scheduler.await_start(10)
+    scheduler.stop(10)
+    assert scheduler.answers(1) == {10: (0, "stopped, and went on")}
+
+
+@pytest.mark.parametrize("in_main_thread", [True, False])
+def test_only_the_task_that_was_meant_is_stopped(scheduler: FakeScheduler, process: Any, in_main_thread: bool) -> None:
+    """A stop that comes at any time around the end of its task: what runs next is never hit."""
+    if not in_main_thread:
+        suspended_parent(scheduler, 10, "first")
+    scheduler.send_function(3, spin)
+    chance = random.Random(7)
+    stopped = 0
+    for number in range(1000, 1120, 2):
+        # Above 10 ms the attendant takes the stop while the task runs; it looks each 20 ms.
+        scheduler.dispatch(3, (number, chance.uniform(0.008, 0.034)), (number + 1, 0.0))
+        scheduler.stop(number)
+        answers = scheduler.answers(2)
+        assert answers[number + 1][0] == Outcome.VALUE
+        if answers[number][0] != Outcome.VALUE:
+            assert_stopped(answers[number])
+            stopped += 1
+    assert 0 < stopped < 60
+
+
+def test_stopping_what_does_not_run_does_nothing(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.dispatch(1, (10, 3))
+    assert scheduler.answers(1) == {10: (0, 9)}
+    scheduler.stop(10, 99)
+    scheduler.dispatch(2, (11, 0.05))
+    scheduler.stop(10, 99)
+    assert scheduler.answers(1) == {11: (0, None)}
+
+
+# ------------------------------------------------------------------------------------------------------ waiting parents
+
+
+def test_a_parent_interrupted_by_a_signal_of_its_own_goes_on(scheduler: FakeScheduler, process: Any) -> None:
+    """As it waits for its children, and as it waits for its slot."""
+    scheduler.send_function(3, parent_with_an_alarm)
+    scheduler.send_function(4, child_that_takes_long)
+    scheduler.dispatch(3, (10, None))
+    scheduler.dispatch(4, (11, None))
+    answers = scheduler.answers(2)
+    assert answers[10] == (0, ["in the wait", "in the return"])
+    scheduler.dispatch(1, (12, 3))
+    assert scheduler.answers(1) == {12: (0, 9)}
+
+
+def test_a_chain_of_parents_in_one_worker(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, link_of_chain)
+    usage = psutil.Process(process.pid)
+    scheduler.dispatch(1, (5000, 3))
+    scheduler.answers(1)
+    before = usage.memory_info().rss
+    scheduler.dispatch(3, *((number, number) for number in range(CHAIN)))
+    wait_until(lambda: usage.num_threads() > CHAIN)
+    grown = usage.memory_info().rss - before
+    scheduler.dispatch(3, (CHAIN, CHAIN))
+    assert scheduler.answers(CHAIN + 1) == {number: (0, number) for number in range(CHAIN + 1)}
+    assert grown < CHAIN * 200_000
+    scheduler.send_function(4, thread_of_task)
+    scheduler.dispatch(4, (6000, None))
+    assert scheduler.answers(1) == {6000: (0, "main")}, "which signals can interrupt"
+    wait_until(lambda: usage.num_threads() < 20)
+
+
+def test_many_parents_that_wait_at_once(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, parent)
+    scheduler.send_function(4, child)
+    names = range(64)
+    scheduler.dispatch(3, *((number, number) for number in names))
+    scheduler.dispatch(4, *((100 + number, number) for number in names))
+    answers = scheduler.answers(128)
+    assert all(answers[number] == (0, f"{number} on") for number in names)
+
+
+# -------------------------------------------------------------------------------------------------------------- the end
+
+
+def test_told_to_end_it_finishes_its_task(scheduler: FakeScheduler, process: subprocess.Popen[bytes]) -> None:
+    scheduler.dispatch(2, (10, 0.2), (11, 60.0))
+    scheduler.await_start(10)
+    process.terminate()
+    assert scheduler.answers(1) == {10: (0, None)}
+    scheduler.receive("goodbye")
+    assert process.wait(WAIT_SECONDS) == 0
+
+
+def test_told_to_end_while_idle(scheduler: FakeScheduler, process: subprocess.Popen[bytes]) -> None:
+    scheduler.dispatch(1, (10, 3))
+    scheduler.answers(1)
+    process.terminate()
+    scheduler.receive("goodbye")
+    assert process.wait(WAIT_SECONDS) == 0
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_told_to_end_with_a_parent_that_waits(
+    scheduler: FakeScheduler, process: subprocess.Popen[bytes], busy: bool
+) -> None:
+    suspended_parent(scheduler, 10, "first")
+    if busy:
+        scheduler.dispatch(2, (20, 0.2))
+        scheduler.await_start(20)
+    process.terminate()
+    if busy:
+        assert scheduler.answers(1) == {20: (0, None)}
+    scheduler.receive("goodbye")
+    assert process.wait(WAIT_SECONDS) == 0
+
+
+def test_told_to_end_with_a_parent_that_waits_in_another_thread(
+    scheduler: FakeScheduler, process: subprocess.Popen[bytes]
+) -> None:
+    suspended_parent(scheduler, 10, "first")
+    scheduler.dispatch(8, (20, "second"))
+    scheduler.dispatch(9, (21, "first"))
+    assert scheduler.answers(2) == {21: (0, "first released"), 10: (0, "first on")}
+    process.terminate()
+    scheduler.receive("goodbye")
+    assert process.wait(WAIT_SECONDS) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_what_a_task_forks_is_no_worker(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, fork_a_child_that_waits)
+    scheduler.dispatch(3, (10, None))
+    assert scheduler.answers(1) == {10: (0, -signal.SIGTERM)}
+
+
+# ------------------------------------------------------------------------------------------------------------- the rest
+
+
+def test_what_a_profiled_task_costs(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, grow)
+    scheduler.dispatch(3, (10, 1), (11, 100), flags=[0, FLAG_PROFILE])
+    results = scheduler.receive("results")
+    while 11 not in results["ids"]:
+        assert results["cpuTimes"] == results["peaks"] == []
+        results = scheduler.receive("results")
+    row = results["ids"].index(11)
+    assert 20_000_000 < results["cpuTimes"][row] < 10_000_000_000
+    assert 10 << 20 < results["peaks"][row] < 10 << 30
+
+
+def test_a_new_scheduler_at_the_same_address_is_met_at_once(scheduler: FakeScheduler, process: Any) -> None:
+    """Its heartbeats are a minute apart."""
+    scheduler.dispatch(2, (10, 1.0))
+    scheduler.await_start(10)
+    for is_busy in (True, False):
+        scheduler.close()
+        scheduler.__init__(scheduler.address)  # type: ignore[misc]
+        scheduler.receive("heartbeat", 5.0)
+        scheduler.say("helloWanted")
+        hello = scheduler.welcome()
+        assert hello["running"]["ids"] == ([10] if is_busy else [])
+        if is_busy:
+            assert scheduler.answers(1) == {10: (0, None)}

@@ -1,0 +1,167 @@
+"""A real worker process for tests, and the tasks that it runs there."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import cloudpickle
+from tests.worker.fake_scheduler import FakeScheduler
+
+from scaler_client import nesting
+from scaler_worker.settings import WorkerSettings
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
+
+
+# ---------------------------------------------------------------------------------------------------- what workers run
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def spin(seconds: float) -> int:
+    """Busy for so long, in Python."""
+    end = time.perf_counter() + seconds
+    rounds = 0
+    while time.perf_counter() < end:
+        rounds += 1
+    return rounds
+
+
+def outlast(seconds: float) -> str:
+    """Passes over being stopped, once."""
+    try:
+        time.sleep(seconds)
+    except nesting.TaskStoppedError:
+        return "stopped, and went on"
+    return "never stopped"
+
+
+def latches() -> dict[Any, Any]:
+    """Of this process; shared by its tasks."""
+    shared: dict[Any, Any] = nesting.__dict__.setdefault("latches_of_the_test", {})
+    return shared
+
+
+def wait_for(name: Any) -> None:
+    """Give up the slot until a task releases the latch of this name."""
+    current = nesting.host.current()  # type: ignore[union-attr]
+    assert current is not None
+    latch = latches()[name] = threading.Lock()
+    latch.acquire()
+    current.suspend()
+    try:
+        current.wait(latch, None)
+    finally:
+        current.resume()
+
+
+def parent(name: Any) -> str:
+    wait_for(name)
+    return f"{name} on"
+
+
+def parent_with_an_alarm(_: Any) -> list[str]:
+    class AlarmError(Exception):
+        pass
+
+    def ring(_number: int, _frame: Any) -> None:
+        raise AlarmError
+
+    signal.signal(signal.SIGALRM, ring)
+    current = nesting.host.current()  # type: ignore[union-attr]
+    assert current is not None
+    child_runs = latches()["child runs"] = threading.Lock()
+    child_runs.acquire()
+    rung = []
+    current.suspend()
+    current.wait(child_runs, None)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        current.wait(child_runs, None)
+    except AlarmError:
+        rung.append("in the wait")
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        current.resume()
+    except AlarmError:
+        rung.append("in the return")
+    return rung
+
+
+def child_that_takes_long(_: Any) -> None:
+    child("child runs")
+    spin(0.4)
+
+
+def child(name: Any) -> str:
+    latches()[name].release()
+    return f"{name} released"
+
+
+def link_of_chain(number: int) -> int:
+    """Waits for the next link, whose end lets this one go on."""
+    if number < CHAIN:
+        wait_for(number)
+    if number:
+        child(number - 1)
+    return number
+
+
+CHAIN = 300
+
+
+def thread_of_task(_: Any) -> str:
+    return "main" if threading.current_thread() is threading.main_thread() else "other"
+
+
+def grow(megabytes: int) -> int:
+    data = bytearray(megabytes << 20)
+    spin(0.05)
+    return len(data)
+
+
+def fork_a_child_that_waits(_: Any) -> int:
+    """Its exit status after SIGTERM."""
+    is_up, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(tell, b"up")
+            time.sleep(30)
+        finally:
+            os._exit(99)
+    os.read(is_up, 2)
+    os.kill(pid, signal.SIGTERM)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@contextlib.contextmanager
+def joined_worker(scheduler: FakeScheduler) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker that has joined, and knows the functions 1 (square) and 2 (sleep)."""
+    settings = WorkerSettings(scheduler.address, "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", ())
+    command = [sys.executable, "-m", "scaler_worker.worker", json.dumps(dataclasses.asdict(settings))]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    try:
+        scheduler.welcome()
+        scheduler.send_function(1, square)
+        scheduler.send_function(2, sleep)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,40 @@
+"""A task on a worker: what comes with a dispatch, and what goes back.
+
+Plain tuples: a named one costs as much as a whole no-op.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+from scaler_client.messages import Payload, TaskName
+
+PlainRow = tuple[int, int, int, int, Payload]
+"""A task to run: client, id, attempt, function, payload."""
+
+SpecialRow = tuple[int, int, int, int, Payload, int, int, int]
+"""The same with flags, depth and priority, where any of these is not 0."""
+
+Row = Union[PlainRow, SpecialRow]
+
+Answer = tuple[int, int, int, int, int, Payload]
+"""A task that has run: client, id, attempt, outcome, duration in nanoseconds, payload."""
+
+Cost = tuple[int, int]
+"""Of a profiled task: CPU time in nanoseconds, the largest resident size seen in bytes."""
+
+
+def name_of(row: Row | Answer) -> TaskName:
+    return row[0], row[1], row[2]
+
+
+def flags_of(row: Row) -> int:
+    return row[5] if len(row) == 8 else 0
+
+
+def depth_of(row: Row) -> int:
+    return row[6] if len(row) == 8 else 0
+
+
+def priority_of(row: Row) -> int:
+    return row[7] if len(row) == 8 else 0
