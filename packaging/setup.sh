@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.."
 LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout hypothesis)
 LINT_TOOLS=(ruff mypy types-psutil)
+# What tests/adapters runs the client with: its extras, and what only the tests use of them.
+ADAPTED=(-e 'client_lib[dask,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
@@ -165,7 +167,7 @@ setup_further() {
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
     if step "$folder: $("$python" --version)" make_environment "$folder" "$python" &&
         step "$folder: scaler-client, scaler-worker, test tools" "$folder/bin/python" -m pip install \
-            --only-binary :all: -e client_lib -e worker_lib "${TEST_TOOLS[@]}"; then
+            --only-binary :all: -e 'client_lib[progress]' -e worker_lib "${TEST_TOOLS[@]}"; then
         stamp_value "$folder/bin/python" >"$folder/stamp-test"
     else
         rm -rf "$folder"
@@ -178,6 +180,7 @@ setup_tests() {
     if ! is_fresh .venv/stamp-test .venv/bin/python; then
         must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
             "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}"
+        must ".venv: dask, joblib, scikit-learn" .venv/bin/python -m pip install --only-binary :all: "${ADAPTED[@]}"
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
     if [ -d .venv-pypy ] && ! is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python; then

@@ -33,7 +33,7 @@ tests_in() {
 
 suite ruff ruff check .
 suite mypy mypy scheduler_daemon/scaler_scheduler client_lib/scaler_client worker_lib/scaler_worker \
-    client_lib/examples/standard_library.py benchmarks
+    client_lib/examples/standard_library.py benchmarks tests/client/typed_usage.py
 
 if [ "${1-}" != lint ]; then
     if [ -f .venv-pypy/stamp-test ]; then

@@ -2,6 +2,8 @@
 
 __version__ = "0.1.0"
 
+from .async_client import AsyncClient
+from .async_future import AsyncTaskFuture
 from .client import Client
 from .custom_serializer import Serializer
 from .errors import (
@@ -14,15 +16,21 @@ from .errors import (
     TaskTimeoutError,
     WorkerDiedError,
 )
+from .executor import ClusterExecutor
 from .future import TaskFuture
-from .local import SchedulerClusterCombo
+from .joblib_registration import register_joblib
+from .local import LocalCluster, SchedulerClusterCombo
 from .nesting import TaskStoppedError
 from .profiling import ProfilingInfo
 
 __all__ = [
+    "AsyncClient",
+    "AsyncTaskFuture",
     "Client",
     "ClientClosedError",
+    "ClusterExecutor",
     "FunctionLoadError",
+    "LocalCluster",
     "ProfilingInfo",
     "ResultPickleError",
     "ScalerError",
@@ -34,4 +42,5 @@ __all__ = [
     "TaskStoppedError",
     "TaskTimeoutError",
     "WorkerDiedError",
+    "register_joblib",
 ]

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .nesting import RunningTask, TaskStoppedError
 from .suspending import Awaits, current_task, keep_awaits, open_awaits
 
 if TYPE_CHECKING:
     from .agent import Agent
+
+T = TypeVar("T")
 
 LOOK_SECONDS = 0.1
 
@@ -93,7 +95,7 @@ def awaiting(agent: Agent, answer: asyncio.Future[Any]) -> Generator[Any, None, 
     """`await answer`, which one of this client's futures ends, with the slot of the calling task given up."""
     task = current_task(agent)
     if task is None:
-        return (yield from answer.__await__())
+        return (yield from asyncio.Future.__await__(answer))  # not its own, which may have come here
     awaits = open_awaits(task.name)
     if not isinstance(awaits, LoopAwaits):
         awaits = LoopAwaits(agent, task)
@@ -103,3 +105,14 @@ def awaiting(agent: Agent, answer: asyncio.Future[Any]) -> Generator[Any, None, 
         return (yield from gate.__await__())
     finally:
         awaits.leave(gate)
+
+
+class OutOfSlot(Generic[T]):
+    """`await`s a future of the event loop, which this client's futures end, with the calling task's slot given up."""
+
+    def __init__(self, agent: Agent, answer: asyncio.Future[T]) -> None:
+        self._agent = agent
+        self._answer = answer
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return awaiting(self._agent, self._answer)

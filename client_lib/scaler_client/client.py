@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -12,18 +13,17 @@ from . import serializer as default_serializer
 from .addresses import ADDRESS_VARIABLE, parse_connect_address
 from .connection import Connection
 from .custom_serializer import Serializer, call_dumper, check_serializer
-from .errors import ClientClosedError
-from .functions import Function
-from .future import TaskFuture
-from .mapping import run_map
-from .messages import Options
-from .nesting import RunningTask
-from .task_options import TaskOptions, checked_profiling
+from .display import counted, html_table, rows_of
+from .local import LocalCluster
+from .submitting import DISCONNECTED, Handle, Submitter
+from .task_options import TaskOptions, checked_bool
 
-T = TypeVar("T")
+C = TypeVar("C", bound="Client")
+
+_log = logging.getLogger(__name__)
 
 
-class Client:
+class Client(Submitter):
     """A connection to a scheduler, for any number of threads.
 
     It can be passed to tasks. Inside a worker it is a handle on the one connection that the process has to that
@@ -31,32 +31,31 @@ class Client:
     for them, and `disconnect` ends the handle alone.
 
     Args:
-        address: the scheduler's, as in `tcp://127.0.0.1:2345`; None takes it from SCALER_ADDRESS, inside a task from
-            the task's worker.
+        address: the scheduler's, as in `tcp://127.0.0.1:2345`, or a local cluster. None takes it from SCALER_ADDRESS,
+            inside a task from the task's worker; where there is none it starts a local cluster, which ends with the
+            client.
         profiling: whether every task is measured, for its future's `profiling_info()`.
         timeout_seconds: how long to wait for the scheduler, at the start and whenever it is gone.
         heartbeat_interval_seconds: how often the scheduler hears that the client lives.
         serializer: how functions, arguments and results become bytes; None: cloudpickle.
 
     Raises:
-        ValueError: there is no address, or it is none.
+        TypeError, ValueError: an argument is of a wrong type or out of range; the text names it.
         ConnectionError: no scheduler answers at the address in time, or it refuses the client.
+        RuntimeError, ModuleNotFoundError: a local cluster is shut down, or can't be started.
     """
 
     def __init__(
         self,
-        address: str | None = None,
+        address: str | LocalCluster | None = None,
         profiling: bool = False,
         timeout_seconds: float = 60.0,
         heartbeat_interval_seconds: float = 2.0,
         serializer: Serializer | type | None = None,
     ) -> None:
-        if serializer is not None:
-            check_serializer(serializer)
-        options = TaskOptions(profiling=checked_profiling(profiling))
-        _check_positive("timeout_seconds", timeout_seconds)
-        _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
-        self._set_up(address, timeout_seconds, heartbeat_interval_seconds, serializer, options)
+        given = check_arguments(address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer)
+        options = TaskOptions(profiling=profiling)
+        self._set_up(given, timeout_seconds, heartbeat_interval_seconds, serializer, options)
 
     def _set_up(
         self,
@@ -70,121 +69,57 @@ class Client:
         """`scheduler` is its incarnation, where the client was pickled."""
         self._timeouts = timeout_seconds, heartbeat_interval_seconds
         self._serializer = serializer
-        host = nesting.host
-        if host is None:
-            parsed = parse_connect_address(_given_address(address))
-            self._connection = Connection(parsed, *self._timeouts)
-            self._handle = None
+        self._own_cluster: LocalCluster | None = None
+        handle = None
+        if nesting.host is not None:
+            self._connection = nested.attach(nesting.host, address or "", *self._timeouts, scheduler)
+            handle = Handle()
         else:
-            named = "" if address is None else str(parse_connect_address(_given_address(address)))
-            self._connection = nested.attach(host, named, *self._timeouts, scheduler)
-            self._handle = _Handle()
-        self._agent = self._connection.agent
-        self._functions = self._connection.functions(serializer)
-        self._dump_call = default_serializer.dump_call if serializer is None else call_dumper(serializer)
-        self._take_options(options)
+            self._connect(address or os.environ.get(ADDRESS_VARIABLE))
+        functions = self._connection.functions(serializer)
+        dump_call = default_serializer.dump_call if serializer is None else call_dumper(serializer)
+        super().__init__(self._connection.agent, functions, dump_call, options, handle)
 
-    def _take_options(self, options: TaskOptions) -> None:
-        self._options = options
-        # Looked at once a task: everything else about options is off the way of tasks that ask for nothing.
-        self._is_plain = self._handle is None and not options.retry_on and options.wire() is None
+    def _connect(self, address: str | None) -> None:
+        if not address:
+            if nesting.is_forked_by_task:
+                raise ValueError(f"no address: a process forked by a task needs one, given or in {ADDRESS_VARIABLE}")
+            self._own_cluster = LocalCluster()
+            address = self._own_cluster.address
+            _log.info("no scheduler address was given: a local cluster for this client runs at %s", address)
+        try:
+            self._connection = Connection(parse_connect_address(address), *self._timeouts)
+        except BaseException:
+            if self._own_cluster is not None:
+                self._own_cluster.shutdown()
+            raise
 
     @property
     def address(self) -> str:
         """The scheduler's address."""
         return self._connection.address
 
-    def options(
-        self,
-        *,
-        timeout: float | None = None,
-        retries: int | None = None,
-        retry_on: type[BaseException] | tuple[type[BaseException], ...] | None = None,
-        priority: int | None = None,
-        name: str | None = None,
-        capabilities: Mapping[str, int] | Iterable[str] | None = None,
-        profiling: bool | None = None,
-    ) -> Client:
-        """A view of this client whose tasks ask for more. It shares the connection; what is not given stays as it is.
+    def clear(self) -> None:
+        """Cancel this client's tasks that have not begun, and wait until that is done; the client stays usable.
 
-        Args:
-            timeout: seconds a task may run; past them it is stopped, and its future raises TaskTimeoutError.
-            retries: how many more times a task is run when its worker died, or it raised one of `retry_on`. Not
-                given: as the scheduler has it (`--task-retries`), 3 with `retry_on`.
-            retry_on: exceptions that a task is tried again on; the last attempt's is raised.
-            priority: higher ones start first; 0 outside of tasks, inside a task the task's own.
-            name: for people, in the place of the function's.
-            capabilities: what a worker must have: names, or a dict of names and least amounts.
-            profiling: whether tasks are measured, for their futures' `profiling_info()`.
+        Tasks that run go on. Inside a task it is what this task has submitted. A view's is its client's.
 
         Raises:
-            TypeError, ValueError: an option is of a wrong type or out of range; the text names it.
+            ClientClosedError: the client is disconnected.
         """
-        view = object.__new__(type(self))
-        view.__dict__.update(self.__dict__)
-        view._take_options(
-            self._options.with_given(timeout, retries, retry_on, priority, name, capabilities, profiling)
-        )
-        return view
+        over = suspending.event_for(self._agent)
+        self.begin_clear(over.set)
+        over.wait()
 
-    def submit(
-        self, fn: Callable[..., T], /, *args: Any, profiling: bool | None = None, **kwargs: Any
-    ) -> TaskFuture[T]:
-        """Have `fn(*args, **kwargs)` called on a worker.
-
-        Args:
-            profiling: whether this task is measured, whatever the client's options say. It is not passed to `fn`.
-
-        Returns:
-            Its future, a `concurrent.futures.Future`.
-
-        Raises:
-            TypeError: the function or an argument can't be pickled, or `fn` can't be called.
-            ClientClosedError: the client is disconnected, or belongs to a parent process.
-        """
-        if not self._is_plain or profiling is not None:
-            return self._submit_with_options(fn, args, kwargs, profiling)
-        future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), self._dump_call(args, kwargs))
-        self._agent.submit(future)
-        return future
-
-    def _submit_with_options(
-        self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any], profiling: bool | None
-    ) -> TaskFuture[T]:
-        if profiling is not None:
-            checked_profiling(profiling)
+    def begin_clear(self, over: Callable[[], None]) -> None:
+        """Ask for what `clear` does; `over` is called in another thread when it is done. Raises as `clear` does."""
         task = self._current_task()
-        options = self._wire_options(task, profiling)
-        future: TaskFuture[T] = TaskFuture(self._agent, self._function(fn), self._dump_call(args, kwargs))
-        if options is None:
-            self._agent.submit(future)
-        else:
-            future.options = options
-            future.parent = None if task is None else task.name
-            self._agent.submit_with_options(future)
-        return future
-
-    def map(self, fn: Callable[..., T], iterable: Iterable[Iterable[Any]]) -> list[T]:
-        """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all.
-
-        Returns:
-            The results, in the order of the arguments.
-
-        Raises:
-            TypeError: as for submit, or an item of the iterable is no tuple of arguments.
-            BaseException: what the first failed task raised; the tasks that have not begun are then cancelled.
-        """
-        if self._is_plain:
-            return run_map(self._agent, self._function(fn), self._dump_call, iterable)
-        task = self._current_task()
-        parent = None if task is None else task.name
-        options = self._wire_options(task, None)
-        return run_map(self._agent, self._function(fn), self._dump_call, iterable, options, parent)
+        self._agent.clear(None if task is None else task.name, over)
 
     def dask_get(self, dsk: Any, keys: Any, **_options: Any) -> Any:
         """dask's graphs on the workers: `dask.compute(collection, scheduler=client.dask_get)`.
 
-        Each node is a task, chains of nodes are one; the values between them pass through the client. The workers need
+        Each node is a task, a chain of nodes is one; the values between them pass through the client. The workers need
         dask too. Options that dask hands to its own schedulers, as `num_workers`, mean nothing here.
 
         Args:
@@ -192,7 +127,7 @@ class Client:
             keys: a key of it, or a list of keys and of such lists.
 
         Returns:
-            The key's value, for a list a tuple of what its items ask for.
+            The key's value; for a list a tuple of what its items ask for.
 
         Raises:
             TypeError: it is no dask graph, or a node can't be pickled.
@@ -204,34 +139,20 @@ class Client:
 
         return dask_get(self, dsk, keys)
 
-    def _function(self, fn: Callable[..., Any]) -> Function:
-        if self._options.retry_on:
-            return self._functions.get_retrying(fn, self._options.retry_on)
-        return self._functions.get(fn)
-
-    def _current_task(self) -> RunningTask | None:
-        """The task whose children the calling thread submits."""
-        if self._handle is not None and self._handle.is_closed:
-            raise ClientClosedError(_DISCONNECTED)
-        return suspending.current_task(self._agent)
-
-    def _wire_options(self, task: RunningTask | None, profiling: bool | None) -> Options | None:
-        """What travels with a child of this task, or with a task that is nobody's child."""
-        if task is None:
-            return self._options.wire(profiling=profiling)
-        return self._options.wire(task.depth + 1, task.priority, profiling)
-
     def disconnect(self) -> None:
         """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing.
 
-        A view's is its client's. Inside a worker only this client is ended: its tasks go on.
+        A view's is its client's. Inside a worker only this client is ended: its tasks go on. A local cluster that the
+        client has started ends as well.
         """
         if self._handle is None:
-            self._agent.close(_DISCONNECTED)
+            self._connection.close(DISCONNECTED)
+            if self._own_cluster is not None:
+                self._own_cluster.shutdown()
         else:
             self._handle.is_closed = True
 
-    def __enter__(self) -> Client:
+    def __enter__(self: C) -> C:
         return self
 
     def __exit__(
@@ -244,17 +165,26 @@ class Client:
         return _unpickled, (self.address, self._connection.scheduler, self._timeouts, self._serializer, options)
 
     def __repr__(self) -> str:
-        return f"<Client of {self.address}>"
+        return f"<{type(self).__name__} of {self.address}, {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        rows = {"address": self.address, "this client": self._state()}
+        if not self._is_disconnected:
+            rows.update(rows_of(self._connection.latest_snapshot()))
+        return html_table(type(self).__name__, rows)
+
+    @property
+    def _is_disconnected(self) -> bool:
+        return self._agent.is_closed or (self._handle is not None and self._handle.is_closed)
+
+    def _state(self) -> str:
+        if self._is_disconnected:
+            return "disconnected"
+        tasks = counted(self._connection.open_tasks, "open task")
+        return tasks if self._connection.has_joined else f"{tasks}, not connected"
 
 
-_DISCONNECTED = "the client is disconnected"
 _NO_OPTIONS = TaskOptions()
-
-
-class _Handle:
-    """What a client inside a worker, and its views, can disconnect from."""
-
-    is_closed = False
 
 
 def _unpickled(
@@ -265,15 +195,36 @@ def _unpickled(
     return client
 
 
-def _given_address(address: str | None) -> str:
-    given = address or os.environ.get(ADDRESS_VARIABLE)
-    if not given:
-        raise ValueError(f"no scheduler address: give Client(address=...) or set {ADDRESS_VARIABLE}")
-    if not isinstance(given, str):
-        raise TypeError(f"address {given!r} is not a string")
-    return given
+def check_arguments(
+    address: Any,
+    profiling: Any,
+    timeout_seconds: Any,
+    heartbeat_interval_seconds: Any,
+    serializer: Any,
+) -> str | None:
+    """The address that a client was given, if any. Raises as Client does of its arguments."""
+    if serializer is not None:
+        check_serializer(serializer)
+    checked_bool("profiling", profiling)
+    _check_positive("timeout_seconds", timeout_seconds)
+    _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
+    return _given_address(address)
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
+def _given_address(address: Any) -> str | None:
+    if address is None:
+        return None
+    if isinstance(address, LocalCluster):
+        if address.is_shut_down:
+            raise RuntimeError(f"{address!r} takes no clients any more")
+        return address.address
+    if not isinstance(address, str):
+        raise TypeError(f"address must be a string or a local cluster, not {address!r}")
+    return str(parse_connect_address(address))
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not 0 < value < float("inf"):
         raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")

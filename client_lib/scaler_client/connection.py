@@ -8,13 +8,16 @@ import platform
 import random
 import socket
 import time
+from collections.abc import Callable
 
 from . import __version__, messages
 from .addresses import Address
 from .agent import Agent
 from .custom_serializer import Serializer
 from .functions import FunctionTable
-from .session import Session, refusal_text
+from .messages import Snapshot
+from .monitor import Watch
+from .session import Session, State, refusal_text
 
 
 class Connection:
@@ -35,6 +38,7 @@ class Connection:
             _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
         )
         self.agent = Agent(address, self._session, is_nested=worker != 0)
+        self._watch = Watch(address)
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
         try:
@@ -51,6 +55,29 @@ class Connection:
         """The scheduler's incarnation; 0 before it has answered."""
         welcome = self._session.scheduler
         return 0 if welcome is None else welcome.incarnation
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether the scheduler has accepted the client, and has not forgotten it."""
+        return self._session.state is State.JOINED
+
+    @property
+    def open_tasks(self) -> int:
+        """How many tasks have no answer yet."""
+        return self._session.tasks.count()
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """What the scheduler says of itself, if it runs on this machine; see Watch."""
+        return self._watch.latest(self.scheduler)
+
+    def wait_for_snapshot(self, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
+        """The same, waited for; see Watch."""
+        return self._watch.wait(self.scheduler, seconds, is_wanted)
+
+    def close(self, reason: str) -> None:
+        """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
+        self.agent.close(reason)
+        self._watch.close()
 
     def functions(self, serializer: Serializer | type | None) -> FunctionTable:
         """The table of functions for clients with this serializer."""

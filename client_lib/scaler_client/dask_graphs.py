@@ -1,7 +1,7 @@
 """dask's graphs, read into the plain form that `graph_runner` runs.
 
-Both kinds that dask has: nodes of its task specification (Task, Alias, DataNode, List and so on; since 2024.12), and
-tuples and keys, which newer versions turn into the former themselves.
+Their nodes are those of dask's task specification (Task, Alias, DataNode, List and so on), or the older tuples and
+keys, which dask itself turns into the former.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 Node = Any
-"""A key's value in a dask graph."""
+"""A `dask._task_spec.GraphNode`."""
 
 
 def dask_get(client: Client, dsk: Any, keys: Any) -> Any:
@@ -35,22 +35,23 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> tuple[PlainGraph, dict[Hasha
         ValueError: a key that another one needs is not in the graph.
         RuntimeError: keys need one another in a circle.
     """
-    nodes, read = _nodes(dsk)
-    needed = _needed(nodes, read, wanted)
+    from dask._task_spec import Alias, DataNode
+
+    nodes = _needed(_nodes(dsk), wanted)
     calls: dict[Hashable, Call] = {}
     literals: dict[Hashable, Any] = {}
     names: dict[Hashable, Hashable] = {}
     """Aliases, and what they stand for."""
-    for key in _in_order({key: nodes[key] for key in needed}):
-        kind, inputs = needed[key]
-        if kind is _ALIAS:
+    for key in _in_order(nodes):
+        node = nodes[key]
+        inputs = tuple(node.dependencies)
+        if isinstance(node, DataNode):
+            literals[key] = node.value
+        elif isinstance(node, Alias):
             (target,) = inputs
             names[key] = names.get(target, target)
-        elif kind is _LITERAL:
-            literals[key] = read.value(nodes[key])
         else:
-            refs = tuple(Ref(names.get(name, name)) for name in inputs)
-            calls[key] = Call(read.run, (nodes[key], inputs, *refs))
+            calls[key] = Call(run_node, (node, inputs, *(Ref(names.get(name, name)) for name in inputs)))
     found = {key: names.get(key, key) for key in wanted}
     targets = set(found.values())
     return PlainGraph(_fused(calls, targets), literals, targets), found
@@ -73,76 +74,25 @@ def in_shape(keys: Any, values: Mapping[Hashable, Any]) -> Any:
 
 
 def run_node(node: Node, names: tuple[Hashable, ...], *values: Any) -> Any:
-    """On the worker: what a node of the task specification is, once the keys of these names have these values."""
+    """On the worker: what a node is, once the keys of these names have these values."""
     return node(dict(zip(names, values)))
 
 
-def run_tuple(node: Node, names: tuple[Hashable, ...], *values: Any) -> Any:
-    """On the worker: the same, of the other kind."""
-    from dask.core import _execute_task
-
-    return _execute_task(node, dict(zip(names, values)))
-
-
-_CALL, _LITERAL, _ALIAS = range(3)
-
-
-class _Specification:
-    """How nodes of dask's task specification are read."""
-
-    run = staticmethod(run_node)
-
-    def __init__(self, specification: Any) -> None:
-        self._alias, self._data = specification.Alias, specification.DataNode
-
-    def look(self, node: Node, _nodes: Mapping[Hashable, Node]) -> tuple[int, tuple[Hashable, ...]]:
-        """What the node is, and the keys that it needs."""
-        if isinstance(node, self._data):
-            return _LITERAL, ()
-        return _ALIAS if isinstance(node, self._alias) else _CALL, tuple(node.dependencies)
-
-    def value(self, node: Node) -> Any:
-        return node.value
-
-
-class _Tuples:
-    """How nodes are read that are tuples of a function and its arguments, lists of them, keys and literals."""
-
-    run = staticmethod(run_tuple)
-
-    def __init__(self, core: Any) -> None:
-        self._core = core
-
-    def look(self, node: Node, nodes: Mapping[Hashable, Node]) -> tuple[int, tuple[Hashable, ...]]:
-        inputs = tuple(self._core.get_dependencies(nodes, task=node))
-        if inputs == (node,):
-            return _ALIAS, inputs
-        return _CALL if inputs or self._core.has_tasks({}, node) else _LITERAL, inputs
-
-    def value(self, node: Node) -> Any:
-        return node
-
-
-def _nodes(dsk: Any) -> tuple[dict[Hashable, Node], _Specification | _Tuples]:
-    """The graph as a dict of nodes of one kind, and how to read them."""
-    from dask import core
+def _nodes(dsk: Any) -> dict[Hashable, Node]:
+    """The graph as a dict of nodes of the task specification, which dask makes of tuples and keys."""
+    from dask._task_spec import convert_legacy_graph
     from dask.utils import ensure_dict
 
     graph = dsk if isinstance(dsk, Mapping) or not hasattr(dsk, "__dask_graph__") else dsk.__dask_graph__()
     if not isinstance(graph, Mapping):
         raise TypeError(f"dask_get needs a dask graph, not a {type(dsk).__name__}")
-    try:
-        from dask import _task_spec
-    except ImportError:
-        return ensure_dict(graph), _Tuples(core)
-    return _task_spec.convert_legacy_graph(ensure_dict(graph)), _Specification(_task_spec)
+    nodes: dict[Hashable, Node] = convert_legacy_graph(ensure_dict(graph))
+    return nodes
 
 
-def _needed(
-    nodes: Mapping[Hashable, Node], read: _Specification | _Tuples, wanted: set[Hashable]
-) -> dict[Hashable, tuple[int, tuple[Hashable, ...]]]:
-    """What each node is that the wanted keys need, and the keys that it needs itself."""
-    needed: dict[Hashable, tuple[int, tuple[Hashable, ...]]] = {}
+def _needed(nodes: Mapping[Hashable, Node], wanted: set[Hashable]) -> dict[Hashable, Node]:
+    """The nodes of the wanted keys, and of those that they need."""
+    needed: dict[Hashable, Node] = {}
     open_keys: list[tuple[Hashable, Hashable]] = [(key, None) for key in wanted]
     while open_keys:
         key, reader = open_keys.pop()
@@ -152,8 +102,8 @@ def _needed(
             if reader is None:
                 raise KeyError(key)
             raise ValueError(f"the graph has no key {key!r}, which {reader!r} needs")
-        needed[key] = read.look(nodes[key], nodes)
-        open_keys.extend((name, key) for name in needed[key][1])
+        needed[key] = nodes[key]
+        open_keys.extend((name, key) for name in nodes[key].dependencies)
     return needed
 
 

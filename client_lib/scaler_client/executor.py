@@ -34,7 +34,7 @@ class ClusterExecutor(concurrent.futures.Executor):
         self._client = client
         self._agent = client.agent
         self._loss = self._agent.loss
-        self._entering = threading.Lock()
+        self._entering = threading.RLock()  # pickling arguments runs foreign code
         self._is_shut_down = False
         # What is waited for at the end. Futures that nobody has kept leave it as soon as they are done.
         self._futures: weakref.WeakSet[TaskFuture[Any]] = weakref.WeakSet()
@@ -56,7 +56,7 @@ class ClusterExecutor(concurrent.futures.Executor):
             self._futures.add(future)
         return future
 
-    def map(  # type: ignore[override]  # buffersize is of Python 3.14
+    def map(
         self,
         fn: Callable[..., T],
         *iterables: Iterable[Any],
@@ -86,7 +86,7 @@ class ClusterExecutor(concurrent.futures.Executor):
         chunk_fn = functools.partial(_call_all, fn)
         chunks = iter(lambda: list(itertools.islice(calls, chunksize)), [])
         futures = (self.submit(chunk_fn, chunk) for chunk in chunks)
-        return itertools.chain.from_iterable(self._results(futures, deadline, buffersize))
+        return _flattened(self._results(futures, deadline, buffersize))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls. The client stays as it is.
@@ -137,6 +137,13 @@ class ClusterExecutor(concurrent.futures.Executor):
 def _call_all(fn: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> list[T]:
     """What one task of a `map` with chunks does."""
     return [fn(*arguments) for arguments in calls]
+
+
+def _flattened(chunks: Iterator[list[T]]) -> Iterator[T]:
+    for chunk in chunks:
+        chunk.reverse()
+        while chunk:
+            yield chunk.pop()
 
 
 def _check_count(name: str, value: Any) -> None:

@@ -14,9 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, TimeoutError
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import awaiting, nesting, suspending
+from .display import html_table
 from .messages import Options, Outcome, Payload, TaskName
 from .profiling import ProfilingInfo, profiling_info
 
@@ -40,7 +41,7 @@ _making = threading.Lock()
 """Held while a future gets its condition: one for all, as it is rare and short."""
 
 
-class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
+class TaskFuture(Future[T]):
     """The future of one task. Made by `Client.submit`, never by users.
 
     It is a `concurrent.futures.Future` to `wait`, `as_completed` and `asyncio.wrap_future`, and can be awaited.
@@ -65,6 +66,8 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     _lazy_waiters: list[Any] | None = None
     _latches: list[threading.Lock] | None = None
     _done_callbacks: Any = ()
+    _function_name = ""
+    """Once the function itself is not needed any more."""
     _measured: tuple[int, int, int] | None = None
     task_id = -1
     options: Options | None = None
@@ -200,7 +203,20 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
     def __repr__(self) -> str:
         if self._answer is not None and self._state == FINISHED:
             self._read()  # it says what was returned or raised
-        return super().__repr__()
+        kind, _, rest = super().__repr__().partition(" at ")
+        return f"{kind} {self._task_name()} at {rest}"
+
+    def _repr_html_(self) -> str:
+        state = self._state.partition("_")[0].lower()
+        if self._state == FINISHED:
+            error = self.exception()
+            state += f", returned {type(self._result).__name__}" if error is None else f", raised {error!r}"
+        return html_table(type(self).__name__, {"task": self._task_name(), "state": state})
+
+    def _task_name(self) -> str:
+        if self.options is not None and self.options.name:
+            return self.options.name
+        return self._function_name if self._function is None else self._function.name
 
     def __reduce__(self) -> Any:
         raise TypeError("a future can't be pickled: pass its result() to the task instead")
@@ -322,6 +338,7 @@ class TaskFuture(Future, Generic[T]):  # type: ignore[type-arg]
                 self._result = result
                 self._exception = exception
                 self._answer = None
+                self._function_name = function.name
                 self._function = None
 
 

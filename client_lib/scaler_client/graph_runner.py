@@ -62,6 +62,8 @@ def run_graph(client: Client, graph: PlainGraph) -> dict[Hashable, Any]:
 
     Raises:
         TypeError: a call can't be pickled.
+        ClientClosedError: the client was disconnected.
+        concurrent.futures.CancelledError: a call was cancelled, by `clear`.
         BaseException: what the first failed call raised; the calls that have not begun are then cancelled.
     """
     run = _Run(client, graph)
@@ -113,7 +115,7 @@ class _Run:
         """Those that are not read yet."""
         self._client = client
         self._graph = graph
-        self._finished = _Finished(client._agent)
+        self._finished = _Finished(client.agent)
         self._keys = list(graph.calls)
         self._readers: dict[Hashable, list[int]] = {}
         self._left_to_read: dict[Hashable, int] = {}
@@ -141,9 +143,9 @@ class _Run:
             self._forget_read(call)
 
     def take_finished(self) -> None:
-        self._client._agent.check_waiting()
+        self._client.agent.check_waiting()
         for future in self._finished.take():
-            if future.cancelled():
+            if future.cancelled() and self._client.agent.is_closed:
                 raise ClientClosedError("the client was disconnected while it ran a graph")
             key = self.futures[future]
             self.values[key] = future.result()
@@ -156,7 +158,7 @@ class _Run:
     def cancel(self) -> None:
         futures = list(self.futures)
         try:
-            self._client._agent.cancel_many(lambda: [future.task_id for future in futures])
+            self._client.agent.cancel_many(lambda: [future.task_id for future in futures])
         except ClientClosedError:
             pass
 

@@ -68,6 +68,7 @@ class LocalCluster:
             raise RuntimeError(f"the address {bind} is in use")
         self._watch = Watch(bind)
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._owner = os.getpid()
         self._stopping = threading.RLock()  # a signal's handler may come in between
         atexit.register(self.shutdown)
         options = ["--parent-process", str(os.getpid()), *level]
@@ -110,7 +111,9 @@ class LocalCluster:
         return self._processes[1].pid
 
     def shutdown(self) -> None:
-        """End both, the cluster first, and wait until they are gone. A second call does nothing."""
+        """End both, the cluster first, and wait until they are gone. A second call does nothing, nor does a child's."""
+        if os.getpid() != self._owner:
+            return
         with self._stopping:
             for process in reversed(self._processes):
                 _stop(process)

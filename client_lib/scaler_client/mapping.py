@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from . import serializer, suspending
 from .errors import ClientClosedError
@@ -15,6 +16,8 @@ from .progress import SHOW_SECONDS, ProgressBar, showing
 
 if TYPE_CHECKING:
     from .agent import Agent
+
+T = TypeVar("T")
 
 
 class News(Protocol):
@@ -101,40 +104,47 @@ class Chunk:
 DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
 
 
-class MapRun:
-    """One `map` under way: tasks are handed over in chunks, and each chunk is read as soon as all of it is there.
+@dataclass(frozen=True)
+class MapPlan(Generic[T]):
+    """What a `map` is to do."""
+
+    function: Function
+    dump_call: DumpCall
+    iterable: Iterable[Iterable[Any]]
+    """A tuple of arguments for each task."""
+    options: Options | None
+    parent: TaskName | None
+    """The task that submits them, where one does."""
+    progress: bool
+    """Whether to show a bar."""
+
+
+class MapRun(Generic[T]):
+    """A `map` under way: tasks are handed over in chunks, and each chunk is read as soon as all of it is there.
 
     Args:
         news: set by the I/O thread when there is something to look at.
+        bar: shows how many are done.
     """
 
-    def __init__(
-        self,
-        agent: Agent,
-        function: Function,
-        news: News,
-        options: Options | None = None,
-        parent: TaskName | None = None,
-        bar: ProgressBar | None = None,
-    ) -> None:
-        self.results: list[Any] = []
+    def __init__(self, agent: Agent, plan: MapPlan[T], news: News, bar: ProgressBar | None) -> None:
+        self.results: list[T] = []
         self._agent = agent
-        self._function = function
+        self._plan = plan
         self._progress = Progress(news)
-        self._options = options
-        self._parent = parent
         self._bar = bar
         self._chunks: list[Chunk] = []
 
-    def submit(self, dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> Iterator[None]:
-        """Hand one task over for each tuple of arguments; yields after each chunk."""
+    def submit(self) -> Iterator[None]:
+        """Hand the tasks over; yields after each chunk."""
+        plan = self._plan
         total = 0
-        for payloads in _payload_chunks(dump_call, iterable):
+        for payloads in _payload_chunks(plan.dump_call, plan.iterable):
             if self._progress.has_failed:
                 return
-            chunk = Chunk(self._function, payloads, self._progress, self._options, self._parent)
+            chunk = Chunk(plan.function, payloads, self._progress, plan.options, plan.parent)
             self._chunks.append(chunk)
-            self._agent.submit_chunk(chunk, self._function, payloads)
+            self._agent.submit_chunk(chunk, plan.function, payloads)
             total += len(payloads)
             self._show()
             yield
@@ -155,8 +165,8 @@ class MapRun:
                 progress.news.clear()
                 self._show()
             if progress.has_failed:
-                _raise_first_failure(self._agent, self._function, self._chunks)
-            self.results.extend(_read(self._function, chunk))
+                _raise_first_failure(self._agent, self._plan.function, self._chunks)
+            self.results.extend(_read(self._plan.function, chunk))
             chunk.answers = []
         self._show()
 
@@ -169,26 +179,18 @@ class MapRun:
             self._bar.show(sum(chunk.answered for chunk in self._chunks))
 
 
-def run_map(
-    agent: Agent,
-    function: Function,
-    dump_call: DumpCall,
-    iterable: Iterable[Iterable[Any]],
-    options: Options | None = None,
-    parent: TaskName | None = None,
-    progress: bool = False,
-) -> list[Any]:
+def run_map(agent: Agent, plan: MapPlan[T]) -> list[T]:
     """Submit one task for each tuple of arguments; returns the results in order.
 
     Raises what the first failed task raised, and cancels the others.
     """
     news = suspending.event_for(agent)
     # A task gives up its slot to wait, and takes it again to look: not ten times a second.
-    look_seconds = SHOW_SECONDS if progress and parent is None else None
-    with showing(progress, iterable) as bar:
-        run = MapRun(agent, function, news, options, parent, bar)
+    look_seconds = SHOW_SECONDS if plan.progress and plan.parent is None else None
+    with showing(plan.progress, plan.iterable) as bar:
+        run = MapRun(agent, plan, news, bar)
         try:
-            for _ in run.submit(dump_call, iterable):
+            for _ in run.submit():
                 pass
             for _ in run.take():
                 news.wait(look_seconds)

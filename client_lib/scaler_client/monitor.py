@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
+import time
+from collections.abc import Callable
 
 import zmq
 
@@ -18,7 +20,7 @@ FIRST_WAIT_MILLISECONDS = 100
 
 class Watch:
     """The newest snapshot of the scheduler at an address, where it publishes them on this machine as it does unless
-    told otherwise. It listens from the first look on. For any thread; never waits longer than an instant.
+    told otherwise. It listens from the first look on. For any thread.
 
     Args:
         address: the scheduler's, as it is bound or as it is connected to.
@@ -33,7 +35,10 @@ class Watch:
         self._newest: Snapshot | None = None
 
     def latest(self, incarnation: int = 0) -> Snapshot | None:
-        """The newest one, where there is any, of the scheduler of this incarnation if one is given."""
+        """The newest one, where there is any, of the scheduler of this incarnation if one is given.
+
+        Waits for an instant at most.
+        """
         if not self._using.acquire(blocking=False):
             return None
         try:
@@ -45,6 +50,23 @@ class Watch:
             self._using.release()
         newest = self._newest
         return newest if newest is not None and incarnation in (0, newest.incarnation) else None
+
+    def wait(self, incarnation: int, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
+        """The newest one of the scheduler of this incarnation, waited for until it is wanted or the time is over.
+
+        Does not wait where no scheduler publishes.
+        """
+        deadline = time.monotonic() + seconds
+        with self._using:
+            if self._socket is None and not self._is_closed:
+                self._listen()
+            while self._socket is not None:
+                newest, left = self._newest, max(0.0, deadline - time.monotonic())
+                is_found = newest is not None and newest.incarnation == incarnation and is_wanted(newest)
+                if not self._socket.poll(0 if is_found else round(left * 1000)):
+                    break
+                self._take(self._socket.recv())
+        return self.latest(incarnation)
 
     def close(self) -> None:
         """Stop listening. A second call does nothing."""

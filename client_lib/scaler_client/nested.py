@@ -65,6 +65,7 @@ def _forget_all() -> None:
     _making = threading.Lock()
     _connections.clear()
     nesting.stop_children = None
+    nesting.is_forked_by_task = nesting.is_forked_by_task or nesting.host is not None
     nesting.host = None  # the child runs no task of the worker's
 
 

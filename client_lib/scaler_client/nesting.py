@@ -69,6 +69,9 @@ class TaskHost(Protocol):
 host: TaskHost | None = None
 """The worker of this process, where it is one."""
 
+is_forked_by_task = False
+"""Whether this process is no worker, but a worker's child by a task's fork."""
+
 stop_children: Callable[[TaskName], None] | None = None
 """Has everything stopped that a task of this process has submitted and that is not over. The nested client puts it
 here; the worker calls it for each task that it stops, in any thread. It does not wait."""

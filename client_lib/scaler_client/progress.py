@@ -30,9 +30,10 @@ class ProgressBar:
         self._bar.update(done - self._bar.n)
 
     def show_total(self, total: int) -> None:
-        """So many there are, where the iterable could not tell."""
-        self._bar.total = total
-        self._bar.refresh()
+        """So many there are, if the iterable could not tell."""
+        if self._bar.total != total:
+            self._bar.total = total
+            self._bar.refresh()
 
     def close(self) -> None:
         self._bar.close()

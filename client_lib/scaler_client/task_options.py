@@ -66,7 +66,7 @@ class TaskOptions:
         if capabilities is not None:
             given["capabilities"] = _checked_capabilities(capabilities)
         if profiling is not None:
-            given["profiling"] = checked_profiling(profiling)
+            given["profiling"] = checked_bool("profiling", profiling)
         return dataclasses.replace(self, **given)
 
     def wire(self, depth: int = 0, priority: int = 0, profiling: bool | None = None) -> Options | None:
@@ -99,9 +99,9 @@ class TaskOptions:
         )
 
 
-def checked_profiling(value: Any) -> bool:
-    """Raises TypeError where it isn't a bool."""
-    checked: bool = _checked_type("profiling", value, bool, "True or False")
+def checked_bool(name: str, value: Any) -> bool:
+    """Raises TypeError, which has the name, where it isn't a bool."""
+    checked: bool = _checked_type(name, value, bool, "True or False")
     return checked
 
 

@@ -84,7 +84,9 @@ def test_every_kind_of_node(dsk: dict[Any, Any], client: Client) -> None:
         assert client.dask_get(dsk, key) == get_sync(dsk, key)
 
 
-@pytest.mark.parametrize("keys", ["b", ["b"], ["a", "b"], [["a", ["b"]], [], "c", ["a"]], [], ("block", 1), [("block", 0)]])
+@pytest.mark.parametrize(
+    "keys", ["b", ["b"], ["a", "b"], [["a", ["b"]], [], "c", ["a"]], [], ("block", 1), [("block", 0)]]
+)
 def test_keys_of_any_shape(keys: Any, client: Client) -> None:
     ours = client.dask_get(TUPLES, keys)
     assert ours == get_sync(TUPLES, keys)

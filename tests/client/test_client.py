@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from tests.client.running_scheduler import RunningScheduler
 from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
 from tests.client.stand_ins import in_threads
 
@@ -179,6 +181,57 @@ def test_an_unpickled_client_connects_as_a_new_one(scheduler: FakeScheduler) -> 
         incarnations = {hello["incarnation"] for hello in scheduler.hellos}
         assert len(incarnations) == 2
         client.submit(square, 4)
+
+
+class Shifting:
+    """A serializer with a state."""
+
+    def __init__(self, shift: int) -> None:
+        self._shift = shift
+
+    def serialize(self, obj: object) -> bytes:
+        return bytes((byte + self._shift) % 256 for byte in pickle.dumps(obj))
+
+    def deserialize(self, payload: bytes) -> object:
+        return pickle.loads(bytes((byte - self._shift) % 256 for byte in payload))
+
+
+def test_an_unpickled_client_keeps_everything(running: RunningScheduler) -> None:
+    with Client(running.address, serializer=Shifting(3)) as client:
+        view = client.options(
+            timeout=9, retries=2, retry_on=OSError, priority=3, name="mine", capabilities=["gpu"], profiling=True
+        )
+        with pickle.loads(pickle.dumps(view)) as other:
+            assert other._options == view._options
+            assert other.submit(square, 4).result(WAIT_SECONDS) == 16
+            assert other.map(square, [(5,)]) == [25]
+            assert other.options(name="other").executor().submit(square, 6).result(WAIT_SECONDS) == 36
+        assert view.submit(square, 7).result(WAIT_SECONDS) == 49
+    assert [each.pop("name") for each in running.options] == ["mine", "mine", "other", "mine"]
+    assert running.options == [running.options[0]] * 4
+
+
+# ------------------------------------------------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"address": 2345}, TypeError, "address must be a string or a local cluster, not 2345"),
+        ({"address": ""}, ValueError, "bad address ''"),
+        ({"address": "127.0.0.1:2345"}, ValueError, "bad address '127.0.0.1:2345'"),
+        ({"profiling": 1}, TypeError, "profiling must be True or False, not 1"),
+        ({"timeout_seconds": "60"}, TypeError, "timeout_seconds must be a number, not '60'"),
+        ({"timeout_seconds": True}, TypeError, "timeout_seconds must be a number, not True"),
+        ({"timeout_seconds": 0}, ValueError, "timeout_seconds must be a number of seconds above 0, not 0"),
+        ({"heartbeat_interval_seconds": float("nan")}, ValueError, "heartbeat_interval_seconds must .*, not nan"),
+        ({"serializer": pickle}, TypeError, "serializer <module 'pickle'.* has no method serialize"),
+    ],
+)
+def test_bad_arguments(scheduler: FakeScheduler, arguments: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        Client(**{"address": scheduler.address, **arguments})
+    assert not scheduler.hellos
 
 
 def test_a_view_is_its_client(client: Client) -> None:

@@ -69,7 +69,7 @@ def test_what_each_state_answers(state: str, done: bool, is_running: bool, is_ca
     ],
 )
 def test_repr(state: str, shown: str) -> None:
-    assert re.fullmatch(f"<TaskFuture at 0x[0-9a-f]+ {shown}", repr(STATES[state]()))
+    assert re.fullmatch(f"<TaskFuture function at 0x[0-9a-f]+ {shown}", repr(STATES[state]()))
 
 
 # --------------------------------------------------------------------------------------------------------------- cancel

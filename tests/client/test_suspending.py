@@ -18,7 +18,7 @@ from tests.client.task_stand_ins import PATIENCE_SECONDS, FakeHost, FakeTask, Ne
 from scaler_client import nesting, suspending
 from scaler_client.functions import Function
 from scaler_client.future import TaskFuture
-from scaler_client.mapping import Chunk, run_map
+from scaler_client.mapping import Chunk, MapPlan, run_map
 from scaler_client.messages import Outcome
 from scaler_client.nesting import TaskStoppedError
 from scaler_client.serializer import dump_call, dumps
@@ -268,8 +268,11 @@ class MapAgent(NestedAgent):
         chunk.submitted(1000 * len(self.chunks))
         self.chunks.append(chunk)
 
-    def cancel_many(self, ids: Callable[[], Any]) -> None:
+    def cancel_many(self, ids: Callable[[], Any], force: bool = False) -> None:
         self.cancelled += len(ids())
+
+
+PLAN: MapPlan[int] = MapPlan(Function(1, "f", b""), dump_call, [(1,), (2,)], None, None, False)
 
 
 def test_map_gives_up_the_slot(task: FakeTask) -> None:
@@ -280,7 +283,7 @@ def test_map_gives_up_the_slot(task: FakeTask) -> None:
             agent.chunks[0].resolve(task_id, Outcome.VALUE, dumps(task_id * 2))
 
     task.when_suspended(answer)
-    assert run_map(agent, Function(1, "f", b""), dump_call, [(1,), (2,)]) == [0, 2]  # type: ignore[arg-type]
+    assert run_map(agent, PLAN) == [0, 2]  # type: ignore[arg-type]
     assert task.told == ONCE
 
 
@@ -288,7 +291,7 @@ def test_map_of_a_task_that_is_stopped_cancels_its_tasks(task: FakeTask) -> None
     agent = MapAgent(task)
     task.when_suspended(task.stop)
     with pytest.raises(TaskStoppedError):
-        run_map(agent, Function(1, "f", b""), dump_call, [(1,), (2,)])  # type: ignore[arg-type]
+        run_map(agent, PLAN)  # type: ignore[arg-type]
     assert agent.cancelled == 2 and task.told == ONCE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scaler_client.messages import Options
-from scaler_client.task_options import TaskOptions, checked_profiling
+from scaler_client.task_options import TaskOptions, checked_bool
 
 NAMES = ("timeout", "retries", "retry_on", "priority", "name", "capabilities", "profiling")
 
@@ -85,9 +85,9 @@ def test_what_is_refused(name: str, value: Any, kind: type[Exception]) -> None:
 
 
 def test_profiling_of_a_submit() -> None:
-    assert checked_profiling(False) is False
+    assert checked_bool("profiling", False) is False
     with pytest.raises(TypeError, match="profiling must be True or False, not 1"):
-        checked_profiling(1)
+        checked_bool("profiling", 1)
 
 
 def test_later_options_stand_beside_earlier_ones() -> None:

@@ -131,106 +131,17 @@ def test_the_same_task_through_several_connections(core):
     assert core.take() == [resolved(1)]
 
 
-def test_running_elsewhere(core):
-    """Dispatched again meanwhile: the slot that it takes is counted, its result comes too late."""
+def test_lanes_of_what_was_taken_over_vanish_though_nobody_has_room(core):
     joined(core)
-    running(core)
-    core.goodbye(W)
-    core.worker(W2, 23)
-    assert core.take_dispatched(W2) == [(11, 1, 2)]
-    core.worker(W, 22, agent=33, running=[ROW])
-    assert held(core) == 1
-    core.results(W2, [(11, 1, 2)])
-    assert core.take() == [resolved(1)]
-    assert held(core) == 1
-    core.results(W, [ROW])
-    assert core.take() == []
-    assert held(core) == 0
-    assert core.scheduler.counts.late == 1
-
-
-def test_running_elsewhere_and_submitted_again(core):
-    """By a client with a new connection: the row is known, what its first worker still runs is not taken for it."""
-    joined(core)
-    running(core)
-    core.goodbye(W)
-    core.worker(W2, 23)
-    assert core.take_dispatched(W2) == [(11, 1, 2)]
-    core.worker(W, 22, agent=33, running=[ROW])
-    core.submit(C, [1, 2])
-    assert core.tables()["unclaimed"] == core.tables()["waiting"] == 1
-    core.results(W, [ROW], body=b"late")
-    assert core.take_dispatched(W) == [(11, 2, 1)]
-    core.results(W2, [(11, 1, 2)])
-    assert core.take() == [resolved(1)]
-
-
-def test_lanes_of_what_was_taken_over_vanish_though_nobody_has_room(make_core):
-    core = make_core(queue_size=1)
-    core.worker(W, 22, running=[ROW])
-    client(core)
-    core.submit(C, [1])
-    assert core.tables()["ranks"] == 0
-    assert not core.scheduler.tables.clients.find(11).lanes
-
-
-def test_a_late_result_while_it_runs_elsewhere(core):
-    joined(core)
-    running(core)
-    core.goodbye(W)
-    core.worker(W2, 23)
-    assert core.take_dispatched(W2) == [(11, 1, 2)]
-    core.worker(W, 22, agent=33, running=[ROW])
-    core.results(W, [ROW], body=b"late")
-    assert core.take() == []
-    core.results(W2, [(11, 1, 2)], body=b"v")
-    assert core.take() == [resolved(1, body=b"v")]
-
-
-def test_two_workers_that_say_to_run_the_same(core):
-    core.worker(W, 22, running=[ROW])
-    core.worker(W2, 23, running=[(11, 1, 2)])
-    client(core)
-    core.submit(C, [1])
-    assert core.take() == []
-    core.results(W2, [(11, 1, 2)])
-    assert core.take() == []
-    core.results(W, [ROW])
-    assert core.take() == [resolved(1)]
-
-
-def test_what_nobody_asks_for_takes_its_slot_until_it_ends(core):
-    core.worker(W, 22, running=[(98, 7, 1)])
-    client(core)
-    core.submit(C, [1])
-    assert core.take() == []
-    core.results(W, [(98, 7, 1)], body=b"for nobody")
-    assert core.take() == [("function", W, 1, b"f"), ("dispatch", W, [(11, 1, 1, 1, b"")])]
-    assert core.scheduler.counts.late == 1
-    assert core.tables()["unclaimed"] == 0
-
-
-def test_nothing_is_queued_behind_what_nobody_asks_for(core):
-    """Nobody knows how long it runs."""
-    joined(core)
-    core.teach(C, W, 2, b"g", 1000, 0)
-    core.worker(W2, 22, agent=33, running=[(98, 7, 1)])
+    core.teach(C, W, 2, b"g", 10 * MILLISECOND, 0)
+    core.client(b"nested", 99, worker=22)
+    core.suspended(b"nested", (11, 50, 1))
+    core.worker(W, 22, agent=33, running=[(11, 50, 1)])
     core.submit(C, [1, 2], 2)
-    assert core.take() == []
-
-
-@pytest.mark.parametrize("is_suspended", [False, True])
-def test_the_worker_is_lost_before_anybody_asks(core, is_suspended):
-    if is_suspended:
-        core.client(b"nested", 99, worker=22)
-        core.suspended(b"nested", ROW)
-    core.worker(W, 22, running=[ROW])
-    core.goodbye(W)
-    assert core.tables()["unclaimed"] == 0
-    client(core)
-    core.submit(C, [1])
-    core.worker(W2, 23)
-    assert core.take_dispatched(W2) == [(11, 1, 1)]
+    assert len(core.take_dispatched(W)) == 2
+    core.submit(C, [50], 2)
+    assert core.tables()["ranks"] == core.tables()["unclaimed"] == 0
+    assert not core.scheduler.tables.clients.find(11).lanes
 
 
 def test_the_worker_is_lost_after_it_was_taken_over(make_core):
@@ -292,17 +203,6 @@ def test_it_is_cancelled(core):
     assert core.take() == [resolved(1, outcome=6)]
 
 
-def test_a_cancelled_row_is_not_taken_over(core):
-    client(core)
-    core.submit(C, [1, 2])
-    core.cancel(C, 1)
-    core.worker(W, 22, running=[ROW])
-    assert core.take()[0] == resolved(1, outcome=6)
-    assert core.tables()["unclaimed"] == 1
-    core.results(W, [ROW], 100 * MILLISECOND)
-    assert rows_of(core) == [(11, 2, 1)]
-
-
 def test_a_repeated_submit_does_not_take_over_twice(core):
     core.worker(W, 22, running=[ROW])
     client(core)
@@ -324,18 +224,6 @@ def test_the_client_leaves_after_the_takeover(core):
     assert core.take() == [("stop", W, [ROW])]
     core.results(W, [ROW], outcome=EXCEPTION)
     assert core.tables()["functions"] == core.tables()["clients by incarnation"] == 0
-
-
-def test_the_same_name_twice_and_names_that_are_none(core):
-    """A peer's mistakes must not bring the tables out of step."""
-    client(core)
-    core.submit(C, [1, 2])
-    core.worker(W, 22, running=[ROW, ROW, (11, 1, 2), (11, 2, 0), (11, 2, (1 << 32) - 1), (98, 1, 1), (98, 1, 1)])
-    assert core.take() == []
-    assert core.tables()["unclaimed"] == core.tables()["waiting"] == 1
-    assert held(core) == 2
-    core.results(W, [ROW, (98, 1, 1)], 100 * MILLISECOND)
-    assert rows_of(core) == [(11, 2, 1)]
 
 
 def test_several_running_parents_and_their_children(core):

@@ -11,7 +11,7 @@ from scaler_scheduler.core.records import Function
 
 def batch_of(*ids):
     function = Function(1, b"digest", "f", "cloudpickle", b"")
-    return Batch(array("Q", ids), [function], array("I", [0] * len(ids)), b"", {}, DEFAULT_OPTIONS)
+    return Batch(array("q", ids), [function], array("I", [0] * len(ids)), b"", {}, DEFAULT_OPTIONS)
 
 
 def test_a_waiting_task_is_found_in_its_batch():
@@ -41,3 +41,23 @@ def test_the_index_is_empty_when_the_queue_is():
         queue.remove_first()
         assert queue.find(gone.ids[0]) is None
     assert not queue._blocks
+
+
+def test_a_row_taken_out_of_turn_keeps_its_bytes_and_leaves_the_others_theirs():
+    function = Function(1, b"digest", "f", "cloudpickle", b"")
+    sizes = array("I", [1, 2, 0, 3, 1])
+    batch = Batch(array("q", range(5)), [function], sizes, b"abbdddE", {2: b"LARGE"}, DEFAULT_OPTIONS)
+    assert [batch.size_of(row) for row in range(5)] == [1, 2, 5, 3, 1]
+    payload, start, size, is_large = batch.take_row(3)
+    assert (payload[start : start + size], is_large) == (b"ddd", False)
+    assert batch.take_row(2) == (b"LARGE", 0, 5, True)
+    assert batch.waiting_rows() == [0, 1, 4]
+    assert batch.row_of(3) == -1
+    assert batch.run_length(10) == 2
+    batch.next, batch.position = 2, 3
+    batch.skip_cancelled()
+    assert (batch.next, batch.position) == (4, 6)
+    payload, start, size, is_large = batch.take_row(4)
+    assert payload[start : start + size] == b"E"
+    batch.skip_cancelled()
+    assert batch.is_empty and not batch.cancelled

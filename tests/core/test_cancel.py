@@ -197,12 +197,16 @@ def test_the_result_crosses_the_retract(core, outcome, given):
     assert core.scheduler.counts.retracted == 0
 
 
-def test_a_retryable_result_crosses_the_retract(core):
-    queued(core)
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_retryable_result_crosses_the_retract(core, retries):
+    """It would wait again, and is cancelled as what waits is."""
+    joined(core)
+    core.submit(C, [1], retries=retries)
+    core.take()
     core.cancel(C, 1)
     core.results(W, [ROW], outcome=RETRYABLE, body=b"e")
-    # Nobody wants it to be tried again.
-    assert core.take() == [RETRACT, resolved(1, outcome=EXCEPTION, body=b"e")]
+    answer = cancelled(1) if retries else resolved(1, outcome=EXCEPTION, body=b"e")
+    assert core.take() == [RETRACT, answer]
     core.retracted(W, [ROW], 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from tests.core.harness import C2, EXCEPTION, RETRYABLE, A, C, W, joined, resolved, results_event, rows_of
+from tests.core.harness import C2, EXCEPTION, RETRYABLE, TIMED_OUT, A, C, W, joined, resolved, results_event, rows_of
 
 from scaler_scheduler.core.effects import FLAG_PROFILE
 
@@ -133,6 +133,25 @@ def test_bytes_of_rows_that_go_nowhere_are_left_out(core, special):
     core.retracted(W, [(11, 2, 1), (12, 20, 1)], 0)
     core.died(A, 22)
     assert rows_of(core) == []
+
+
+def test_answers_of_the_schedulers_own_between_others(core):
+    """Their bytes come in the order of their rows."""
+    joined(core)
+    core.teach(C, W, 2, b"g", 1000, 0)
+    core.submit(C, [1, 3], 2)
+    core.submit(C, [2], 2, timeout_seconds=1.0, priority=-1)
+    rows = sorted(core.take_dispatched(W))
+    core.started(W, rows[1])
+    core.wait(1)
+    assert core.take() == [("started", C, [2]), ("stop", W, [rows[1]])]
+    event = results_event(W, rows)
+    event.sizes = array("I", [3, 7, 5])
+    event.payload = b"onestoppedthree"
+    event.outcomes[1] = EXCEPTION
+    core.feed(event)
+    text = b"function 2: stopped after its time limit of 1 s"
+    assert core.take() == [("resolved", C, [(1, 0, b"one"), (2, TIMED_OUT, text), (3, 0, b"three")])]
 
 
 def test_run_times_steer_the_prefetch_whatever_came_of_the_task(core):

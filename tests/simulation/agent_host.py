@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
 from scaler_client.wire import decode, encode
-from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
+from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Measure, Send, StartWorker
 from scaler_worker.agent_session import AgentSession
 from scaler_worker.process_events import ProcessEnded
 from scaler_worker.state_page import StatePage
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 START_SECONDS = 0.03
 """The longest that a worker process takes to start."""
+
+MEMORY_LIMIT_BYTES = 1 << 29
 
 DEATH_TIMEOUT_SECONDS = 60.0
 
@@ -53,6 +55,7 @@ class AgentHost:
             world.draw_incarnation,
             now,
             read_state=self.page.read,
+            memory_limit_bytes=MEMORY_LIMIT_BYTES,
         )
         self._chance: random.Random = world.chance
         self._deadline = 0.0
@@ -148,11 +151,20 @@ class AgentHost:
 
     def _send(self, message: Message) -> None:
         self.world.trace.note(self.name, "sends", message)
-        self.link.send([bytes(frame) for frame in encode(message)])
+        copies = self.world.network.copies(type(message).__name__)
+        self.link.send([bytes(frame) for frame in encode(message)], copies)
 
     def _beat(self, beat: Beat) -> None:
         workers = [WorkerHeartbeat(incarnation, 1, 1) for incarnation, _ in beat.workers]
         self.link.send([bytes(frame) for frame in encode(Heartbeat(beat.sequence, 1, 1, workers))])
+
+    def _measure(self, measure: Measure) -> None:
+        sizes = {
+            incarnation: self.workers[incarnation].resident_bytes
+            for incarnation, _ in measure.workers
+            if incarnation in self.workers
+        }
+        self._do(self.session.measured(sizes))
 
     def _start_worker(self, start: StartWorker) -> None:
         self.process.later(self._chance.uniform(0.001, START_SECONDS), lambda: self._started(start))
@@ -202,6 +214,7 @@ class AgentHost:
     _actions: dict[type, Callable[[AgentHost, Any], None]] = {
         Send: lambda self, effect: self._send(effect.message),
         Beat: _beat,
+        Measure: _measure,
         StartWorker: _start_worker,
         EndWorker: _end_worker,
         Log: _log,

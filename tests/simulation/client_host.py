@@ -19,7 +19,6 @@ from .trace import SimulationError
 if TYPE_CHECKING:
     from .world import World
 
-TIMEOUT_SECONDS = 60.0
 TASK_OVERHEAD = 128
 """What a task counts against the credit beside its payload (PROTOCOL.md)."""
 
@@ -33,12 +32,14 @@ class ClientHost:
         self.is_nested = process is not None
         self.incarnation = world.draw_incarnation()
         self.futures: list[Future] = []
+        self._heard_at = self.process.run_seconds
+        """When the last message came, if only as far as the socket."""
         self.link = world.network.open(name, self._arrived, world.latency_factor())
         self.link.reconnected = self._reconnected
         hello = messages.Hello(
             Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker
         )
-        self.session = Session(hello, "sim", world.plan.heartbeat_seconds, TIMEOUT_SECONDS, world.clock.now)
+        self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
         self._functions: dict[int, Function] = {}
         self._next_function = 1
         self._inbox: list[Message] = []
@@ -51,7 +52,7 @@ class ClientHost:
     # ---------------------------------------------------------------------------------------------- what users call
 
     def submit(self, script: Script, options: Options, parent: TaskName | None = None) -> Future:
-        future = Future(self.world.oracle, self.name, self._function(script.function), script, options, parent)
+        future = Future(self.world.oracle, self, self._function(script.function), script, options, parent)
         assert future.function is not None
         submit = self.session.submit if future.options is None else self.session.submit_with_options
         future.task_id = submit(future, future.function, script.payload())
@@ -64,7 +65,7 @@ class ClientHost:
     def map(self, scripts: list[Script], options: Options) -> list[Future]:
         """Tasks of one function and with the same options."""
         function = self._function(scripts[0].function)
-        futures = [Future(self.world.oracle, self.name, function, script, options) for script in scripts]
+        futures = [Future(self.world.oracle, self, function, script, options) for script in scripts]
         chunk = Chunk(function, futures)
         chunk.submitted(self.session.submit_chunk(chunk, function, [script.payload() for script in scripts]))
         for future in futures:
@@ -126,6 +127,11 @@ class ClientHost:
             self._next_function += 1
         return function
 
+    def may_give_up(self) -> bool:
+        """Whether it has run for so long without hearing anything of the scheduler that it may take it for lost."""
+        plan = self.world.plan
+        return self.process.run_seconds - self._heard_at >= plan.timeout_seconds - plan.heartbeat_seconds
+
     # ------------------------------------------------------------------------------------------------ the I/O thread
 
     def wake(self) -> None:
@@ -135,6 +141,7 @@ class ClientHost:
             self.process.later(self.world.chance.uniform(0.00001, 0.0005), self._step)
 
     def _arrived(self, frames: Frames) -> None:
+        self._heard_at = self.process.run_seconds
         self._inbox.append(decode(list(frames)))
         self.wake()
 
@@ -157,7 +164,8 @@ class ClientHost:
         at = self.session.next_deadline
         if self._wake_at <= now or at < self._wake_at:
             self._wake_at = at
-            self.process.later(max(0.0, at - now), lambda: self._deadline(at))
+            # A moment at least: in the simulation no time passes by itself.
+            self.process.later(max(0.0001, at - now), lambda: self._deadline(at))
 
     def _deadline(self, at: float) -> None:
         if self._wake_at == at and not self._is_due:

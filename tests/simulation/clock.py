@@ -40,19 +40,30 @@ class Process:
         self.name = name
         self.is_alive = True
         self.is_frozen = False
+        self._frozen_at = 0.0
+        self._frozen_seconds = 0.0
         self._missed: list[Action] = []
 
     def later(self, seconds: float, action: Action) -> None:
         """Call it then, if this process lives; if it is frozen, as soon as it thaws."""
         self.clock.after(seconds, lambda: self._do(action))
 
+    @property
+    def run_seconds(self) -> float:
+        """A clock that stands still while the process does."""
+        now = self._frozen_at if self.is_frozen else self.clock.now
+        return now - self._frozen_seconds
+
     def freeze(self) -> None:
-        self.is_frozen = True
+        if not self.is_frozen:
+            self.is_frozen = True
+            self._frozen_at = self.clock.now
 
     def thaw(self) -> None:
         if not self.is_frozen:
             return
         self.is_frozen = False
+        self._frozen_seconds += self.clock.now - self._frozen_at
         missed, self._missed = self._missed, []
         for action in missed:
             self._do(action)

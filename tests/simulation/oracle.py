@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from scaler_client import mapping, messages
+from scaler_client.errors import ClientClosedError, SchedulerLostError
 from scaler_client.functions import Function
 from scaler_client.messages import Options, Outcome, Payload, TaskName
 
@@ -23,13 +24,19 @@ LONGEST_STOP_SECONDS = 10.0
 """From a forced cancel to its answer, where nothing is in the way."""
 
 
+class FutureClient(Protocol):
+    name: str
+
+    def may_give_up(self) -> bool: ...
+
+
 class Future:
     """What a client knows of one task: what TaskFuture is, without threads."""
 
     def __init__(
         self,
         oracle: Oracle,
-        owner: str,
+        client: FutureClient,
         function: Function,
         script: Script,
         options: Options,
@@ -40,7 +47,8 @@ class Future:
         self.parent = parent
         self.options = None if options == Options() else options
         self.function: Function | None = function
-        self.owner = owner
+        self.client = client
+        self.owner = client.name
         self.task_id = -1
         self.outcome: int | None = None
         self.answer = b""
@@ -143,7 +151,6 @@ class Oracle:
         """Whether nothing that could make anybody wrong about anybody else happens in this run."""
         self.has_duplicates = False
         """Whether messages may arrive twice in it."""
-        self.may_lose_scheduler = False
         self.executions: Counter[int] = Counter()
         """Begun, by the script's key."""
         self.retried: Counter[int] = Counter()
@@ -204,7 +211,9 @@ class Oracle:
     def failed(self, future: Future) -> None:
         self.trace.note(future.owner, "task", str(future.script.key), "fails:", str(future.error))
         self.trace.count(f"failed: {type(future.error).__name__}")
-        self._wrong_if(not self.may_lose_scheduler and not future.is_cancel_asked, future)
+        is_lost = isinstance(future.error, SchedulerLostError) and future.client.may_give_up()
+        is_closed = isinstance(future.error, ClientClosedError) and future.is_cancel_asked
+        self._wrong_if(not is_lost and not is_closed, future)
 
     def _value(self, future: Future) -> None:
         script = future.script

@@ -19,7 +19,13 @@ FAULTS = (
 LOUD_FAULTS = frozenset(("worker killed", "agent stopped", "host joins", "client killed", "client leaves"))
 """Nobody is ever wrong about anybody because of these: they are told at once, or only end what nobody waits for."""
 
-DUPLICATED = ("Submit", "Cancel", "Results", "Started")
+DUPLICATED = (
+    "Hello", "Function", "Submit", "Cancel", "Results", "Started", "Retracted", "Suspended", "Resumed", "Received",
+    "WorkerDied",
+)  # fmt: skip
+_CAPABILITIES = ((), (), (), (), (("gpu", 1),), (("gpu", 1),), (("gpu", 1), ("linux", 2)), (("gpu", 2),))
+"""What tasks ask for; the last one nobody ever has."""
+
 _DURATIONS = (0.0002, 0.002, 0.015, 0.15, 1.2)
 _MOST_SECONDS = 40.0
 """Of run time of all tasks together, those left out that never end by themselves."""
@@ -46,6 +52,8 @@ class Plan:
     limits: Limits
     weather: Weather
     heartbeat_seconds: float
+    timeout_seconds: float
+    """A client's, without an answer."""
     step_seconds: float
     slow_share: float
     """Of peers, with a line that takes 100 times as long."""
@@ -73,6 +81,7 @@ def draw_plan(seed: int) -> Plan:
         limits=_draw_limits(chance),
         weather=_draw_weather(chance),
         heartbeat_seconds=1.0,
+        timeout_seconds=chance.choice((60.0, 60.0, 60.0, 4.0)),
         step_seconds=chance.choice((0.0001, 0.0001, 0.01)),
         slow_share=chance.choice((0.0, 0.0, 0.2)),
         load_seconds=load_seconds,
@@ -164,7 +173,7 @@ class _Writer:
             timeout_milliseconds=chance.choice((0, 0, 0, 100, 1000)),
             profiling=chance.random() < 0.3,
             name=chance.choice(("", "", "named")),
-            capabilities=chance.choice(((), (), (), (("gpu", 1),), (("gpu", 1), ("linux", 2)))),
+            capabilities=chance.choice(_CAPABILITIES),
         )
 
     def _script(self, options: Options, depth: int = 0) -> Script:
@@ -203,6 +212,7 @@ class _Writer:
             {"raises": True},
             {"retryable": chance.choice((1, 2, 5))},
             {"kills": chance.choice((1, 1, 2, 99))},
+            {"grows": True, "seconds": chance.choice((0.1, 1.2))},
             {"hogs": True},
             {"hogs": True, "seconds": _LONG_SECONDS},
             {"ignores_stop": True},
@@ -214,4 +224,4 @@ class _Writer:
 
 
 def _is_endless(script: Script) -> bool:
-    return script.seconds > _LONG_SECONDS / 4
+    return script.seconds > _LONG_SECONDS / 4 or script.options.capabilities == _CAPABILITIES[-1]

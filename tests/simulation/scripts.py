@@ -25,6 +25,8 @@ class Script:
     """So many executions end with what is worth another attempt."""
     kills: int = 0
     """So many executions kill their worker's process."""
+    grows: bool = False
+    """Takes more memory than a worker may."""
     hogs: bool = False
     """Holds the interpreter's lock: nothing else of its process gets a turn."""
     ignores_stop: bool = False

@@ -95,6 +95,8 @@ class WorkerHost:
         self._run: Run | None = None
         self._suspended: dict[TaskName, Run] = {}
         self._returning: deque[Run] = deque()
+        self._answered: deque[int] = deque(maxlen=100)
+        """Keys of tasks that ended last: their answers may be lost with the process."""
         self._flushed = 0.0
         self._tick_at = 0.0
         self._is_due = False
@@ -105,6 +107,10 @@ class WorkerHost:
     @property
     def is_alive(self) -> bool:
         return self.process.is_alive
+
+    @property
+    def resident_bytes(self) -> int:
+        return (1 << 30) if self._run is not None and self._run.script.grows else (1 << 26)
 
     def links(self) -> list[Any]:
         return [self.link] if self.nested is None else [self.link, self.nested.link]
@@ -118,8 +124,8 @@ class WorkerHost:
         self.world.trace.note(self.name, "ends")
         if self._run is not None:
             self.world.oracle.killed[self._run.script.key] += 1
-        for run in self._suspended.values():
-            self.world.oracle.cut_off[run.script.key] += 1
+        for key in [*(run.script.key for run in self._suspended.values()), *self._answered]:
+            self.world.oracle.cut_off[key] += 1
         self.process.kill()
         for link in self.links():
             link.close(lingers)
@@ -320,6 +326,7 @@ class WorkerHost:
         assert self._run is run
         self._page[RUNNING] = 0
         self._run = None
+        self._answered.append(run.script.key)
         seconds = self.world.clock.now - run.since
         cost = measured(run.script) if flags_of(run.row) & FLAG_PROFILE else None
         self.world.trace.note(self.name, "ends task", str(run.script.key), Outcome(outcome))

@@ -2,7 +2,8 @@
 
 After a restart of the scheduler, or a broken connection, clients submit their open tasks again and workers say what
 they run. Whichever comes first waits for the other: a waiting task is taken out of its lane when a worker turns out to
-run it, a running one that no client has asked for is kept as unclaimed.
+run it, a running one that no client has asked for is kept as unclaimed. What is over, or was given to another worker
+meanwhile, is stopped: whoever comes back serves on as new.
 """
 
 from typing import Optional
@@ -14,12 +15,17 @@ from scaler_scheduler.core.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.states import WAITING
 from scaler_scheduler.core.suspension import Name, is_suspended, suspend
 from scaler_scheduler.core.tables import Tables, Unclaimed
+from scaler_scheduler.core.withdrawals import Withdrawals
 
 
 class Adoption:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self, tables: Tables, dispatcher: Dispatcher, withdrawals: Withdrawals, client_timeout_seconds: float
+    ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
+        self._withdrawals = withdrawals
+        self._client_timeout_seconds = client_timeout_seconds
 
     def take_running(self, worker: Worker, name: Name, now: float) -> None:
         """The worker, which has just joined, runs this task or has suspended it."""
@@ -27,19 +33,22 @@ class Adoption:
         task = None if client is None else client.tasks.get(name[1])
         if not 0 < name[2] < ATTEMPT_LIMIT or (task is not None and task.worker is worker):
             return  # no scheduler's, or said twice
+        suspended = is_suspended(self._tables, worker, name)
         task = None if client is None else self._take(client, worker, name)
         if task is not None:
-            self._carry_on(task, is_suspended(self._tables, worker, name), now)
-        elif name[:2] not in self._tables.unclaimed:
-            unclaimed = Unclaimed(worker, name[2], is_suspended(self._tables, worker, name))
-            self._tables.unclaimed[name[:2]] = unclaimed
-            worker.unclaimed += not unclaimed.is_suspended
+            self._carry_on(task, suspended, now)
+            return
+        # Clients submit in the order of their ids, also after a restart: what is not here by now is over.
+        is_over = client is not None and name[1] <= client.highest_id
+        self._keep(worker, name, suspended, is_over, now)
+        if is_over:
+            self._withdrawals.stop_copy(worker, name)
 
     def claim(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
         """The client has just submitted this batch: some of it may run already."""
         for row, task_id in enumerate(batch.ids):
             unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
-            if unclaimed is None or row in batch.cancelled:
+            if unclaimed is None or unclaimed.is_over or row in batch.cancelled:
                 continue
             del self._tables.unclaimed[client.incarnation, task_id]
             worker = unclaimed.worker
@@ -48,11 +57,25 @@ class Adoption:
             self._carry_on(task, unclaimed.is_suspended, now)
         self._dispatcher.let_go(lane)
 
+    def give_up_silent(self, now: float) -> None:
+        """Clients that have not come for so long will not come any more."""
+        for (client, task_id), unclaimed in self._tables.unclaimed.items():
+            if unclaimed.deadline <= now and not unclaimed.is_over:
+                unclaimed.is_over = True
+                self._withdrawals.stop_copy(unclaimed.worker, (client, task_id, unclaimed.attempt))
+
     def forget(self, worker: Worker) -> None:
         """The worker is gone, and what it ran with it."""
         gone = [key for key, unclaimed in self._tables.unclaimed.items() if unclaimed.worker is worker]
         for key in gone:
             del self._tables.unclaimed[key]
+
+    def _keep(self, worker: Worker, name: Name, suspended: bool, is_over: bool, now: float) -> None:
+        """What the worker runs takes its slot, whoever wants it."""
+        if name[:2] not in self._tables.unclaimed:
+            deadline = now + self._client_timeout_seconds
+            self._tables.unclaimed[name[:2]] = Unclaimed(worker, name[2], suspended, is_over, deadline)
+            worker.unclaimed += not suspended
 
     def _take(self, client: Client, worker: Worker, name: Name) -> Optional[Task]:
         """The client's task, from where it waits; None where it does not wait."""

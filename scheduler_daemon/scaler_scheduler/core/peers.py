@@ -120,7 +120,7 @@ class Peers:
             now + self._limits.worker_timeout_seconds,
         )
         self._tables.workers.add(worker)
-        for name in event.running:
+        for name in dict.fromkeys(event.running):
             self._adoption.take_running(worker, name, now)
         for task, wish in wishes.items():
             self._withdrawals.ask_again(task, wish, now)
@@ -186,14 +186,15 @@ class Peers:
             stall: seconds that the scheduler itself was stopped: what peers said meanwhile may still be unread.
         """
         tables = self._tables
-        for peer in [*tables.clients, *tables.agents, *tables.workers] if stall else ():
-            peer.deadline += stall
+        for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
+            one.deadline += stall
         for client in tables.clients.overdue(now):
             self._losses.client_left(client, now)
         for agent in tables.agents.overdue(now):
             tables.agents.remove(agent)
         for worker in tables.workers.overdue(now):
             self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now)
+        self._adoption.give_up_silent(now)
 
     # ----------------------------------------------------------------------------------------------- who said something
 

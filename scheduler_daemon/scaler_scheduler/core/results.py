@@ -7,7 +7,7 @@ from scaler_scheduler.core.effects import OUTCOME_EXCEPTION, OUTCOME_RETRYABLE, 
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import BALANCE, FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
+from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
 from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY
 from scaler_scheduler.core.tables import Tables
 
@@ -57,11 +57,11 @@ def take_results(event: Results, worker: Worker, tables: Tables, outbox: Outbox,
         spent += durations[row]
         count += 1
         if task.state != DISPATCHED or task.wish or outcome == OUTCOME_RETRYABLE:
+            if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
+                pending.rows.parts.append(payload[begin:position])
+                pending = None
             outcome = _take_special(task, outcome, endings)
             if outcome < 0:
-                if pending is not None:
-                    pending.rows.parts.append(payload[begin:position])
-                    pending = None
                 position += size
                 continue
         else:
@@ -113,7 +113,7 @@ def _take_special(task: Task, outcome: int, endings: Endings) -> int:
         return _ANSWERED
     if outcome == OUTCOME_RETRYABLE:
         task.failures += 1
-        if wish <= BALANCE and endings.has_retries_left(task):
+        if endings.has_retries_left(task):
             return _wait_again(task, endings)
         outcome = OUTCOME_EXCEPTION
     task.wish = NO_WISH
@@ -122,7 +122,7 @@ def _take_special(task: Task, outcome: int, endings: Endings) -> int:
 
 
 def _wait_again(task: Task, endings: Endings) -> int:
-    task.wish = NO_WISH
+    """If nothing else is wanted of it by now."""
     task.move(RETRY)
     endings.settle_returned(task)
     return _AGAIN

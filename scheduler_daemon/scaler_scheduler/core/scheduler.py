@@ -39,7 +39,7 @@ class Scheduler:
         self._endings = Endings(tables, dispatcher, outbox, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._endings)
-        self._adoption = Adoption(tables, dispatcher)
+        self._adoption = Adoption(tables, dispatcher, self._withdrawals, limits.client_timeout_seconds)
         self._losses = Losses(tables, dispatcher, self._endings, self._withdrawals, self._adoption)
         self._peers = Peers(
             tables,

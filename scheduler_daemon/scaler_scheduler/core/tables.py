@@ -11,14 +11,18 @@ from scaler_scheduler.core.workers import AgentTable, WorkerTable
 
 
 class Unclaimed:
-    """A task that a worker has run since before it joined, and that its client has not submitted (again) yet."""
+    """What a worker runs and does not hold: its client has not submitted it (again) yet, or it is over or elsewhere."""
 
-    __slots__ = ("attempt", "is_suspended", "worker")
+    __slots__ = ("attempt", "deadline", "is_over", "is_suspended", "worker")
 
-    def __init__(self, worker: Worker, attempt: int, is_suspended: bool) -> None:
+    def __init__(self, worker: Worker, attempt: int, is_suspended: bool, is_over: bool, deadline: float) -> None:
         self.worker = worker
         self.attempt = attempt
         self.is_suspended = is_suspended
+        self.is_over = is_over
+        """It is not wanted any more, and its worker was told to stop it."""
+        self.deadline = deadline
+        """Until when its client may come, in seconds of the monotonic clock."""
 
 
 class Tables:

@@ -122,6 +122,11 @@ class Withdrawals:
         elif wish >= FORCE:
             self._withdraw(task, wish, now)
 
+    def stop_copy(self, worker: Worker, name: Name) -> None:
+        """The worker runs a task that is over or that another one holds: whatever it answers counts no longer."""
+        self._tables.counts.stopped += 1
+        self._stops.setdefault(worker, []).append(name)
+
     def take_back(self, tasks: Iterable[Task]) -> None:
         """Have these dispatched tasks come back to be run elsewhere."""
         for task in tasks:

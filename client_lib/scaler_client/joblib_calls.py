@@ -1,0 +1,124 @@
+"""One call of joblib.Parallel on a cluster: its batches as tasks."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import suspending
+from .client import Client
+from .errors import ClientClosedError
+from .future import TaskFuture
+from .nesting import RunningTask
+
+Future = concurrent.futures.Future
+Callback = Callable[[Any], object]
+
+
+class ParallelCall:
+    """Made in the thread that makes the call; its batches are submitted by that one and by the client's callbacks.
+
+    Args:
+        timeout: of each batch, in seconds; None: none.
+    """
+
+    def __init__(self, client: Client, timeout: float | None) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._task = suspending.current_task(client.agent)
+        self._news = None if self._task is None else suspending.Event(client.agent)
+        self._changing = threading.Lock()
+        self._open: set[TaskFuture[Any]] = set()
+        """Those whose callbacks have not returned."""
+        self._has_failed = False
+
+    def submit(self, batch: Callable[[], Any], threads: int | None, callback: Callback) -> Future[Any]:
+        """A future of `batch()`, whose `callback` is called with it when it is done. Raises nothing.
+
+        Args:
+            threads: how many of them BLAS and OpenMP may start; None: as many as they like.
+        """
+        # joblib does not expect it: in a callback it would wait for the batch without end.
+        try:
+            future = self._client.submit(run_batch, batch, threads)
+        except Exception as error:
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            failed.add_done_callback(callback)
+            return failed
+        with self._changing:
+            self._open.add(future)
+        future.add_done_callback(functools.partial(self._batch_done, callback))
+        return future
+
+    def wait_in_task(self) -> None:
+        """Where the call is made in a task: give up the task's slot until all batches are done, one has failed, or
+        none is done for as long as the timeout.
+
+        Raises:
+            TaskStoppedError: the task was stopped.
+        """
+        if self._news is None:
+            return
+        while not self._is_over():
+            if not self._news.wait(self._timeout):
+                return
+            self._news.clear()
+
+    def stop(self) -> None:
+        """Stop what runs and cancel what does not. Does not wait."""
+        with self._changing:
+            futures = list(self._open)
+        try:
+            self._client.agent.cancel_many(lambda: [future.task_id for future in futures], force=True)
+        except ClientClosedError:
+            pass  # they are cancelled
+
+    def _batch_done(self, callback: Callback, future: Any) -> None:
+        try:
+            with _on_behalf_of(self._task, self._client):
+                callback(future)  # which may submit further batches
+        finally:
+            with self._changing:
+                self._open.discard(future)
+            if future.cancelled() or future.exception() is not None:
+                self._has_failed = True
+            if self._news is not None and (self._timeout is not None or self._is_over()):
+                self._news.set()
+
+    def _is_over(self) -> bool:
+        return not self._open or self._has_failed
+
+
+def is_inside_task(client: Client) -> bool:
+    """Whether the calling thread runs a task that gives up its slot while it waits for this client's."""
+    return suspending.current_task(client.agent) is not None
+
+
+@contextlib.contextmanager
+def _on_behalf_of(task: RunningTask | None, client: Client) -> Iterator[None]:
+    """What the calling thread, which runs no task, submits meanwhile are children of this task."""
+    if task is None or suspending.current_task(client.agent) is not None:
+        yield
+        return
+    awaits = suspending.Awaits(client.agent, task)
+    awaits.count = 1
+    suspending.keep_awaits(awaits)
+    try:
+        yield
+    finally:
+        awaits.count = 0
+
+
+def run_batch(batch: Callable[[], Any], threads: int | None) -> Any:
+    """On the worker: what the batch's calls return."""
+    if threads is None:
+        return batch()
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(threads):
+        return batch()

@@ -1,0 +1,211 @@
+"""What a client, and each view of it, submits tasks with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ALL_COMPLETED, Future
+from typing import Any, TypeVar
+
+from . import collecting, suspending
+from .agent import Agent
+from .errors import ClientClosedError
+from .executor import ClusterExecutor
+from .functions import Function, FunctionTable
+from .future import TaskFuture
+from .mapping import DumpCall, MapPlan, run_map
+from .messages import Options
+from .nesting import RunningTask
+from .task_options import TaskOptions, checked_bool
+
+S = TypeVar("S", bound="Submitter")
+T = TypeVar("T")
+
+DISCONNECTED = "the client is disconnected"
+
+
+class Handle:
+    """What a client inside a worker, and its views, can disconnect from."""
+
+    is_closed = False
+
+
+class Submitter:
+    """Submits tasks that ask for certain options.
+
+    Args:
+        agent: hands them over.
+        functions, dump_call: turn functions and arguments into bytes.
+        options: what the tasks ask for.
+        handle: of a client inside a worker; None for others.
+    """
+
+    def __init__(
+        self, agent: Agent, functions: FunctionTable, dump_call: DumpCall, options: TaskOptions, handle: Handle | None
+    ) -> None:
+        self._agent = agent
+        self._functions = functions
+        self._dump_call = dump_call
+        self._handle = handle
+        self._take_options(options)
+
+    def _take_options(self, options: TaskOptions) -> None:
+        self._options = options
+        # Looked at once a task: everything else about options is off the way of tasks that ask for nothing.
+        self._is_plain = self._handle is None and not options.retry_on and options.wire() is None
+
+    @property
+    def agent(self) -> Agent:
+        """Where the tasks are handed over; for the library's own parts."""
+        return self._agent
+
+    def options(
+        self: S,
+        *,
+        timeout: float | None = None,
+        retries: int | None = None,
+        retry_on: type[BaseException] | tuple[type[BaseException], ...] | None = None,
+        priority: int | None = None,
+        name: str | None = None,
+        capabilities: Mapping[str, int] | Iterable[str] | None = None,
+        profiling: bool | None = None,
+    ) -> S:
+        """A view of this client whose tasks ask for more. It shares the connection; what is not given stays as it is.
+
+        Args:
+            timeout: seconds a task may run; past them it is stopped, and its future raises TaskTimeoutError.
+            retries: how many more times a task is run when its worker died, or it raised one of `retry_on`. Not
+                given: as the scheduler has it (`--task-retries`), 3 with `retry_on`.
+            retry_on: exceptions that a task is tried again on; the last attempt's is raised.
+            priority: higher ones start first; 0 outside of tasks, inside a task the task's own.
+            name: for people, in the place of the function's.
+            capabilities: what a worker must have: names, or a dict of names and least amounts.
+            profiling: whether tasks are measured, for their futures' `profiling_info()`.
+
+        Raises:
+            TypeError, ValueError: an option is of a wrong type or out of range; the text names it.
+        """
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        view._take_options(
+            self._options.with_given(timeout, retries, retry_on, priority, name, capabilities, profiling)
+        )
+        return view
+
+    def submit(
+        self, fn: Callable[..., T], /, *args: Any, profiling: bool | None = None, **kwargs: Any
+    ) -> TaskFuture[T]:
+        """Have `fn(*args, **kwargs)` called on a worker.
+
+        Args:
+            profiling: whether this task is measured, whatever the client's options say. It is not passed to `fn`.
+
+        Returns:
+            Its future, a `concurrent.futures.Future`.
+
+        Raises:
+            TypeError: the function or an argument can't be pickled, or `fn` can't be called.
+            ClientClosedError: the client is disconnected, or belongs to a parent process.
+        """
+        if not self._is_plain or profiling is not None:
+            return self.submit_call(fn, args, kwargs, profiling)
+        future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), self._dump_call(args, kwargs))
+        self._agent.submit(future)
+        return future
+
+    def submit_call(
+        self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any], profiling: bool | None = None
+    ) -> TaskFuture[T]:
+        """The same, with whatever names the keywords have."""
+        if profiling is not None:
+            checked_bool("profiling", profiling)
+        task = self._current_task()
+        options = self._wire_options(task, profiling)
+        future: TaskFuture[T] = TaskFuture(self._agent, self._function(fn), self._dump_call(args, kwargs))
+        if options is None:
+            self._agent.submit(future)
+        else:
+            future.options = options
+            future.parent = None if task is None else task.name
+            self._agent.submit_with_options(future)
+        return future
+
+    def map(self, fn: Callable[..., T], iterable: Iterable[Iterable[Any]], *, progress: bool = False) -> list[T]:
+        """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all.
+
+        Args:
+            progress: show a bar; needs tqdm, the extra `scaler-client[progress]`.
+
+        Returns:
+            The results, in the order of the arguments.
+
+        Raises:
+            TypeError: as for submit, or an item of the iterable is no tuple of arguments.
+            ImportError: there is no tqdm to show a bar with.
+            concurrent.futures.CancelledError: its tasks were cancelled, by `clear`.
+            BaseException: what the first failed task raised; the tasks that have not begun are then cancelled.
+        """
+        return run_map(self._agent, self.map_plan(fn, iterable, progress))
+
+    def map_plan(self, fn: Callable[..., T], iterable: Iterable[Iterable[Any]], progress: bool) -> MapPlan[T]:
+        """What a `map` is to do, checked."""
+        if not isinstance(iterable, Iterable):
+            raise TypeError(f"map needs an iterable of tuples of arguments, not {iterable!r}")
+        checked_bool("progress", progress)
+        task = self._current_task()
+        parent = None if task is None else task.name
+        options = self._wire_options(task, None)
+        return MapPlan(self._function(fn), self._dump_call, iterable, options, parent, progress)
+
+    def executor(self) -> ClusterExecutor:
+        """An executor of `concurrent.futures` whose calls run on this client's cluster, with this view's options.
+
+        Shutting it down leaves the client connected.
+        """
+        return ClusterExecutor(self)
+
+    def as_completed(self, futures: Iterable[Future[T]], timeout: float | None = None) -> Iterator[Future[T]]:
+        """The futures in the order in which they end.
+
+        Raises:
+            TypeError: one is no future, or the timeout no number.
+            concurrent.futures.TimeoutError: while going through them: the next is not there `timeout` seconds after
+                this call.
+        """
+        return collecting.as_completed(futures, timeout)
+
+    def wait(
+        self, futures: Iterable[Future[T]], timeout: float | None = None, return_when: str = ALL_COMPLETED
+    ) -> tuple[set[Future[T]], set[Future[T]]]:
+        """Wait for futures as `concurrent.futures.wait` does; returns those that have ended, and the others.
+
+        Raises:
+            TypeError, ValueError: one is no future, the timeout no number, `return_when` none of the three there are.
+        """
+        return collecting.wait(futures, timeout, return_when)
+
+    def gather(self, futures: Iterable[Future[T]]) -> list[T]:
+        """Wait for futures; returns their results, in order.
+
+        Raises:
+            TypeError: one is no future.
+            BaseException: what the first one that fails has raised, at once; the others are left as they are.
+        """
+        return collecting.gather(futures)
+
+    def _function(self, fn: Callable[..., Any]) -> Function:
+        if self._options.retry_on:
+            return self._functions.get_retrying(fn, self._options.retry_on)
+        return self._functions.get(fn)
+
+    def _current_task(self) -> RunningTask | None:
+        """The task whose children the calling thread submits."""
+        if self._handle is not None and self._handle.is_closed:
+            raise ClientClosedError(DISCONNECTED)
+        return suspending.current_task(self._agent)
+
+    def _wire_options(self, task: RunningTask | None, profiling: bool | None) -> Options | None:
+        """What travels with a child of this task, or with a task that is nobody's child."""
+        if task is None:
+            return self._options.wire(profiling=profiling)
+        return self._options.wire(task.depth + 1, task.priority, profiling)
+

@@ -1,0 +1,264 @@
+"""joblib's calls on a real cluster."""
+
+from __future__ import annotations
+
+import gc
+import operator
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import cloudpickle
+import joblib
+import numpy as np
+import pytest
+import threadpoolctl
+from joblib import Parallel, delayed
+from tests.adapters.conftest import WORKERS
+from tests.integration.commands import monitor, monitor_address_of
+from tests.waiting import wait_until
+
+from scaler_client import Client, ClientClosedError, SchedulerClusterCombo, joblib_backend, register_joblib
+from scaler_client.connection import Connection
+from scaler_client.joblib_calls import ParallelCall
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+FOREVER = 600.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> None:
+    register_joblib()
+
+
+@pytest.fixture
+def backend(client: Client) -> Iterator[None]:
+    with joblib.parallel_config(backend="scaler", client=client):
+        yield
+
+
+@pytest.fixture
+def submitted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The batches that were submitted, as they come."""
+    batches: list[Any] = []
+    submit = ParallelCall.submit
+
+    def note(call: Any, batch: Any, *arguments: Any) -> Any:
+        batches.append(batch)
+        return submit(call, batch, *arguments)
+
+    monkeypatch.setattr(ParallelCall, "submit", note)
+    return batches
+
+
+def square(number: int, plus: int = 0) -> int:
+    return number * number + plus
+
+
+def process(_: int) -> int:
+    return os.getpid()
+
+
+def fail(number: int) -> int:
+    if number == 3:
+        raise LookupError("three")
+    return number
+
+
+def note_and_wait(folder: Path, number: int) -> None:
+    (folder / str(number)).touch()
+    time.sleep(FOREVER)
+
+
+def fail_when(folder: Path) -> NoReturn:
+    """Once another call has begun."""
+    while not any(folder.iterdir()):
+        time.sleep(0.01)
+    raise LookupError("now")
+
+
+def test_with_an_address(combo: SchedulerClusterCombo) -> None:
+    with joblib.parallel_config(backend="scaler", address=combo.get_address()):
+        assert joblib.effective_n_jobs() == WORKERS
+        assert Parallel()(delayed(square)(i) for i in range(100)) == [i * i for i in range(100)]
+
+
+def test_as_an_argument_of_parallel(combo: SchedulerClusterCombo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCALER_ADDRESS", combo.get_address())
+    assert Parallel(n_jobs=2, backend="scaler")(delayed(square)(i) for i in range(9)) == [i * i for i in range(9)]
+
+
+def test_results_are_as_with_1_job(backend: None) -> None:
+    calls = [delayed(square)(i, plus=i) for i in range(500)]
+    calls += [delayed(lambda a, *, b: a - b)(i, b=2) for i in range(9)]
+    calls += [delayed(operator.neg)(np.arange(3))]
+    ours, theirs = Parallel()(calls), Parallel(n_jobs=1)(calls)
+    assert ours[:-1] == theirs[:-1]
+    assert (ours[-1] == theirs[-1]).all()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"batch_size": 7}, {"pre_dispatch": "all"}, {"pre_dispatch": 1}, {"n_jobs": 3}, {"timeout": 60}, {"verbose": 1}],
+)
+def test_settings_of_a_call(settings: dict[str, Any], backend: None) -> None:
+    assert Parallel(**settings)(delayed(square)(i) for i in range(60)) == [i * i for i in range(60)]
+
+
+def test_results_one_by_one(backend: None) -> None:
+    in_order = Parallel(return_as="generator")(delayed(square)(i) for i in range(60))
+    assert list(in_order) == [i * i for i in range(60)]
+    in_any_order = Parallel(return_as="generator_unordered")(delayed(square)(i) for i in range(60))
+    assert sorted(in_any_order) == [i * i for i in range(60)]
+
+
+def test_calls_run_on_the_workers_also_when_there_is_but_one() -> None:
+    with SchedulerClusterCombo(n_workers=1) as combo:
+        with joblib.parallel_config(backend="scaler", address=combo.get_address()):
+            processes = set(Parallel()(delayed(process)(i) for i in range(4)))
+    assert len(processes) == 1 and os.getpid() not in processes
+
+
+def test_one_job_runs_here(backend: None) -> None:
+    assert Parallel(n_jobs=1)(delayed(process)(i) for i in range(2)) == [os.getpid()] * 2
+
+
+def test_how_many_jobs(backend: None) -> None:
+    assert joblib.effective_n_jobs() == joblib.effective_n_jobs(-1) == WORKERS
+    assert joblib.effective_n_jobs(-2) == joblib.effective_n_jobs(-100) == 2
+    assert joblib.effective_n_jobs(7) == 7
+    with pytest.raises(ValueError, match="n_jobs == 0"):
+        joblib.effective_n_jobs(0)
+
+
+def test_how_many_workers_are_not_known(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joblib_backend, "_known_workers", {})
+    monkeypatch.setattr(Connection, "wait_for_snapshot", lambda *_: None)
+    monkeypatch.setattr(Connection, "latest_snapshot", lambda _: None)
+    with joblib.parallel_config(backend="scaler", client=client):
+        with pytest.warns(UserWarning, match=f"workers the scheduler at {client.address} has is not known here"):
+            assert joblib.effective_n_jobs() == max(2, joblib.cpu_count())
+        assert joblib.effective_n_jobs() == max(2, joblib.cpu_count())  # says so once
+    with joblib.parallel_config(backend="scaler", client=client, n_workers=40):
+        assert joblib.effective_n_jobs() == 40
+
+
+def test_short_calls_travel_together(submitted: list[Any], backend: None) -> None:
+    assert len(Parallel()(delayed(square)(i) for i in range(2000))) == 2000
+    assert len(submitted) < 500
+
+
+def test_what_a_call_raises_is_raised(backend: None) -> None:
+    with pytest.raises(LookupError, match="three") as raised:
+        Parallel()(delayed(fail)(i) for i in range(10))
+    assert "in fail" in str(raised.value.__cause__)
+    assert Parallel()([delayed(fail)(1)]) == [1]
+
+
+def test_an_error_stops_the_others(backend: None, client: Client, tmp_path: Path) -> None:
+    # The first to run on its worker, while another one runs on the other worker.
+    calls = [delayed(fail_when)(tmp_path), *(delayed(note_and_wait)(tmp_path, i) for i in range(20))]
+    with pytest.raises(LookupError, match="now"):
+        Parallel(batch_size=1, pre_dispatch="all")(calls)
+    # None of them keeps a worker.
+    assert [future.result(30) for future in [client.submit(square, i) for i in range(4)]] == [0, 1, 4, 9]
+
+
+@pytest.mark.parametrize("position", [0, 30])
+def test_an_argument_that_cannot_be_pickled(position: int, backend: None) -> None:
+    arguments: list[Any] = list(range(40))
+    arguments[position] = threading.Lock()
+    with pytest.raises(TypeError, match="can't be pickled"):
+        Parallel(pre_dispatch=2, batch_size=1)(delayed(square)(each) for each in arguments)
+
+
+@pytest.mark.parametrize("position", [0, 30])
+def test_an_iterable_that_raises(position: int, backend: None) -> None:
+    def calls() -> Iterator[Any]:
+        for i in range(40):
+            if i == position:
+                raise LookupError("no more")
+            yield delayed(square)(i)
+
+    with pytest.raises(LookupError, match="no more"):
+        Parallel(pre_dispatch=2, batch_size=1)(calls())
+
+
+def test_a_timeout(backend: None, client: Client) -> None:
+    with pytest.raises((TimeoutError, joblib.parallel.TimeoutError)):
+        Parallel(timeout=0.2)(delayed(time.sleep)(FOREVER) for _ in range(4))
+    assert client.submit(square, 3).result(30) == 9
+
+
+def test_a_client_that_leaves_meanwhile(combo: SchedulerClusterCombo, tmp_path: Path) -> None:
+    with Client(combo.get_address(), timeout_seconds=30) as client, joblib.parallel_config("scaler", client=client):
+
+        def leave() -> None:
+            wait_until((tmp_path / "0").exists)
+            client.disconnect()
+
+        leaving = threading.Thread(target=leave)
+        leaving.start()
+        with pytest.raises(ClientClosedError):
+            Parallel()(delayed(note_and_wait)(tmp_path, i) for i in range(4))
+        leaving.join()
+
+
+def test_the_client_of_the_backend_leaves_with_it(combo: SchedulerClusterCombo) -> None:
+    with monitor(monitor_address_of(combo.get_address())) as watch:
+        before = watch.next().clients
+        with joblib.parallel_config(backend="scaler", address=combo.get_address()):
+            assert Parallel()(delayed(square)(i) for i in range(5)) == [0, 1, 4, 9, 16]
+            wait_until(lambda: watch.next().clients == before + 1)
+        gc.collect()
+        wait_until(lambda: watch.next().clients == before)
+
+
+def test_tasks_have_the_options_of_the_client(client: Client) -> None:
+    with joblib.parallel_config(backend="scaler", client=client.options(retries=2, retry_on=LookupError)):
+        with pytest.raises(LookupError):
+            Parallel()(delayed(fail)(i) for i in range(5))
+    with joblib.parallel_config(backend="scaler", client=client.options(timeout=0.2)):
+        with pytest.raises(Exception, match="time limit"):
+            Parallel()(delayed(time.sleep)(FOREVER) for _ in range(2))
+
+
+def test_threads_of_libraries(client: Client) -> None:
+    def threads(_: int) -> set[int]:
+        np.ones((2, 2)) @ np.ones((2, 2))
+        return {library["num_threads"] for library in threadpoolctl.threadpool_info()}
+
+    with joblib.parallel_config(backend="scaler", client=client, inner_max_num_threads=1):
+        assert Parallel()(delayed(threads)(i) for i in range(4)) == [{1}] * 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "text"),
+    [
+        ({"client": "tcp://127.0.0.1:1"}, TypeError, "client must be a scaler_client.Client, not 'tcp://127.0.0.1:1'"),
+        ({"n_workers": 0}, ValueError, "n_workers must be >= 1, not 0"),
+        ({"n_workers": "2"}, TypeError, "n_workers must be a whole number, not '2'"),
+        ({"address": "127.0.0.1"}, ValueError, "bad address '127.0.0.1'"),
+        ({"workers": 2}, TypeError, "workers"),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        joblib.parallel_config(backend="scaler", **settings)
+
+
+def test_both_an_address_and_a_client(client: Client) -> None:
+    with pytest.raises(ValueError, match="both an address"):
+        joblib.parallel_config(backend="scaler", client=client, address=client.address)
+
+
+def test_without_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    monkeypatch.delitem(sys.modules, "scaler_client.joblib_backend")
+    with pytest.raises(ImportError, match=r"scaler-client\[joblib\]"):
+        register_joblib()

@@ -1,0 +1,137 @@
+"""Calls of joblib inside calls of joblib, and inside tasks."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import joblib
+import pytest
+from joblib import Parallel, delayed
+from tests.waiting import wait_until
+
+from scaler_client import Client, SchedulerClusterCombo, nesting, register_joblib
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+FOREVER = 600.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> None:
+    register_joblib()
+
+
+@pytest.fixture(scope="module")
+def combo() -> Iterator[SchedulerClusterCombo]:
+    """One worker: whoever waits for others without giving up its slot waits without end."""
+    with SchedulerClusterCombo(n_workers=1) as combo:
+        yield combo
+
+
+@pytest.fixture
+def backend(client: Client) -> Iterator[None]:
+    with joblib.parallel_config(backend="scaler", client=client):
+        yield
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def tree(depth: int, n_jobs: int | None, **settings: Any) -> int:
+    """How many leaves it has."""
+    if not depth:
+        return 1
+    return sum(Parallel(n_jobs=n_jobs, **settings)(delayed(tree)(depth - 1, n_jobs, **settings) for _ in range(4)))
+
+
+def depth_of(_: int) -> int:
+    assert nesting.host is not None
+    task = nesting.host.current()
+    assert task is not None
+    return task.depth
+
+
+@pytest.mark.parametrize("n_jobs", [None, -1, 2, 1])
+def test_calls_in_calls(n_jobs: int | None, backend: None) -> None:
+    assert Parallel(n_jobs=-1)(delayed(tree)(2, n_jobs) for _ in range(6)) == [16] * 6
+
+
+@pytest.mark.parametrize("settings", [{"timeout": 60}, {"pre_dispatch": 1, "batch_size": 1}, {"pre_dispatch": "all"}])
+def test_settings_of_nested_calls(settings: dict[str, Any], backend: None) -> None:
+    assert Parallel()(delayed(tree)(3, -1, **settings) for _ in range(2)) == [64] * 2
+
+
+def test_nested_calls_have_one_job_unless_they_ask_for_more(backend: None) -> None:
+    def jobs(_: int) -> list[int]:
+        return [joblib.effective_n_jobs(n) for n in (None, 1, 5, -1)]
+
+    assert Parallel()(delayed(jobs)(i) for i in range(3)) == [[1, 1, 5, 2]] * 3
+
+
+def test_all_batches_of_a_nested_call_are_children_of_its_task(backend: None) -> None:
+    def depths(_: int) -> list[int]:
+        # All but the first are submitted when the one before is done.
+        return Parallel(n_jobs=2, batch_size=1, pre_dispatch=1)(delayed(depth_of)(i) for i in range(6))
+
+    assert Parallel()(delayed(depths)(i) for i in range(3)) == [[1] * 6] * 3
+
+
+def test_a_generator_in_a_task_runs_in_the_task(backend: None) -> None:
+    def consume(return_as: str) -> tuple[list[int], set[int]]:
+        results = Parallel(n_jobs=2, return_as=return_as)(delayed(depth_and_square)(i) for i in range(5))
+        depths, squares = zip(*results)
+        return sorted(squares), set(depths)
+
+    def depth_and_square(number: int) -> tuple[int, int]:
+        return depth_of(number), square(number)
+
+    kinds = ["generator", "generator_unordered", "generator"]
+    assert Parallel()(delayed(consume)(kind) for kind in kinds) == [([0, 1, 4, 9, 16], {0})] * 3
+
+
+def test_in_a_task_that_was_submitted_plainly(client: Client) -> None:
+    def run(client: Client) -> list[int]:
+        register_joblib()
+        with joblib.parallel_config(backend="scaler", client=client):
+            return Parallel()(delayed(square)(i) for i in range(10))
+
+    def run_with_own_client() -> list[int]:
+        register_joblib()
+        with joblib.parallel_config(backend="scaler"):
+            return Parallel(n_jobs=2)(delayed(square)(i) for i in range(10))
+
+    futures = [client.submit(run, client), client.submit(run_with_own_client)]
+    assert [future.result(60) for future in futures] == [[i * i for i in range(10)]] * 2
+
+
+def test_an_error_comes_up_through_all_calls(backend: None) -> None:
+    def fail(depth: int) -> int:
+        if not depth:
+            raise LookupError("at the bottom")
+        return sum(Parallel(n_jobs=2)(delayed(fail)(depth - 1) for _ in range(2)))
+
+    with pytest.raises(LookupError, match="at the bottom"):
+        Parallel()(delayed(fail)(3) for _ in range(2))
+    assert Parallel()(delayed(square)(i) for i in range(3)) == [0, 1, 4]
+
+
+def test_a_task_is_stopped_while_it_waits_for_its_call(client: Client, tmp_path: Path) -> None:
+    def wait(folder: Path) -> None:
+        (folder / "runs").touch()
+        time.sleep(FOREVER)
+
+    def call(client: Client) -> None:
+        register_joblib()
+        with joblib.parallel_config(backend="scaler", client=client):
+            Parallel(n_jobs=2)(delayed(wait)(tmp_path) for _ in range(2))
+
+    future = client.submit(call, client)
+    wait_until((tmp_path / "runs").exists)
+    assert future.cancel(force=True)
+    assert client.submit(square, 5).result(30) == 25  # and so are its batches

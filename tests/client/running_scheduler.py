@@ -1,0 +1,97 @@
+"""A scheduler stand-in that runs the tasks itself, in threads of the test's process: what tests need that look at what
+comes of many tasks, and not at messages."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from tests.client.scheduler_stand_in import FakeScheduler
+
+from scaler_client.messages import Outcome
+from scaler_client.serializer import dump_exception, dumps, loads
+
+Name = tuple[bytes, int]
+"""A peer and what it calls a function or a task."""
+
+
+class RunningScheduler(FakeScheduler):
+    """Runs what it is sent in order, so many at once; cancels as the real one does."""
+
+    def __init__(self, address: str = "tcp://127.0.0.1:*", incarnation: int = 5, workers: int = 2) -> None:
+        self.names: list[str] = []
+        """Of the tasks' functions, in the order in which they came."""
+        self.options: list[dict[str, Any]] = []
+        """Of each batch."""
+        self._functions: dict[Name, tuple[str, bytes]] = {}
+        self._calls: dict[Name, Future[None]] = {}
+        self._answering = threading.Lock()
+        self._pool = ThreadPoolExecutor(workers)
+        super().__init__(address, incarnation)
+        self._worker = threading.Thread(target=self._work, daemon=True)
+        self._worker.start()
+
+    @property
+    def open_tasks(self) -> int:
+        """How many have no answer."""
+        return len(self._calls)
+
+    def close(self) -> None:
+        super().close()
+        self._received.put((b"", "over", {}, []))
+        self._worker.join()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self) -> None:
+        while True:
+            peer, kind, body, frames = self._received.get()
+            if kind == "over":
+                return
+            if kind == "function":
+                self._functions[peer, body["number"]] = body["name"], frames[0]
+            elif kind == "submit":
+                self._submit(peer, body)
+            elif kind == "cancel":
+                for task_id in body["ids"]:
+                    self._cancel(peer, task_id, bool(body.get("force")))
+
+    def _submit(self, peer: bytes, body: dict[str, Any]) -> None:
+        self.options.append(body.get("options", {}))
+        ids = body["ids"]
+        sizes, functions = (column * (len(ids) // len(column)) for column in (body["sizes"], body["functions"]))
+        begin = 0
+        for task_id, size, number in zip(ids, sizes, functions):
+            payload = body["payload"][begin : begin + size]
+            begin += size
+            name, function = self._functions[peer, number]
+            self.names.append(name)
+            with self._answering:  # not before it is written down
+                self._calls[peer, task_id] = self._pool.submit(self._run_task, peer, task_id, function, payload)
+
+    def _cancel(self, peer: bytes, task_id: int, force: bool) -> None:
+        call = self._calls.get((peer, task_id))
+        if call is None:
+            return
+        if call.cancel() or force:
+            self._answer(peer, task_id, Outcome.CANCELLED, b"")
+        else:
+            self._say(peer, "cancelRefused", ids=[task_id])
+
+    def _run_task(self, peer: bytes, task_id: int, function: bytes, payload: bytes) -> None:
+        self._say(peer, "started", ids=[task_id])
+        arguments = loads(payload)
+        args, kwargs = arguments if isinstance(arguments, list) else (arguments, {})
+        try:
+            answer = partial(self._answer, peer, task_id, Outcome.VALUE, dumps(loads(function)(*args, **kwargs)))
+        except BaseException as error:
+            answer = partial(self._answer, peer, task_id, Outcome.EXCEPTION, dump_exception(error, "remote frames"))
+        answer()
+
+    def _answer(self, peer: bytes, task_id: int, outcome: Outcome, payload: bytes) -> None:
+        with self._answering:
+            if self._calls.pop((peer, task_id), None) is not None:
+                self._say(
+                    peer, "resolved", ids=[task_id], outcomes=[int(outcome)], sizes=[len(payload)], payload=payload
+                )

@@ -1,0 +1,161 @@
+"""How things show themselves, and what they know of the scheduler for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from tests.client.gates import gates, through
+from tests.client.running_scheduler import RunningScheduler
+from tests.client.scheduler_stand_in import SCHEMA
+from tests.client.stand_ins import with_exception, with_value
+from tests.waiting import wait_until
+
+from scaler_client import Client, LocalCluster
+from scaler_client.addresses import Address, parse_connect_address
+from scaler_client.display import counted, html_table
+from scaler_client.monitor import Watch
+
+HOSTILE = "<script>alert('&')</script>"
+
+
+class Texts(HTMLParser):
+    """The texts of an HTML form, and its tags."""
+
+    def __init__(self, shown: Any) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(shown._repr_html_() if hasattr(shown, "_repr_html_") else shown)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+
+def publish(socket: zmq.Socket[bytes], incarnation: int, workers: int) -> None:
+    message = SCHEMA.Message.new_message()
+    snapshot = message.init("snapshot")
+    snapshot.incarnation = incarnation
+    snapshot.workers = workers
+    snapshot.waiting, snapshot.dispatched, snapshot.resolved = 1234, 5, 6
+    socket.send(message.to_bytes())
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Address:
+    return parse_connect_address(f"ipc://{tmp_path}/scheduler")
+
+
+@pytest.fixture
+def monitor(address: Address) -> Iterator[zmq.Socket[bytes]]:
+    """Where a scheduler at that address publishes."""
+    context = zmq.Context()
+    socket = context.socket(zmq.XPUB)
+    socket.bind(f"ipc://{address.path}_monitor")
+    yield socket
+    context.destroy(linger=0)
+
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+def test_everything_is_escaped_and_short() -> None:
+    form = Texts(html_table(HOSTILE, {HOSTILE: HOSTILE, "long": "x" * 1000}))
+    assert form.tags == {"div", "strong", "table", "tr", "th", "td"}
+    assert form.texts[:3] == [HOSTILE] * 3
+    assert len(form.texts[-1]) < 250
+
+
+def test_counted() -> None:
+    assert [counted(count, "worker") for count in (0, 1, 2000)] == ["0 workers", "1 worker", "2,000 workers"]
+
+
+# ------------------------------------------------------------------------------------------------------------- futures
+
+
+def test_futures() -> None:
+    assert Texts(with_value(42)).texts == ["TaskFuture", "task", "function", "state", "finished, returned int"]
+    failed = Texts(with_exception(ValueError(HOSTILE)))
+    assert failed.texts[-1] == f"finished, raised ValueError({HOSTILE!r})" and "script" not in failed.tags
+
+
+def test_a_future_has_its_options_name(running_client: Client) -> None:
+    future = running_client.options(name=HOSTILE).submit(through, 1)
+    wait_until(future.running)
+    assert HOSTILE in repr(future)
+    assert Texts(future).texts == ["TaskFuture", "task", HOSTILE, "state", "running"]
+    gates.open(1)
+    assert future.result(20) == 1
+    plain = running_client.submit(abs, 1)
+    assert plain.result(20) == 1 and "abs" in repr(plain), "also when the function is let go"
+
+
+# ------------------------------------------------------------------------------------------------------------- clients
+
+
+def test_a_client(running: RunningScheduler) -> None:
+    with Client(running.address, timeout_seconds=1, heartbeat_interval_seconds=0.1) as client:
+        client.submit(through, 1)
+        wait_until(lambda: gates.passed)
+        assert repr(client) == f"<Client of {running.address}, 1 open task>"
+        assert Texts(client).texts == ["Client", "address", running.address, "this client", "1 open task"]
+    assert repr(client) == f"<Client of {running.address}, disconnected>"
+    assert Texts(client).texts[-1] == "disconnected"
+
+
+def test_what_the_scheduler_says(monitor: zmq.Socket[bytes], address: Address) -> None:
+    scheduler = RunningScheduler(str(address), incarnation=5)
+    try:
+        with Client(str(address)) as client:
+            first = Texts(client).texts
+            assert "workers" not in first, "there is no snapshot yet, and nobody waits for one"
+            monitor.recv()  # it has subscribed
+            publish(monitor, 5, 3)
+            said = ["workers", "3", "tasks", "1,234 waiting, 5 at workers, 6 done"]
+            wait_until(lambda: Texts(client).texts[5:] == said)
+            publish(monitor, 6, 4)
+            wait_until(lambda: Texts(client).texts == first, what="this is another scheduler's")
+    finally:
+        scheduler.close()
+
+
+# ------------------------------------------------------------------------------------------------------------ snapshots
+
+
+def test_the_newest_snapshot_counts(monitor: zmq.Socket[bytes], address: Address) -> None:
+    watch = Watch(address)
+    assert watch.latest() is None
+    monitor.recv()
+    for workers in range(50):
+        publish(monitor, 1, workers)
+    wait_until(lambda: (newest := watch.latest()) is not None and newest.workers == 49)
+    monitor.send(b"no message at all")
+    publish(monitor, 1, 50)
+    wait_until(lambda: (newest := watch.latest()) is not None and newest.workers == 50)
+    watch.close()
+    assert watch.latest() is None
+
+
+def test_nobody_is_kept_where_nothing_is_published(address: Address) -> None:
+    watch = Watch(address)
+    began = time.monotonic()
+    assert [watch.latest() for _ in range(100)] == [None] * 100
+    assert time.monotonic() - began < 5
+    watch.close()
+
+
+def test_a_clusters_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocalCluster, "__init__", lambda self: None)
+    cluster = LocalCluster()
+    cluster.__dict__.update(_address="tcp://127.0.0.1:1", _processes=[object()], _n_workers=None)
+    assert repr(cluster) == "<LocalCluster at tcp://127.0.0.1:1, a worker for each core>"
+    cluster.__dict__.update(_processes=[])
+    assert Texts(cluster).texts == ["LocalCluster", "address", "tcp://127.0.0.1:1", "workers", "shut down"]

@@ -1,0 +1,263 @@
+"""`client.executor()` is what the standard library's executors are: most tests run one of those as well."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tests.client.gates import gates, through
+from tests.client.running_scheduler import RunningScheduler
+from tests.waiting import wait_until
+
+from scaler_client import Client, ClientClosedError, ClusterExecutor, SchedulerLostError, TaskFuture
+
+SECONDS = 20.0
+
+
+@pytest.fixture(params=["standard", "cluster"])
+def executor(request: pytest.FixtureRequest, running_client: Client) -> Iterator[Executor]:
+    """With two workers."""
+    made = ThreadPoolExecutor(2) if request.param == "standard" else running_client.executor()
+    yield made
+    gates.close_down()
+    made.shutdown(cancel_futures=True)
+
+
+def keywords(**given: Any) -> dict[str, Any]:
+    return given
+
+
+def divide_by(x: int) -> float:
+    return 10 / x
+
+
+# --------------------------------------------------------------------------------------------------------------- submit
+
+
+def test_submit(executor: Executor) -> None:
+    future = executor.submit(pow, 2, 5)
+    assert isinstance(future, concurrent.futures.Future)
+    assert future.result(SECONDS) == 32
+
+
+def test_all_keywords_are_the_functions(executor: Executor) -> None:
+    given = {"fn": 1, "self": 2, "profiling": 3, "args": 4}
+    assert executor.submit(keywords, **given).result(SECONDS) == given
+
+
+def test_what_can_not_be_called(running_client: Client) -> None:
+    with pytest.raises(TypeError, match="not callable"):
+        running_client.executor().submit(3)  # type: ignore[arg-type]
+
+
+def test_a_views_options_count(running: RunningScheduler, running_client: Client) -> None:
+    with running_client.options(priority=4).executor() as executor:
+        assert list(executor.map(abs, [-1, -2])) == [1, 2]
+    assert {batch["priority"] for batch in running.options} == {4}
+
+
+def test_in_an_event_loop(executor: Executor) -> None:
+    async def main() -> list[int]:
+        loop = asyncio.get_running_loop()
+        return list(await asyncio.gather(*(loop.run_in_executor(executor, operator.neg, i) for i in range(20))))
+
+    assert asyncio.run(main()) == [-i for i in range(20)]
+
+
+# ------------------------------------------------------------------------------------------------------------------ map
+
+
+@pytest.mark.parametrize("chunksize", [1, 3, 100])
+@pytest.mark.parametrize("iterables", [[range(10)], [range(7), range(5)], [[]], [iter("ab"), "xyz", (1, 2, 3)]])
+def test_map_is_the_builtin(running_client: Client, iterables: Any, chunksize: int) -> None:
+    kept = [list(each) for each in iterables]
+    expected = list(map(lambda *given: given, *kept))
+    assert list(running_client.executor().map(lambda *given: given, *kept, chunksize=chunksize)) == expected
+
+
+def test_chunks_are_tasks(running: RunningScheduler, running_client: Client) -> None:
+    assert sum(running_client.executor().map(abs, range(100), chunksize=10)) == sum(range(100))
+    assert running.names == ["partial(_call_all)"] * 10
+
+
+def test_map_submits_at_once_and_yields_as_results_come(executor: Executor) -> None:
+    results = executor.map(through, ["a", "b", "c"])
+    wait_until(lambda: sorted(gates.passed) == ["a", "b"])
+    gates.open("a")
+    assert next(results) == "a"
+    wait_until(lambda: "c" in gates.passed)
+    gates.open("c", "b")
+    assert list(results) == ["b", "c"]
+
+
+def test_map_in_time_and_not(running: RunningScheduler, executor: Executor) -> None:
+    gates.open("open")
+    results = executor.map(through, ["open", "shut", "never", "ever"], timeout=1)
+    assert next(results) == "open"
+    wait_until(lambda: len(running.names) in (0, 4))
+    with pytest.raises(concurrent.futures.TimeoutError):
+        next(results)
+    assert list(results) == []
+    wait_until(lambda: running.open_tasks <= 2, what="the other is cancelled")
+    gates.open("shut", "never")
+    assert executor.submit(through, "open").result(SECONDS) == "open"
+    assert "ever" not in gates.passed, "what had not begun is cancelled"
+
+
+def test_a_result_that_is_there_is_in_time(running_client: Client) -> None:
+    executor = running_client.executor()
+    results = executor.map(abs, [-1], timeout=0)
+    executor.shutdown()
+    assert list(results) == [1]
+
+
+def test_map_raises_in_the_failed_ones_place(executor: Executor) -> None:
+    results = executor.map(divide_by, [5, 0, 2])
+    assert next(results) == 2
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+    assert list(results) == []
+
+
+def test_the_iterator_closed_cancels_the_rest(running: RunningScheduler, executor: Executor) -> None:
+    results = executor.map(through, range(10))
+    wait_until(lambda: sorted(gates.passed) == [0, 1])
+    gates.open(0, 1, 2)
+    assert next(results) == 0
+    wait_until(lambda: len(gates.passed) == 5 and len(running.names) in (0, 10))
+    results.close()  # type: ignore[attr-defined]
+    wait_until(lambda: running.open_tasks <= 2, what="the others are cancelled")
+    gates.open(*range(10))
+    executor.submit(abs, 1).result(SECONDS)
+    assert len(gates.passed) == 5
+
+
+def test_no_more_tasks_ahead_than_buffersize(running: RunningScheduler, running_client: Client) -> None:
+    taken = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(6):
+            taken.append(number)
+            yield number
+
+    results = running_client.executor().map(abs, numbers(), buffersize=2)
+    assert taken == [0, 1]
+    assert next(results) == 0 and taken == [0, 1, 2]
+    assert list(results) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"chunksize": 0}, ValueError),
+        ({"chunksize": -1}, ValueError),
+        ({"chunksize": 1.5}, TypeError),
+        ({"buffersize": 0}, ValueError),
+        ({"timeout": "1"}, TypeError),
+    ],
+)
+def test_bad_arguments_of_map(running_client: Client, arguments: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=next(iter(arguments))):
+        running_client.executor().map(abs, [1], **arguments)
+
+
+# ------------------------------------------------------------------------------------------------------------- shutdown
+
+
+def test_nothing_is_taken_after_shutdown(executor: Executor) -> None:
+    executor.shutdown()
+    executor.shutdown(wait=False)
+    uses: list[Callable[[], object]] = [lambda: executor.submit(abs, 1), lambda: executor.map(abs, [1])]
+    for use in uses:
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            use()
+
+
+def test_the_client_stays(running_client: Client) -> None:
+    executor = running_client.executor()
+    with executor:
+        future = executor.submit(abs, -3)
+    assert future.done() and "shut down" in repr(executor)
+    assert running_client.submit(abs, -4).result(SECONDS) == 4
+    assert running_client.executor().submit(abs, -5).result(SECONDS) == 5
+
+
+def test_shutdown_waits(executor: Executor) -> None:
+    future = executor.submit(through, "slow")
+    future.add_done_callback(lambda _: gates.passed.append("done"))
+    executor.shutdown(wait=False)
+    assert not future.done()
+    gates.open("slow")
+    executor.shutdown()
+    assert future.done()
+
+
+def test_shutdown_cancels_what_has_not_begun(executor: Executor) -> None:
+    futures = [executor.submit(through, key) for key in range(5)]
+    wait_until(lambda: sorted(gates.passed) == [0, 1])
+    executor.shutdown(wait=False, cancel_futures=True)
+    wait_until(lambda: all(future.cancelled() for future in futures[2:]))
+    gates.open(0, 1)
+    executor.shutdown()
+    assert [future.result() for future in futures[:2]] == [0, 1]
+
+
+def test_futures_that_nobody_keeps_are_waited_for_as_well(running_client: Client) -> None:
+    with running_client.executor() as executor:
+        executor.submit(through, "kept by nobody")
+        wait_until(lambda: gates.passed == ["kept by nobody"])
+        gates.open("kept by nobody")
+        ended = executor.submit(abs, 1)
+    assert ended.done()
+
+
+def test_done_futures_are_not_kept(running_client: Client) -> None:
+    executor = running_client.executor()
+    executor.submit(abs, 1).result(SECONDS)
+    wait_until(lambda: not executor._futures)
+
+
+# ------------------------------------------------------------------------------------------------------------- breaking
+
+
+def test_a_disconnected_client(running_client: Client) -> None:
+    executor = running_client.executor()
+    future = executor.submit(through, "never")
+    running_client.disconnect()
+    with pytest.raises(ClientClosedError, match="disconnected") as raised:
+        executor.submit(abs, 1)
+    assert isinstance(raised.value, RuntimeError)
+    executor.shutdown(cancel_futures=True)
+    assert future.cancelled()
+
+
+def test_a_lost_scheduler_breaks_it(running: RunningScheduler) -> None:
+    with Client(running.address, timeout_seconds=0.5, heartbeat_interval_seconds=0.1) as client:
+        executor = client.executor()
+        future = executor.submit(through, "never")
+        wait_until(lambda: gates.passed)
+        running.close()
+        for use in (lambda: future.result(SECONDS), lambda: executor.submit(abs, 1)):
+            with pytest.raises(BrokenExecutor, match="no scheduler at") as raised:
+                use()
+            assert isinstance(raised.value, SchedulerLostError)
+        executor.shutdown()
+        again = RunningScheduler(running.address, incarnation=6)
+        try:
+            assert client.executor().submit(abs, -1).result(SECONDS) == 1
+        finally:
+            client.disconnect()
+            again.close()
+
+
+def test_it_is_an_executor(running_client: Client) -> None:
+    executor = running_client.executor()
+    assert isinstance(executor, Executor) and isinstance(executor, ClusterExecutor)
+    assert isinstance(executor.submit(functools.partial(pow, 2), 3), TaskFuture)
+    assert running_client.address in repr(executor)

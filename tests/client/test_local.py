@@ -1,0 +1,136 @@
+"""What a local cluster checks before it starts anything, and the one that a client starts for itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import subprocess
+from typing import Any
+
+import pytest
+from tests.client.running_scheduler import RunningScheduler
+
+from scaler_client import AsyncClient, Client, LocalCluster, SchedulerClusterCombo, client, local, nesting
+from scaler_client.addresses import ADDRESS_VARIABLE
+
+
+@pytest.fixture
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a process is started")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+
+
+@pytest.mark.parametrize("kind", [LocalCluster, SchedulerClusterCombo])
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"n_workers": 0}, ValueError, "n_workers must be from 1 to 10000, not 0"),
+        ({"n_workers": 10_001}, ValueError, "n_workers must be from 1 to 10000, not 10001"),
+        ({"n_workers": "4"}, TypeError, "n_workers must be a whole number, not '4'"),
+        ({"n_workers": True}, TypeError, "n_workers must be a whole number, not True"),
+        ({"address": 2345}, TypeError, "address must be a string, not 2345"),
+        ({"address": ""}, ValueError, "bad address ''"),
+        ({"address": "http://x"}, ValueError, "bad address 'http://x'"),
+    ],
+)
+def test_bad_arguments(no_processes: None, kind: Any, arguments: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        kind(**arguments)
+
+
+def test_a_bad_logging_level(no_processes: None) -> None:
+    with pytest.raises(ValueError, match="logging_level must be one of DEBUG, .* not 'LOUD'"):
+        LocalCluster(logging_level="LOUD")
+
+
+@pytest.mark.parametrize("missing", ["scaler_worker", "scaler_scheduler"])
+def test_a_missing_package(no_processes: None, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
+    monkeypatch.delenv(local.SCHEDULER_PYTHON_VARIABLE, raising=False)
+    monkeypatch.setattr(local, "_find_pypy", lambda: None)
+    monkeypatch.setattr(local.shutil, "which", lambda name: None)  # type: ignore[attr-defined]
+    with pytest.raises(ModuleNotFoundError, match=f"needs {missing.replace('_', '-')}, which is not installed in"):
+        LocalCluster(n_workers=1)
+
+
+# --------------------------------------------------------------------------------------------------------- a client's
+
+
+class FakeCluster(LocalCluster):
+    """Of a scheduler that runs already."""
+
+    made: list[FakeCluster] = []
+
+    def __init__(self, address: str) -> None:
+        self._address = address  # type: ignore[assignment]
+        self._processes = [object()]  # type: ignore[list-item]
+        self.made.append(self)
+
+    def shutdown(self) -> None:
+        self._processes = []
+
+
+@pytest.fixture
+def clusters(running: RunningScheduler, monkeypatch: pytest.MonkeyPatch) -> list[FakeCluster]:
+    """Those that clients have started."""
+    made: list[FakeCluster] = []
+    monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
+    monkeypatch.setattr(FakeCluster, "made", made)
+    monkeypatch.setattr(client, "LocalCluster", lambda: FakeCluster(running.address))
+    return made
+
+
+def test_without_an_address_it_starts_one_for_its_own_life(
+    clusters: list[FakeCluster], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "scaler_client"):
+        with Client() as made:
+            assert made.submit(abs, -1).result(20) == 1
+            (cluster,) = clusters
+            assert not cluster.is_shut_down
+    assert cluster.is_shut_down
+    (line,) = caplog.messages
+    assert line == f"no scheduler address was given: a local cluster for this client runs at {cluster.address}"
+
+
+def test_the_environment_goes_first(
+    running: RunningScheduler, clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ADDRESS_VARIABLE, running.address)
+    with Client() as made:
+        assert made.address == running.address
+    assert not clusters
+
+
+def test_a_view_ends_it_too(clusters: list[FakeCluster]) -> None:
+    made = Client()
+    made.options(priority=1).disconnect()
+    assert clusters[0].is_shut_down
+
+
+def test_it_ends_when_the_client_can_not_join(clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LocalCluster", lambda: FakeCluster("tcp://127.0.0.1:1"))
+    with pytest.raises(ConnectionError):
+        Client(timeout_seconds=0.01)
+    assert clusters[0].is_shut_down
+
+
+def test_none_in_a_process_forked_by_a_task(clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nesting, "is_forked_by_task", True)
+    with pytest.raises(ValueError, match=f"no address: a process forked by a task needs one.*{ADDRESS_VARIABLE}"):
+        Client()
+    assert not clusters
+
+
+def test_a_cluster_in_the_place_of_an_address(running: RunningScheduler) -> None:
+    cluster = FakeCluster(running.address)
+    with Client(cluster) as made:
+        assert made.address == running.address
+    assert not cluster.is_shut_down
+    cluster.shutdown()
+    for kind in (Client, AsyncClient):
+        with pytest.raises(RuntimeError, match="shut down> takes no clients any more"):
+            kind(cluster)

@@ -1,0 +1,147 @@
+"""Deliberate faults in the core, each a small change of its source, to show that the simulation would find them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from scaler_scheduler.core import adoption, credit, dispatcher, endings, losses, peers, records, results, scheduler
+from scaler_scheduler.core import suspension, withdrawals
+
+
+@dataclass(frozen=True)
+class Mutation:
+    name: str
+    owner: Any
+    """The class or module that has the function."""
+    function: str
+    old: str
+    new: str
+    first_seed: int = 0
+    """Where to begin: a seed that found it when this was written."""
+
+    def patches(self) -> list[tuple[Any, Any]]:
+        """Where to put what under the function's name: the function with the fault in it, wherever it is used.
+
+        Raises:
+            LookupError: the function does not have the text that is to be changed, or more than once.
+        """
+        original = inspect.getattr_static(self.owner, self.function)
+        function = original.fget if isinstance(original, property) else original
+        source = textwrap.dedent(inspect.getsource(function))
+        if source.count(self.old) != 1:
+            raise LookupError(f"{self.name}: {self.function} has {self.old!r} {source.count(self.old)} times")
+        namespace: dict[str, Any] = {}
+        source = source.replace("@property\n", "").replace(self.old, self.new)
+        exec(compile(source, f"<{self.name}>", "exec"), function.__globals__, namespace)
+        made = namespace[self.function]
+        if inspect.isclass(self.owner):
+            return [(self.owner, property(made) if isinstance(original, property) else made)]
+        core = [module for name, module in sys.modules.items() if name.startswith("scaler_scheduler.core.")]
+        return [(module, made) for module in core if vars(module).get(self.function) is original]
+
+
+MUTATIONS = (
+    Mutation(
+        "forget to requeue what a lost worker held",
+        losses.Losses, "connection_lost", "self._endings.settle_returned(task)", "pass",
+    ),
+    Mutation(
+        "accept the result of an old attempt",
+        results, "take_results", "task.worker is not worker or task.attempt != attempts[row]", "task.worker is None",
+    ),
+    Mutation(
+        "drop a cancel that crosses a retract for balance",
+        withdrawals.Withdrawals, "_withdraw", "if wish <= task.wish:", "if wish <= task.wish or task.is_retracting:",
+    ),
+    Mutation(
+        "never answer a cancel that came too late",
+        withdrawals.Withdrawals, "take_retracted", "if task.wish == CANCEL:", "if False:",
+    ),
+    Mutation(
+        "count the death for tasks that were only queued",
+        losses.Losses, "worker_died", "self.worker_left(worker, now)",
+        "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
+        "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
+        "    self.worker_left(worker, now)",
+    ),
+    Mutation(
+        "never send EndWorker",
+        withdrawals.Withdrawals, "_end_worker", "if agent is not None:", "if False:",
+    ),
+    Mutation(
+        "forget to free the slot of a suspended task",
+        suspension, "suspend", "worker.suspended += 1", "worker.suspended += 0",
+    ),
+    Mutation(
+        "tell nobody of the slot that a suspended task frees",
+        scheduler.Scheduler, "_suspended", "take_suspended(event, client, worker, self.tables)", "pass",
+    ),
+    Mutation(
+        "lose credit on cancel",
+        withdrawals.Withdrawals, "_cancel_row", "client.returned += batch.size_of(row) + TASK_OVERHEAD", "pass",
+    ),
+    Mutation(
+        "lose credit with every result",
+        results, "take_results", "client.returned += task.size + TASK_OVERHEAD", "pass",
+    ),
+    Mutation(
+        "answer on a client's old connection",
+        peers.Peers, "_welcome_client", "client.outbox.route = event.route", "pass",
+    ),
+    Mutation(
+        "requeue a cancelled task",
+        endings.Endings, "settle_returned", "elif wish in (CANCEL, FORCE):", "elif wish == FORCE:",
+    ),
+    Mutation(
+        "give out tasks of lower priority first",
+        dispatcher.Dispatcher, "run", "self.ranks[::-1]", "self.ranks[:]",
+    ),
+    Mutation(
+        "adopt nothing when a worker joins again",
+        peers.Peers, "_welcome_worker", "self._adoption.take_running(worker, name, now)", "pass",
+    ),
+    Mutation(
+        "release a function while tasks of it wait",
+        records.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
+    ),
+    Mutation(
+        "forget the time limit",
+        scheduler.Scheduler, "_has_begun", "self.tables.timers.set(task, now + limit)", "pass",
+    ),
+    Mutation(
+        "take a task twice that is submitted again",
+        scheduler.Scheduler, "_drop_known_rows", "batch.cancelled.add(row)", "pass",
+    ),
+    Mutation(
+        "never go on with a client that has taken its results",
+        credit.Credits, "take_received", "self._go_on(client)", "pass",
+    ),
+    Mutation(
+        "give tasks to workers that lack a capability",
+        records.Worker, "can_serve", "own.get(name, 0) >= amount", "True",
+    ),
+    Mutation(
+        "let an agent's heartbeat renew its own lease only",
+        peers.Peers, "heartbeat", "named.deadline = worker_deadline", "pass",
+    ),
+    Mutation(
+        "keep the tasks of a client that has left",
+        losses.Losses, "client_left", "self._withdrawals.abandon(client, now)", "pass",
+    ),
+    Mutation(
+        "count no retries",
+        endings.Endings, "has_retries_left", "task.failures <=", "0 <=",
+    ),
+    Mutation(
+        "forget what a worker claims to run when its client comes later",
+        scheduler.Scheduler, "_submit", "if self.tables.unclaimed:", "if False:",
+    ),
+    Mutation(
+        "mix up the bytes of answers",
+        results, "take_results", "batch.rows.sizes.append(size)", "batch.rows.sizes.append(size and size - 1)",
+    ),
+)  # fmt: skip
