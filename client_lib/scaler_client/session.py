@@ -110,7 +110,8 @@ class Session:
         """New tasks of one function, at most CHUNK_ROWS; returns the first id, the others follow it."""
         # Aligned, so that one entry finds all of them: a million entries would cost more than a million results.
         first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
-        self._next_id = first + len(payloads)
+        # The rest of its block stays free: what is answered for an id of the block is the chunk's.
+        self._next_id = first + CHUNK_ROWS
         self.chunks[first >> CHUNK_BITS] = owner
         if self.state is State.JOINED:
             self._flush_rows()
