@@ -3,7 +3,7 @@
 
 export PYTHON PYPY
 
-.PHONY: help run test lint bench chaos schema clean
+.PHONY: help run test lint bench chaos simulate schema clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,10 @@ bench: ## every benchmark: a table, and JSON under benchmarks/results/ (ONLY=sub
 chaos: ## a real cluster under load while its workers and its scheduler are killed (SECONDS=60 SEED=)
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.chaos.run --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+simulate: ## the simulation: SEEDS=1000 of them with their figures (FIRST=0 the first), or SEED=7 alone with its events
+	@packaging/setup.sh test
+	@packaging/within.sh python -m tests.simulation.run $(if $(SEED),--seed $(SEED),$(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)))
 
 schema: ## generate the scheduler's module from the schema again (needs Debian's capnproto)
 	@packaging/setup.sh test

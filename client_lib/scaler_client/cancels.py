@@ -33,6 +33,10 @@ class Cancels:
             self._forced.update(wanted)
         self._ask(wanted)
 
+    def tell(self, ids: Sequence[int]) -> None:
+        """Nobody waits for these any more: a scheduler that may have them is to drop them, and to stop what runs."""
+        self._untold[True] += [task_id for task_id in ids if self._backlog.has_ever_sent(task_id)]
+
     def ask_again(self) -> None:
         """Everything that is open was submitted again."""
         self._ask(list(self._waiting))

@@ -58,6 +58,7 @@ class Session:
         self._sequence = 0
         self._next_heartbeat = now + heartbeat_interval_seconds
         self._last_heard = now
+        self._last_tick = now
         self._outgoing: list[messages.Message] = [hello]
         self._has_asked = False
         """Whether something was sent behind the last hello that a scheduler which lacks it would answer."""
@@ -184,6 +185,7 @@ class Session:
 
     def tick(self, now: float) -> None:
         """Send a heartbeat when one is due; give up when nothing was heard for too long."""
+        self._allow_for_standstill(now)
         if now >= self._next_heartbeat and self.state is not State.CLOSED:
             self._beat(now)
         if now - self._last_heard > self._timeout_seconds:
@@ -241,7 +243,9 @@ class Session:
 
     def _lose(self, error: SchedulerLostError) -> None:
         self.loss = error
-        self._cancels.answer(self.tasks.fail(error))
+        ids = self.tasks.fail(error)
+        self._cancels.answer(ids)
+        self._cancels.tell(ids)
         self._drop_rows()
 
     def _turn_away(self, owner: Owner, task_id: int) -> None:
@@ -256,6 +260,13 @@ class Session:
         self._sequence += 1
         self._outgoing.append(messages.Heartbeat(self._sequence))
         self._has_asked = True
+
+    def _allow_for_standstill(self, now: float) -> None:
+        """Time in which this process did not run (stopped, suspended) is no silence of the scheduler's."""
+        gap = now - self._last_tick - self._heartbeat_interval_seconds
+        if gap > self._heartbeat_interval_seconds:
+            self._last_heard = min(now, self._last_heard + gap)
+        self._last_tick = now
 
     def _keep_lease(self, lease_seconds: float) -> None:
         """Heartbeats often enough that the lease outlasts a few lost ones, whatever interval was asked for."""

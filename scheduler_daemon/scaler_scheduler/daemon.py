@@ -37,7 +37,7 @@ SNAPSHOT_SECONDS = 1.0
 MALFORMED_LOG_SECONDS = 1.0
 """At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
 
-MALFORMED_ANSWERS = 100
+MALFORMED_ANSWERS = 10_000
 """Most answers to malformed messages in that time: whoever sends them and never reads does not fill the memory."""
 
 FAREWELL_MILLISECONDS = 500

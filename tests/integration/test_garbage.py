@@ -213,14 +213,14 @@ def test_another_protocol_version_is_refused_by_name(port: Port) -> None:
 
 
 def test_a_client_of_another_protocol_version(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = scaler_client.client._hello
+    real = scaler_client.connection._hello
 
-    def newer() -> messages.Hello:
-        message = real()
+    def newer(worker: int) -> messages.Hello:
+        message = real(worker)
         message.protocol_version = 99
         return message
 
-    monkeypatch.setattr(scaler_client.client, "_hello", newer)
+    monkeypatch.setattr(scaler_client.connection, "_hello", newer)
     with pytest.raises(ConnectionError, match=r"protocol version 1\b.*protocol version 99 is not 1"):
         Client(port.daemon.address, timeout_seconds=SECONDS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
@@ -86,7 +87,7 @@ class AgentHost:
         self.link.close(lingers=False)
         self.is_gone = True
         for worker in self.workers.values():
-            worker.process.later(self._chance.uniform(0.0, 1.0), lambda worker=worker: worker.die(lingers=False))
+            worker.process.later(self._chance.uniform(0.0, 1.0), partial(worker.die, lingers=False))
 
     def stop(self) -> None:
         """As by SIGTERM to the agent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scaler_client import messages
@@ -33,7 +34,7 @@ class ClientHost:
         self.incarnation = world.draw_incarnation()
         self.futures: list[Future] = []
         self._heard_at = self.process.run_seconds
-        """When the last message came, if only as far as the socket."""
+        """When the last message was read, by the process' own time."""
         self.link = world.network.open(name, self._arrived, world.latency_factor())
         self.link.reconnected = self._reconnected
         hello = messages.Hello(
@@ -83,7 +84,7 @@ class ClientHost:
             if force and future.forced_at is None:
                 future.forced_at = self.world.clock.now
             self.world.trace.count("cancels, forced" if force else "cancels")
-            self.session.cancel([future.task_id], lambda future=future: future.cancel_answered(force), force)
+            self.session.cancel([future.task_id], partial(future.cancel_answered, force), force)
         self.world.trace.note(self.name, "cancels", "by force" if force else "", [future.task_id for future in asked])
         self.wake()
 
@@ -141,7 +142,6 @@ class ClientHost:
             self.process.later(self.world.chance.uniform(0.00001, 0.0005), self._step)
 
     def _arrived(self, frames: Frames) -> None:
-        self._heard_at = self.process.run_seconds
         self._inbox.append(decode(list(frames)))
         self.wake()
 
@@ -156,6 +156,7 @@ class ClientHost:
             self.session.tick(now)
         inbox, self._inbox = self._inbox, []
         for message in inbox:
+            self._heard_at = self.process.run_seconds
             self._note_credit(message)
             self.session.handle(message, now)
             self._send()

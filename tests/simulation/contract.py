@@ -11,21 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.records import Client
+from scaler_scheduler.core.records import Client, Worker
 from scaler_scheduler.core.scheduler import Scheduler
 
+from .ledger import Ledger, TaskId
 from .trace import SimulationError, Trace
-
-TaskId = tuple[int, int]
-"""Client and id."""
-
-
-class Held:
-    """A task at a worker, as far as the scheduler has to know."""
-
-    def __init__(self, route: bytes, attempt: int) -> None:
-        self.route = route
-        self.attempt = attempt
 
 
 class Contract:
@@ -39,8 +29,7 @@ class Contract:
         self._agents = core.tables.agents.by_route
         self._open: dict[TaskId, list[events.Options]] = {}
         """What was submitted and not answered; more than once where it was answered in between, if not yet sent."""
-        self._held: dict[TaskId, Held] = {}
-        self._by_route: dict[bytes, set[TaskId]] = {}
+        self._held = Ledger()
         self._attempts: dict[TaskId, int] = {}
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
@@ -51,6 +40,8 @@ class Contract:
         self._names: dict[bytes, int] = {}
         """Routes of clients that are or were here, with their incarnations."""
         self._agent_routes: set[bytes] = set()
+        self._worker_names: dict[bytes, int] = {}
+        """Incarnations of the workers that are here, by route."""
         self._cancelled: set[TaskId] = set()
         """Whose cancel has no answer yet."""
         self._kept: set[TaskId] = set()
@@ -108,7 +99,7 @@ class Contract:
     def _results(self, event: events.Results) -> None:
         for client, task_id, attempt, outcome in zip(event.clients, event.ids, event.attempts, event.outcomes):
             name = client, task_id
-            if self._is_holder(event.route, name, attempt):
+            if self._held.is_holder(event.route, name, attempt):
                 self._drop(name)
                 self._returned[name] = outcome
                 if outcome == effects.OUTCOME_RETRYABLE:
@@ -123,7 +114,7 @@ class Contract:
     def _retracted(self, event: events.Retracted) -> None:
         for client, task_id, attempt, given in zip(event.clients, event.ids, event.attempts, event.given):
             name = client, task_id
-            if self._is_holder(event.route, name, attempt):
+            if self._held.is_holder(event.route, name, attempt):
                 if given:
                     self._drop(name)
                 elif name in self._cancelled:
@@ -135,7 +126,7 @@ class Contract:
             if agent is not None and worker.incarnation == event.incarnation:
                 self._reported.add(route)
                 name = event.client, event.id
-                if event.attempt and self._is_holder(route, name, event.attempt):
+                if event.attempt and self._held.is_holder(route, name, event.attempt):
                     self._failures[name] += 1
 
     def _hello(self, event: events.Hello) -> None:
@@ -152,10 +143,12 @@ class Contract:
         for route, worker in list(self._workers.items()):
             if worker.incarnation == event.incarnation:
                 self._lose(route, is_blamed=False)
+                self._worker_names.pop(route, None)
+        self._worker_names[event.route] = event.incarnation
         for client, task_id, attempt in event.running:
             name = client, task_id
             if name not in self._held:
-                self._hold(name, event.route, attempt)
+                self._held.hold(name, event.route, attempt)
 
     # ------------------------------------------------------------------------------------------------- what goes out
 
@@ -204,29 +197,27 @@ class Contract:
         for name, attempt, function in zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions):
             self._expect(name in self._open, "dispatched, and nobody waits for it", name)
             options = self._open[name][-1]
-            held = self._held.get(name)
-            self._expect(held is None, "dispatched while another worker holds it", name, held and held.route)
+            self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
             self._expect(attempt > self._attempts.get(name, 0), "dispatched under an old attempt", name, attempt)
             self._expect(function in sent, "dispatched without its function", name, function)
-            self._expect(worker.can_serve(options.capabilities), "dispatched to a worker that lacks something", name)
+            self._expect(_serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
             self._check_window(name)
             if attempt > 1 or self._attempts.get(name, 0):
                 self._trace.count("dispatched again")
             self._attempts[name] = attempt
-            self._hold(name, effect.route, attempt)
+            self._held.hold(name, effect.route, attempt)
         self._trace.count("dispatched", len(effect.ids))
         self._expect(worker.held <= self._core.limits.queue_size, "a worker holds too much", effect.route, worker.held)
 
     def _cancel_refused(self, effect: effects.CancelRefused) -> None:
         client = self._clients.get(effect.route)
-        for task_id in effect.ids if client is not None else ():
-            self._cancelled.discard((client.incarnation, task_id))
+        if client is not None:
+            self._cancelled.difference_update((client.incarnation, task_id) for task_id in effect.ids)
 
     def _check_cancels(self) -> None:
         """What waits is cancelled at once; what a worker keeps is refused at once, or is being stopped."""
         for name in self._cancelled:
-            held = self._held.get(name)
-            self._expect(held is not None, "its cancel was forgotten", name)
+            self._expect(name in self._held, "its cancel was forgotten", name)
         for name in self._kept & self._cancelled:
             task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
             self._expect(task is not None and task.is_stopping, "neither refused nor stopped", name)
@@ -242,7 +233,7 @@ class Contract:
                 waiting = self._waiting()
             lowest = min(_rank(self._open[name][-1]) for name in zip(effect.clients, effect.ids) if name in self._open)
             for (rank, capabilities), name in waiting.items():
-                is_passed_over = rank > lowest and worker.can_serve(capabilities)
+                is_passed_over = rank > lowest and _serves(worker, capabilities)
                 self._expect(not is_passed_over, "passed over by one of a lower rank", name, rank, lowest)
 
     def _waiting(self) -> dict[tuple[tuple[int, int], events.Capabilities], TaskId]:
@@ -296,7 +287,9 @@ class Contract:
     # -------------------------------------------------------------------------------------------------------- inside
 
     def _look_for_losses(self) -> None:
-        for route in [route for route in self._by_route if route not in self._workers]:
+        for route in [route for route in self._worker_names if route not in self._workers]:
+            self._check_nested(self._worker_names.pop(route))
+        for route in [route for route in self._held.routes if route not in self._workers]:
             self._lose(route, is_blamed=route not in self._reported)
         for route in [route for route in self._functions if route not in self._workers]:
             del self._functions[route]
@@ -317,12 +310,17 @@ class Contract:
         """A worker is gone; where nobody knows what it ran, each of its tasks may be blamed."""
         self._lost.add(route)
         self._functions.pop(route, None)
-        for name in self._by_route.pop(route, ()):
-            del self._held[name]
+        for name in self._held.take_all(route):
             if name not in self._open:
                 self._attempts.pop(name, None)
             elif is_blamed:
                 self._failures[name] += 1
+
+    def _check_nested(self, worker: int) -> None:
+        """With a worker go the clients of its tasks, unless it is here again on another connection."""
+        if all(other.incarnation != worker for other in self._workers.values()):
+            left = [client.name for client in self._clients.values() if client.worker == worker]
+            self._expect(not left, "its worker is gone", *left)
 
     def _forget_client(self, gone: int) -> None:
         for name in [name for name in self._open if name[0] == gone]:
@@ -333,20 +331,9 @@ class Contract:
             if name not in self._held:  # else they count on: the client may come back before the worker is done
                 self._attempts.pop(name, None)
 
-    def _hold(self, name: TaskId, route: bytes, attempt: int) -> None:
-        self._held[name] = Held(route, attempt)
-        self._by_route.setdefault(route, set()).add(name)
-
     def _drop(self, name: TaskId) -> None:
-        held = self._held.pop(name, None)
-        if held is not None:
-            self._by_route[held.route].discard(name)
-            if name not in self._open:
-                self._attempts.pop(name, None)
-
-    def _is_holder(self, route: bytes, name: TaskId, attempt: int) -> bool:
-        held = self._held.get(name)
-        return held is not None and held.route == route and held.attempt == attempt
+        if self._held.drop(name) and name not in self._open:
+            self._attempts.pop(name, None)
 
     def _routes_of_agent(self, route: bytes) -> list[bytes]:
         agent = self._agents.get(route)
@@ -370,3 +357,7 @@ def _knows(client: Client, task_id: int) -> bool:
 def _rank(options: events.Options) -> tuple[int, int]:
     """What goes first: by priority, within one by depth."""
     return options.priority, options.depth
+
+
+def _serves(worker: Worker, wanted: events.Capabilities) -> bool:
+    return all(worker.capabilities.get(name, 0) >= amount for name, amount in wanted)

@@ -8,8 +8,19 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from scaler_scheduler.core import adoption, credit, dispatcher, endings, losses, peers, records, results, scheduler
-from scaler_scheduler.core import suspension, withdrawals
+from scaler_scheduler.core import (
+    credit,
+    dispatcher,
+    endings,
+    functions,
+    losses,
+    peers,
+    records,
+    results,
+    scheduler,
+    suspension,
+    withdrawals,
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,7 @@ class Mutation:
             LookupError: the function does not have the text that is to be changed, or more than once.
         """
         original = inspect.getattr_static(self.owner, self.function)
-        function = original.fget if isinstance(original, property) else original
+        function: Any = original.fget if isinstance(original, property) else original
         source = textwrap.dedent(inspect.getsource(function))
         if source.count(self.old) != 1:
             raise LookupError(f"{self.name}: {self.function} has {self.old!r} {source.count(self.old)} times")
@@ -89,8 +100,13 @@ MUTATIONS = (
         results, "take_results", "client.returned += task.size + TASK_OVERHEAD", "pass",
     ),
     Mutation(
-        "answer on a client's old connection",
-        peers.Peers, "_welcome_client", "client.outbox.route = event.route", "pass",
+        "answer a client that is gone",
+        results, "take_results", "batch = None if client.is_gone else outbox.resolved(client)",
+        "batch = outbox.resolved(client)",
+    ),
+    Mutation(
+        "answer a client that is gone, as the scheduler itself",
+        endings.Endings, "_answer", "if not client.is_gone:", "if True:",
     ),
     Mutation(
         "requeue a cancelled task",
@@ -139,6 +155,26 @@ MUTATIONS = (
     Mutation(
         "forget what a worker claims to run when its client comes later",
         scheduler.Scheduler, "_submit", "if self.tables.unclaimed:", "if False:",
+    ),
+    Mutation(
+        "give two attempts the same number",
+        dispatcher.Dispatcher, "_give_again", "task.attempt += 1", "pass",
+    ),
+    Mutation(
+        "ignore that a worker keeps a task",
+        withdrawals.Withdrawals, "take_retracted", "if event.given[row]:", "if True:",
+    ),
+    Mutation(
+        "leave the clients of a dead worker's tasks",
+        losses.Losses, "worker_left", "self.client_left(client, now)", "pass",
+    ),
+    Mutation(
+        "count a task twice that begins twice",
+        withdrawals, "begin", "if task.state == DISPATCHED:", "if True:",
+    ),
+    Mutation(
+        "forget that a task of a function is still open",
+        functions.FunctionTable, "let_go", "function.tasks -= 1", "function.tasks = 0",
     ),
     Mutation(
         "mix up the bytes of answers",

@@ -217,11 +217,13 @@ class Network:
         """A connection is over; the scheduler's socket notices at once or after a while."""
         self.trace.count("messages lost", len(connection.up) - arriving)
         connection.up.cut(arriving)
-        forget = self._routes.pop
         if self.chance.random() < 0.5:
-            forget(connection.route, None)
+            self._forget(connection.route)
         else:
-            self.clock.after(self.chance.uniform(0.0, 2.0), lambda: forget(connection.route, None))
+            self.clock.after(self.chance.uniform(0.0, 2.0), lambda: self._forget(connection.route))
+
+    def _forget(self, route: bytes) -> None:
+        self._routes.pop(route, None)
 
     def part_of(self, count: int) -> int:
         return self.chance.randint(0, count) if count else 0

@@ -24,6 +24,10 @@ LONGEST_STOP_SECONDS = 10.0
 """From a forced cancel to its answer, where nothing is in the way."""
 
 
+STOP_SECONDS = 1.0
+"""From the end of a time limit to the end of a task that lets itself be stopped, where nothing is in the way."""
+
+
 class FutureClient(Protocol):
     name: str
 
@@ -218,6 +222,9 @@ class Oracle:
     def _value(self, future: Future) -> None:
         script = future.script
         self._wrong_if(future.answer != script.answer() or script.raises, future)
+        limit = future.asked.timeout_milliseconds / 1000
+        can_stop = self.is_calm and not script.ignores_stop and not script.hogs
+        self._wrong_if(can_stop and 0 < limit < script.seconds - STOP_SECONDS, future)
         self._wrong_if(self.retried[script.key] < script.retryable or self.killed[script.key] < script.kills, future)
 
     def _exception(self, future: Future) -> None:

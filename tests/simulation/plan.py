@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from scaler_client.messages import Options
 from scaler_scheduler.core.limits import Limits
@@ -180,7 +181,7 @@ class _Writer:
         chance = self._chance
         key = self._next_key
         self._next_key += 1
-        traits: dict[str, object] = {}
+        traits: dict[str, Any] = {}
         roll = chance.random()
         if self._is_rough and roll < 0.3 and not depth:
             traits = self._trait()
@@ -191,7 +192,8 @@ class _Writer:
         elif depth and roll > 0.97:
             traits = {"raises": True}
         (seconds,) = chance.choices(_DURATIONS, self._lengths if self._budget > 0 else (1, 0, 0, 0, 0))
-        self._budget -= seconds
+        seconds = traits.pop("seconds", seconds * chance.uniform(0.5, 1.5))
+        self._budget -= seconds if seconds < _LONG_SECONDS else 0
         sizes = (0, 0, 100, 3000, 70_000) if self._is_heavy else (0, 0, 40)
         return Script(
             key=key,
@@ -199,14 +201,15 @@ class _Writer:
             payload_bytes=chance.choice(sizes),
             result_bytes=chance.choice(sizes),
             options=options,
-            **{"seconds": seconds * chance.uniform(0.5, 1.5), **traits},  # type: ignore[arg-type]
+            seconds=seconds,
+            **traits,
         )
 
     def _child_options(self, options: Options) -> Options:
         """Mostly as the parent's task hands them on."""
         return Options(priority=options.priority) if self._chance.random() < 0.8 else Options(priority=1, retries=2)
 
-    def _trait(self) -> dict[str, object]:
+    def _trait(self) -> dict[str, Any]:
         chance = self._chance
         return chance.choice((
             {"raises": True},
@@ -214,6 +217,7 @@ class _Writer:
             {"kills": chance.choice((1, 1, 2, 99))},
             {"grows": True, "seconds": chance.choice((0.1, 1.2))},
             {"hogs": True},
+            {"hogs": True, "seconds": 9.0},  # longer than a lease
             {"hogs": True, "seconds": _LONG_SECONDS},
             {"ignores_stop": True},
             {"ignores_stop": True, "seconds": _LONG_SECONDS},

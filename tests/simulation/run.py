@@ -42,12 +42,16 @@ def run_seed(seed: int) -> tuple[Counter[str], Failure | None]:
     """One run; its figures, and what went wrong."""
     world = World(seed)
     failure = None
+    logged = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # the sessions log what the simulation does to them
     try:
         world.run()
     except SimulationError as error:
         failure = Failure(seed, str(error), world.trace.lines())
     except Exception:
         failure = Failure(seed, traceback.format_exc(), world.trace.lines())
+    finally:
+        logging.disable(logged)
     figures = world.trace.figures
     figures["seeds"] += 1
     figures["simulated seconds"] += int(world.clock.now - 1000)

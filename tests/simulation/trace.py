@@ -53,14 +53,14 @@ def describe(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, (list, range, deque)):
-        rows = [describe(row) for row in value[:_SHOWN_ROWS]]
+        rows = [describe(row) for row in list(value)[:_SHOWN_ROWS]]
         return f"[{' '.join(rows)}{f' ..{len(value)}' if len(value) > _SHOWN_ROWS else ''}]"
     if isinstance(value, (tuple, set, frozenset)):
         rows = [describe(row) for row in (value if isinstance(value, tuple) else sorted(value))]
         return f"({','.join(rows)})"
     if hasattr(value, "__dataclass_fields__"):
-        shown = [f"{name}={describe(vars(value)[name])}" for name in value.__dataclass_fields__ if _is_told(value, name)]
-        return f"{type(value).__name__}({' '.join(shown)})"
+        told = [name for name in value.__dataclass_fields__ if _is_told(value, name)]
+        return f"{type(value).__name__}({' '.join(f'{name}={describe(vars(value)[name])}' for name in told)})"
     return str(value)
 
 

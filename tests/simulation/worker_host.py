@@ -8,8 +8,9 @@ next task begins.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.messages import FLAG_PROFILE, FLAG_TELL_START, Hello, Message, Outcome, Role, TaskName
@@ -21,8 +22,9 @@ from scaler_worker.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING
 
 from .client_host import ClientHost
 from .clock import Process
+from .execution import Die, Run, Work
 from .network import Frames
-from .oracle import AGAIN, CHILD_FAILED, STOPPED, Future
+from .oracle import STOPPED, Future
 from .scripts import Script, function_bytes, measured
 from .trace import SimulationError
 
@@ -33,43 +35,6 @@ if TYPE_CHECKING:
 LONG_TASK_SECONDS = 0.01
 ATTEND_SECONDS = 0.02
 FLUSH_SECONDS = 0.001
-
-
-class _Work:
-    """A run wants to be busy for so long."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-
-class _Wait:
-    """A run wants to wait for a task of its own."""
-
-    def __init__(self, future: Future) -> None:
-        self.future = future
-
-
-class _Die:
-    """A run kills its process."""
-
-
-Steps = Generator[Any, None, tuple[int, bytes]]
-
-
-class Run:
-    """One execution of a task."""
-
-    def __init__(self, row: Row, script: Script, since: float) -> None:
-        self.row = row
-        self.name: TaskName = name_of(row)
-        self.script = script
-        self.since = since
-        self.steps: Steps
-        self.is_stop_wanted = False
-        self.was_stopped = False
-        self.is_working = False
-        self.turn = 0
-        """Grows with every step, so that what was planned for an earlier one is not done."""
 
 
 class WorkerHost:
@@ -229,13 +194,11 @@ class WorkerHost:
         stopped()
 
     def _begin(self, row: Row) -> None:
-        now = self.world.clock.now
         script = self.world.oracle.began(self.name, name_of(row), bytes(row[4]))
         function = self.session.functions.get(row[3])
         if function is None or bytes(function.payload) != function_bytes(script.function):
             raise SimulationError(f"{self.name} lacks the function of task {script.key}, {row[3]}: {function}")
-        run = self._run = Run(row, script, now)
-        run.steps = self._steps(run)
+        run = self._run = Run(row, script, self.world.oracle, self.world.clock, self._submit)
         self._write_page(run)
         if flags_of(row) & FLAG_TELL_START:
             self.session.started(row)
@@ -296,14 +259,13 @@ class WorkerHost:
                 self.world.trace.count("tasks stopped")
                 self._finish(run, Outcome.EXCEPTION, STOPPED)
                 return
-            if isinstance(step, _Work):
+            if isinstance(step, Work):
                 run.is_working = True
-                turn = run.turn
-                self.process.later(step.seconds, lambda: self._worked(run, turn))
+                self.process.later(step.seconds, partial(self._worked, run, run.turn))
                 if self._inbox or step.seconds > LONG_TASK_SECONDS:
                     self._wake(0.0)
                 return
-            if isinstance(step, _Die):
+            if isinstance(step, Die):
                 self.world.trace.note(self.name, "kills itself")
                 self.agent.kill_worker(self)
                 return
@@ -349,55 +311,6 @@ class WorkerHost:
             suspended = self._suspended[name]
             suspended.is_stop_wanted = suspended.was_stopped = True
             self._want_back(suspended, suspended.turn)
-
-    # ---------------------------------------------------------------------------------------------- what a task does
-
-    def _steps(self, run: Run) -> Steps:
-        script = run.script
-        try:
-            return (yield from self._do(run))
-        except TaskStoppedError:
-            yield from self._be_busy(replace(script, ignores_stop=True), script.stop_seconds)
-            raise
-
-    def _do(self, run: Run) -> Steps:
-        script, oracle = run.script, self.world.oracle
-        yield from self._be_busy(script, script.seconds / 2)
-        if oracle.killed[script.key] < script.kills:
-            yield _Die()
-        futures: list[Future] = []
-        for child in script.children:
-            futures.append(self._submit(run, child))
-            if script.one_by_one:
-                yield from self._await(script, futures[-1])
-        for future in futures:
-            yield from self._await(script, future)
-        yield from self._be_busy(script, script.seconds / 2)
-        if any(future.outcome != Outcome.VALUE for future in futures):
-            return Outcome.EXCEPTION, CHILD_FAILED
-        if script.raises:
-            return Outcome.EXCEPTION, script.error()
-        if oracle.retried[script.key] < script.retryable:
-            oracle.retried[script.key] += 1
-            return Outcome.RETRYABLE, AGAIN
-        return Outcome.VALUE, script.answer()
-
-    def _be_busy(self, script: Script, seconds: float) -> Generator[Any, None, None]:
-        end = self.world.clock.now + seconds
-        while self.world.clock.now < end:
-            try:
-                yield _Work(end - self.world.clock.now)
-            except TaskStoppedError:
-                if not script.ignores_stop:
-                    raise
-
-    def _await(self, script: Script, future: Future) -> Generator[Any, None, None]:
-        while not future.is_done:
-            try:
-                yield _Wait(future)
-            except TaskStoppedError:
-                if not script.ignores_stop:
-                    raise
 
     def _submit(self, run: Run, child: Script) -> Future:
         if self.nested is None:

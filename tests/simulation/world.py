@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from . import faults
 from .agent_host import AgentHost
@@ -14,6 +15,7 @@ from .network import Network
 from .oracle import Oracle
 from .plan import Plan, Work, draw_plan
 from .scheduler_host import SchedulerHost
+from .scripts import FUNCTIONS
 from .trace import SimulationError, Trace
 
 REST_SECONDS = 150.0
@@ -98,9 +100,9 @@ class World:
             client = ClientHost(self, f"client{number}")
             self.clients.append(client)
             for work in program:
-                client.process.later(work.at, lambda client=client, work=work: self._work(client, work))
+                client.process.later(work.at, partial(self._work, client, work))
         for at, kind in plan.faults:
-            self.clock.after(at, lambda kind=kind: faults.strike(self, kind))
+            self.clock.after(at, partial(faults.strike, self, kind))
 
     def _work(self, client: ClientHost, work: Work) -> None:
         scripts = [self.oracle.add(script) for script in work.scripts]
@@ -110,9 +112,10 @@ class World:
             futures = [client.submit(script, script.options) for script in scripts]
         for after, positions, is_forced in work.cancels:
             chosen = [futures[at] for at in positions]
-            client.process.later(after, lambda chosen=chosen, is_forced=is_forced: client.cancel(chosen, is_forced))
+            client.process.later(after, partial(client.cancel, chosen, is_forced))
         if self.chance.random() < 0.3:
-            client.process.later(self.chance.uniform(0.0, 3.0), lambda: client.forget_function(self.chance.randrange(4)))
+            number = self.chance.randrange(FUNCTIONS)
+            client.process.later(self.chance.uniform(0.0, 3.0), partial(client.forget_function, number))
 
     def _mend(self) -> None:
         """Somebody must be there who can serve every task."""

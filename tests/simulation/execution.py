@@ -1,0 +1,100 @@
+"""One execution of a task, as a generator of what it wants next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from scaler_client.messages import Outcome, TaskName
+from scaler_client.nesting import TaskStoppedError
+from scaler_worker.rows import Row, name_of
+
+from .clock import Clock
+from .oracle import AGAIN, CHILD_FAILED, Future, Oracle
+from .scripts import Script
+
+
+class Work:
+    """Be busy for so long."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+class Wait:
+    """Wait for a task of its own."""
+
+    def __init__(self, future: Future) -> None:
+        self.future = future
+
+
+class Die:
+    """Kill the process."""
+
+
+Steps = Generator[Any, None, tuple[int, bytes]]
+Submit = Callable[["Run", Script], Future]
+
+
+class Run:
+    def __init__(self, row: Row, script: Script, oracle: Oracle, clock: Clock, submit: Submit) -> None:
+        self.row = row
+        self.name: TaskName = name_of(row)
+        self.script = script
+        self.since = clock.now
+        self.steps: Steps = self._steps()
+        """Each is a Work, Wait or Die; the end is outcome and payload. TaskStoppedError may be thrown in."""
+        self.is_stop_wanted = False
+        self.was_stopped = False
+        self.is_working = False
+        self.turn = 0
+        """Grows with every step, so that what was planned for an earlier one is not done."""
+        self._oracle = oracle
+        self._clock = clock
+        self._submit = submit
+
+    def _steps(self) -> Steps:
+        try:
+            return (yield from self._do())
+        except TaskStoppedError:
+            yield from self._be_busy(self.script.stop_seconds, ignores_stop=True)
+            raise
+
+    def _do(self) -> Steps:
+        script, oracle = self.script, self._oracle
+        yield from self._be_busy(script.seconds / 2, script.ignores_stop)
+        if oracle.killed[script.key] < script.kills:
+            yield Die()
+        futures: list[Future] = []
+        for child in script.children:
+            futures.append(self._submit(self, child))
+            if script.one_by_one:
+                yield from self._await(futures[-1])
+        for future in futures:
+            yield from self._await(future)
+        yield from self._be_busy(script.seconds / 2, script.ignores_stop)
+        if any(future.outcome != Outcome.VALUE for future in futures):
+            return Outcome.EXCEPTION, CHILD_FAILED
+        if script.raises:
+            return Outcome.EXCEPTION, script.error()
+        if oracle.retried[script.key] < script.retryable:
+            oracle.retried[script.key] += 1
+            return Outcome.RETRYABLE, AGAIN
+        return Outcome.VALUE, script.answer()
+
+    def _be_busy(self, seconds: float, ignores_stop: bool) -> Generator[Any, None, None]:
+        end = self._clock.now + seconds
+        while self._clock.now < end:
+            try:
+                yield Work(end - self._clock.now)
+            except TaskStoppedError:
+                if not ignores_stop:
+                    raise
+
+    def _await(self, future: Future) -> Generator[Any, None, None]:
+        while not future.is_done:
+            try:
+                yield Wait(future)
+            except TaskStoppedError:
+                if not self.script.ignores_stop:
+                    raise

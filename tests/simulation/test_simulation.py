@@ -1,0 +1,57 @@
+"""The simulation in the suite: 200 seeds, each bug that it ever found, and that a seed says all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.simulation.regressions import REGRESSIONS
+from tests.simulation.run import run_seed, run_seeds
+from tests.simulation.world import World
+
+SEEDS = 200
+CHUNK = 20
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_nothing_goes_wrong(first: int) -> None:
+    figures, failures = run_seeds(range(first, first + CHUNK))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["seeds"] == CHUNK
+    assert figures["resolved: value"] > 100
+
+
+@pytest.mark.parametrize(("seed", "what"), REGRESSIONS)
+def test_what_once_was_found_stays_mended(seed: int, what: str) -> None:
+    _, failure = run_seed(seed)
+    assert failure is None, f"{failure}\n\nthis seed has found: {what}"
+
+
+def _events_of(seed: int) -> list[str]:
+    world = World(seed, keeps_all=True)
+    world.run()
+    return world.trace.lines()
+
+
+@pytest.mark.parametrize("seed", [3, 7, 24])
+def test_a_seed_says_all(seed: int) -> None:
+    assert _events_of(seed) == _events_of(seed)
+
+
+def test_a_seed_says_all_in_every_process() -> None:
+    """Whatever strings hash to there."""
+    command = [sys.executable, "-m", "tests.simulation.run", "--seed", "5", "--all"]
+    said = [
+        subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert len(said[0].splitlines()) > 100
+
+
+def test_the_seeds_differ() -> None:
+    assert _events_of(3) != _events_of(7)
