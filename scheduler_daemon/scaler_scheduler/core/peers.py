@@ -77,7 +77,7 @@ class Peers:
             self._losses.worker_left(worker, now)
         agent = tables.agents.by_route.get(route)
         if agent is not None and (agent.incarnation != event.incarnation or event.role != events.AGENT):
-            tables.agents.remove(agent)
+            self._agent_left(agent)
 
     def _welcome_client(self, event: events.Hello, now: float) -> None:
         clients = self._tables.clients
@@ -135,8 +135,13 @@ class Peers:
             agents.add(Agent(event.incarnation, event.route, event.name, event.host, deadline))
         else:
             agents.move(agent, event.route)
+            self._tables.objects.agent_left(agent)
             agent.deadline = deadline
         self._welcome(event.route, self._limits.worker_timeout_seconds)
+
+    def _agent_left(self, agent: Agent) -> None:
+        self._tables.agents.remove(agent)
+        self._tables.objects.agent_left(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window))
@@ -174,7 +179,7 @@ class Peers:
             self._losses.worker_left(worker, now)
         agent = tables.agents.by_route.get(event.route)
         if agent is not None:
-            tables.agents.remove(agent)
+            self._agent_left(agent)
             for worker in tables.workers:
                 if worker.agent == agent.incarnation:
                     self._losses.worker_left(worker, now)
@@ -191,7 +196,7 @@ class Peers:
         for client in tables.clients.overdue(now):
             self._losses.client_left(client, now)
         for agent in tables.agents.overdue(now):
-            tables.agents.remove(agent)
+            self._agent_left(agent)
         for worker in tables.workers.overdue(now):
             self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now)
 
