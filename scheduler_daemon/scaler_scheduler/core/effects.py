@@ -38,7 +38,7 @@ OUTCOME_TIMED_OUT = 7
 OUTCOME_KEPT = 8
 OUTCOME_INPUT_LOST = 9
 WORKER_OUTCOMES = 5
-"""Outcomes below this one are a worker's to give, the others the scheduler's own."""
+"""Outcomes below this one are a worker's to give; and one more is: that an input is lost."""
 
 
 class Effect:

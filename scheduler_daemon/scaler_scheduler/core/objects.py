@@ -42,7 +42,7 @@ class ObjectTable:
         worker.objects = set()
 
     def agent_left(self, agent: Agent) -> None:
-        """What the host agent had is gone, or nothing says that it arrived."""
+        """What the host agent had is gone."""
         for stored in agent.objects:
             stored.agents.discard(agent)
         agent.objects = set()

@@ -17,14 +17,12 @@ def supply(inputs: Sequence[StoredObject], worker: Worker, agents: AgentTable, o
 
 
 def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
-    assert stored.frames is not None
     agent = agents.find(worker.agent) if stored.size >= SHARED_BYTES else None
-    name = (stored.client.incarnation, stored.id, stored.name, stored.frames)
     if agent is not None and worker not in stored.workers:
         if agent not in stored.agents:
             stored.agents.add(agent)
             agent.objects.add(stored)
-            outbox.add(effects.Object(agent.route, *name))
+            send(stored, agent.route, outbox)
         if worker not in stored.file_readers:
             stored.file_readers.add(worker)
             worker.objects.add(stored)
@@ -32,5 +30,11 @@ def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox
     if worker not in stored.workers:
         stored.workers.add(worker)
         worker.objects.add(stored)
-        outbox.add(effects.Object(worker.route, *name))
+        send(stored, worker.route, outbox)
     return 0
+
+
+def send(stored: StoredObject, route: bytes, outbox: Outbox) -> None:
+    """Send the object's bytes there."""
+    assert stored.frames is not None
+    outbox.add(effects.Object(route, stored.client.incarnation, stored.id, stored.name, stored.frames))
