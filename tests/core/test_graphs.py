@@ -181,8 +181,8 @@ def test_large_objects_go_once_to_the_agent_of_a_host(core):
     assert core.take() == [("object", b"agent again", NAME, 5, [big])]
     forget(core, 5)
     for worker in (W, V):
-        [task] = [task.id for each in core.scheduler.tables.workers if each.route == worker for task in each.tasks.values()]
-        run(core, worker, task)
+        [task] = core.scheduler.tables.workers.by_route[worker].tasks.values()
+        run(core, worker, task.id)
     forgotten = [each[1] for each in core.take() if each[0] == "forget objects"]
     assert sorted(forgotten) == [b"agent again", W, V]
 
