@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import NamedTuple, Union
 
-Values = Union[Sequence[int], bytes]
-
 _SIZE_TAGS = {"B": 2, "I": 4, "Q": 5}
 _SHIFTS = {"B": 0, "I": 2, "Q": 3}
 _SWAP = sys.byteorder == "big"
@@ -48,6 +46,9 @@ class Body(NamedTuple):
     content: bytes
 
 
+Values = Union[Sequence[int], bytes, Body]
+
+
 def body_of(frame: bytes) -> Body:
     """The root struct of a message in one segment, written by somebody else."""
     segments, size, root = _FIRST.unpack_from(frame)
@@ -56,15 +57,14 @@ def body_of(frame: bytes) -> Body:
     return Body(root >> 32, frame[16:])
 
 
-def write_batch(tag: int, columns: Sequence[tuple[str, Values]], last: Body | None = None) -> bytes:
+def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
     """A message whose union's member `tag` is a struct of these lists.
 
     Args:
         columns: a typecode (B, I or Q, as in `array`) and numbers for each field, in field order; an empty one becomes
-            a null pointer. Bytes stand for a Data field.
-        last: a struct, for one more field behind those.
+            a null pointer. Bytes stand for a Data field, a Body for a struct.
     """
-    count = len(columns) + (last is not None)
+    count = len(columns)
     pointers = []
     bodies = []
     offset = count  # of the next body, in words from the pointer before this one
@@ -76,6 +76,11 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]], last: Body | No
             continue
         if type(values) is bytes:
             body = values
+        elif isinstance(values, Body):
+            pointers.append(offset << 2 | values.sizes << 32)
+            bodies.append(values.content)
+            offset += len(values.content) >> 3
+            continue
         elif length == 1:
             body = _ONE[typecode].pack(values[0])
         else:
@@ -88,11 +93,6 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]], last: Body | No
         words = size + 7 >> 3
         bodies.append(body if not size & 7 else body.ljust(words << 3, b"\0"))
         offset += words
-    if last is not None:
-        offset -= 1
-        pointers.append(offset << 2 | last.sizes << 32)
-        bodies.append(last.content)
-        offset += len(last.content) >> 3
     # Segment count - 1 and size; the root pointer to a struct of one data and one pointer word; the union's tag; the
     # pointer to the batch, a struct of `count` pointers.
     head = _HEADER.pack(0, 3 + count + offset, _ROOT, tag, count << 48)

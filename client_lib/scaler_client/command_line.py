@@ -107,6 +107,10 @@ def _parser(command: Command, program: str, columns: int = 80) -> argparse.Argum
         help_text = f"{option.help} [default: {option.describe_default()}]".replace("%", "%%")
         if option.positional:
             parser.add_argument(option.key, nargs="?", metavar=option.kind.metavar, help=help_text)
+        elif bool in option.kind.toml_types:
+            switch = parser.add_mutually_exclusive_group()
+            switch.add_argument("--" + option.name, dest=option.key, action="store_const", const="true", help=help_text)
+            switch.add_argument("--no-" + option.name, dest=option.key, action="store_const", const="false")
         else:
             flags = [flag for flag in (option.short, "--" + option.name) if flag]
             action = "append" if option.kind.many else "store"

@@ -12,21 +12,25 @@ import capnp
 from . import single
 from .columns import Batch, NotPlainError, Values, write_batch
 from .messages import (
+    OBJECT_FRAMES,
     CancelRefused,
     Credit,
     Dispatch,
     EndWorker,
     Error,
     ForgetFunctions,
+    ForgetObjects,
     Function,
     Goodbye,
     HeartbeatEcho,
     HelloWanted,
     Message,
+    Object,
     Payload,
     Refused,
     Resolved,
     Retract,
+    Shutdown,
     Snapshot,
     Started,
     Stop,
@@ -38,6 +42,7 @@ from .schema import (
     CANCEL_REFUSED,
     DISPATCH,
     FORGET_FUNCTIONS,
+    FORGET_OBJECTS,
     RESOLVED,
     RETRACT,
     SCHEMA,
@@ -146,6 +151,12 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
         flags = _full(flags or [0], rows, "flags")
         depths = _full(depths or [0], rows, "depths")
         priorities = [number - (number >> 31 << 32) for number in _full(priorities or [0], rows, "priorities")]
+    inputs, counts, shared = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "B")
+    if inputs or counts or shared:
+        counts = _full(counts, rows, "inputCounts")
+        if sum(counts) != len(inputs):
+            raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
+        shared = _full(shared, len(inputs), "shared") if inputs else []
     return Dispatch(
         _full(batch.numbers(0, "Q"), rows, "clients"),
         ids,
@@ -155,6 +166,9 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
         flags,
         depths,
         priorities,
+        inputs,
+        counts,
+        shared,
     )
 
 
@@ -198,6 +212,11 @@ def _decode_cancel_refused(batch: Batch, _: Sequence[Payload]) -> Message:
     return CancelRefused(batch.numbers(0, "Q"))
 
 
+def _decode_forget_objects(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    return ForgetObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
+
+
 _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     FORGET_FUNCTIONS: _decode_forget_functions,
     DISPATCH: _decode_dispatch,
@@ -206,6 +225,7 @@ _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     CANCEL_REFUSED: _decode_cancel_refused,
     RETRACT: _decode_retract,
     STOP: _decode_stop,
+    FORGET_OBJECTS: _decode_forget_objects,
 }
 
 
@@ -232,6 +252,10 @@ def _decode_hello_wanted(_wanted: Any, _: Sequence[Payload]) -> HelloWanted:
     return HelloWanted()
 
 
+def _decode_shutdown(_shutdown: Any, _: Sequence[Payload]) -> Shutdown:
+    return Shutdown()
+
+
 def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
     return Goodbye(goodbye.reason)
 
@@ -244,6 +268,12 @@ def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
     if len(frames) != 1:
         raise WireError(f"{len(frames)} payload frames with a function, not 1")
     return Function(function.number, function.name, function.serializer, frames[0])
+
+
+def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
+    if not 0 < len(frames) <= OBJECT_FRAMES:
+        raise WireError(f"{len(frames)} frames of an object, not 1 to {OBJECT_FRAMES}")
+    return Object(struct.id, list(frames), struct.client, struct.name)
 
 
 def _decode_error(error: Any, _: Sequence[Payload]) -> Error:
@@ -291,4 +321,6 @@ _DECODERS: dict[str, Any] = {
     "snapshot": _decode_snapshot,
     "endWorker": _decode_end_worker,
     "credit": _decode_credit,
+    "object": _decode_object,
+    "shutdown": _decode_shutdown,
 }

@@ -11,18 +11,21 @@ from .columns import Body, Values, body_of, write_batch
 from .messages import (
     Cancel,
     ForgetFunctions,
+    ForgetObjects,
     Frames,
     Function,
     Goodbye,
     Heartbeat,
     Hello,
     Message,
+    Object,
     Options,
     Payload,
     Received,
     Results,
     Resumed,
     Retracted,
+    Shutdown,
     Started,
     Submit,
     Suspended,
@@ -32,6 +35,7 @@ from .messages import (
 from .schema import (
     CANCEL,
     FORGET_FUNCTIONS,
+    FORGET_OBJECTS,
     RESULTS,
     RESUMED,
     RETRACTED,
@@ -172,8 +176,15 @@ def _encode_submit(message: Submit) -> Frames:
             return [frame]
     payload_columns, frames = _pack_payloads(message.payloads)
     columns = [("Q", message.ids), ("I", _column(message.functions)), *payload_columns]
-    options = None if message.options is None else _options_body(message.options)
-    return [write_batch(SUBMIT, columns, options), *frames]
+    # Fields at the end that say nothing are left out, as Cap'n Proto allows.
+    has_inputs = message.input_counts or message.inputs or message.keep
+    if message.options is not None:
+        columns.append(("", _options_body(message.options)))
+    elif has_inputs:
+        columns.append(("", ()))
+    if has_inputs:
+        columns += [("Q", message.inputs), ("I", _column(message.input_counts)), ("B", _column(message.keep))]
+    return [write_batch(SUBMIT, columns), *frames]
 
 
 def _encode_results(message: Results) -> Frames:
@@ -222,6 +233,25 @@ def _encode_received(message: Received) -> Frames:
     return [root.to_bytes()]
 
 
+def _encode_object(message: Object) -> Frames:
+    root = _new(64 + len(message.name))  # a character has up to four bytes
+    struct = root.init("object")
+    struct.client = message.client
+    struct.id = message.id
+    struct.name = message.name
+    return [root.to_bytes(), *message.frames]
+
+
+def _encode_forget_objects(message: ForgetObjects) -> Frames:
+    return [write_batch(FORGET_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
+
+
+def _encode_shutdown(message: Shutdown) -> Frames:
+    root = _new()
+    root.shutdown = None
+    return [root.to_bytes()]
+
+
 def _encode_cancel(message: Cancel) -> Frames:
     return [write_batch(CANCEL, [("Q", message.ids), ("B", [1] if message.force else ())])]
 
@@ -241,4 +271,7 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     Suspended: _encode_suspended,
     Resumed: _encode_resumed,
     Received: _encode_received,
+    Object: _encode_object,
+    ForgetObjects: _encode_forget_objects,
+    Shutdown: _encode_shutdown,
 }

@@ -34,6 +34,16 @@ class Outcome(enum.IntEnum):
     WORKER_DIED = 5
     CANCELLED = 6
     TIMED_OUT = 7
+    KEPT = 8
+    INPUT_LOST = 9
+
+
+class Keep(enum.IntEnum):
+    """What becomes of a task's result beside, or in place of, going to the client."""
+
+    NO = 0
+    YES = 1
+    BOTH = 2
 
 
 TaskName = tuple[int, int, int]
@@ -138,6 +148,12 @@ class Submit:
     functions: Sequence[int]
     payloads: Sequence[Payload]
     options: Options | None = None
+    inputs: Sequence[int] = ()
+    """Ids of objects, all rows' behind one another."""
+    input_counts: Sequence[int] = ()
+    """How many of `inputs` each row has; empty: none has any."""
+    keep: Sequence[int] = ()
+    """Keep's; empty: no result is kept."""
 
 
 @dataclass
@@ -151,6 +167,12 @@ class Dispatch:
     """FLAG_PROFILE, FLAG_TELL_START; this and the next two are empty or of full length."""
     depths: list[int] = field(default_factory=list)
     priorities: list[int] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    """Ids of objects of the row's client, all rows' behind one another."""
+    input_counts: list[int] = field(default_factory=list)
+    """Empty or of full length."""
+    shared: list[int] = field(default_factory=list)
+    """For each of `inputs`: 1 where it is a file of the host agent."""
 
 
 FLAG_PROFILE = 1
@@ -185,6 +207,29 @@ class Started:
     ids: list[int]
     clients: list[int] = field(default_factory=list)
     attempts: list[int] = field(default_factory=list)
+
+
+OBJECT_FRAMES = 64
+"""Most frames of an object; it has at least one."""
+
+
+@dataclass
+class Object:
+    id: int
+    frames: Sequence[Payload]
+    client: int = 0
+    name: str = ""
+
+
+@dataclass
+class ForgetObjects:
+    ids: list[int]
+    clients: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Shutdown:
+    pass
 
 
 @dataclass
@@ -278,5 +323,5 @@ class Snapshot:
 Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
-    Suspended, Resumed, EndWorker, Credit, Received,
+    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, Shutdown,
 ]  # fmt: skip

@@ -72,6 +72,8 @@ class Option:
             return self.default_text
         if self.default in (None, "", (), {}):
             return "none"
+        if isinstance(self.default, bool):
+            return f"--{'' if self.default else 'no-'}{self.name}"
         default = ",".join(self.default) if self.kind.many else str(self.default)
         return f"{default.removesuffix('.0')} {self.unit}".rstrip()
 
@@ -117,6 +119,21 @@ def whole(lowest: int, highest: int) -> Kind:
         return value
 
     return Kind("N", parse, (int,))
+
+
+_SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def switch() -> Kind:
+    """On the command line --name and --no-name; elsewhere true or false."""
+
+    def parse(given: str) -> bool:
+        value = _SWITCH.get(given.lower())
+        if value is None:
+            raise ValueError(f"{shown(given)} is not true or false")
+        return value
+
+    return Kind("", parse, (bool,))
 
 
 def seconds() -> Kind:

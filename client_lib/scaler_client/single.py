@@ -3,9 +3,9 @@
 The latency of a single task is mostly Python that runs with cold caches, and its four messages are written and read
 twice each: here the fewest steps count, not the cost of a row. What our own writers make of one row with a payload in
 frame 0 has one layout, in which only the numbers, the payload and its length vary. All else (pointers that differ, no
-payload, options, flags, profiles, further frames) is None here, and goes the general way of `encoding` and `decoding`,
-with the same result where both can. Between other work, the four codecs take 6.8 us in place of 26 (`make bench`, one
-task).
+payload, options, flags, inputs, profiles, further frames) is None here, and goes the general way of `encoding` and
+`decoding`, with the same result where both can. Between other work, the four codecs take 6.8 us in place of 26 (`make
+bench`, one task).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _layout(tag: int, columns: str) -> tuple[Struct, bytes, bytes]:
 
 _SUBMIT, _SUBMIT_FIXED, _SUBMIT_NULLS = _layout(SUBMIT, "QII-P")
 _RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(RESULTS, "QQIBQI-P--")
-_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(DISPATCH, "QQIII-P---")
+_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(DISPATCH, "QQIII-P------")
 _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(RESOLVED, "QBI-P---")
 
 
@@ -63,7 +63,14 @@ def submit(message: Submit) -> bytes | None:
     """Frame 0 of a Submit of one row, or None."""
     payload = message.payloads[0]
     size = len(payload)
-    if type(payload) is not bytes or not 0 < size < LONGEST_PAYLOAD or message.options is not None:
+    if (
+        type(payload) is not bytes
+        or not 0 < size < LONGEST_PAYLOAD
+        or message.options is not None
+        or message.input_counts
+        or message.keep
+        or message.inputs
+    ):
         return None
     head = _SUBMIT.pack(
         0,
@@ -126,7 +133,7 @@ def _dispatch(frame: bytes) -> Dispatch | None:
         or begin + (size + 7 & ~7) != len(frame)
     ):
         return None
-    return Dispatch([client], [task_id], [attempt], [function], [frame[begin : begin + size]], [], [], [])
+    return Dispatch([client], [task_id], [attempt], [function], [frame[begin : begin + size]], [], [], [], [], [], [])
 
 
 def _resolved(frame: bytes) -> Resolved | None:

@@ -69,7 +69,7 @@ def _parse_toml(option: Option, value: Any, source: str) -> Found:
         return parse_parts(option, named, source)
     parts = value if kind.many and isinstance(value, list) else [value]
     single = tuple(kind_of for kind_of in kind.toml_types if kind_of is not dict)
-    if any(isinstance(part, bool) or not isinstance(part, single) for part in parts):
+    if any(isinstance(part, bool) != (bool in single) or not isinstance(part, single) for part in parts):
         raise OptionError(f"{source}: {shown(value)} is not {_wanted(kind)}")
     if isinstance(value, str):
         return parse_text(option, value, source)
@@ -81,6 +81,7 @@ def _wanted(kind: Kind) -> str:
     names = [
         ("a number" if float in types else "a whole number", int in types),
         ("a string in quotes", str in types),
+        ("true or false", bool in types),
         ("an array of such", kind.many),
         ("a table", dict in types),
     ]

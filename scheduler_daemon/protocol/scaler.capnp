@@ -42,6 +42,9 @@ struct Message {
     endWorker @24 :EndWorker;             # scheduler -> host agent: end this worker if it still runs that task
     credit @25 :Credit;                   # scheduler -> client: how much it may submit
     received @26 :Received;               # client -> scheduler: how much of its results it has taken
+    object @27 :Object;                   # client -> scheduler -> worker or host agent; frames: its bytes
+    forgetObjects @28 :ForgetObjects;     # client -> scheduler -> worker or host agent: nobody needs these any more
+    shutdown @29 :Void;                   # client -> scheduler -> host agent: end yourself and your workers
   }
 }
 
@@ -111,6 +114,17 @@ struct Function {
 
 struct ForgetFunctions { numbers @0 :List(UInt32); }
 
+struct Object {
+  client @0 :UInt64;                # whose it is; from a client: 0
+  id @1 :UInt64;                    # of the client's one counter of tasks and objects
+  name @2 :Text;                    # for people
+}
+
+struct ForgetObjects {
+  clients @0 :List(UInt64);         # from a client: empty
+  ids @1 :List(UInt64);
+}
+
 struct Submit {
   ids @0 :List(UInt64);             # the client's own counter, below 2^63, ascending within a batch
   functions @1 :List(UInt32);       # the client's function numbers
@@ -118,6 +132,15 @@ struct Submit {
   large @3 :List(UInt32);
   payload @4 :Data;
   options @5 :Options;              # of every row; null: none but the defaults
+  inputs @6 :List(UInt64);          # objects that rows read, all rows' behind one another: ids of this client
+  inputCounts @7 :List(UInt32);     # how many of these each row has; empty: none has any
+  keep @8 :List(UInt8);             # Keep's ordinals; empty: no result is kept
+}
+
+enum Keep {
+  no @0;                            # the result goes to the client
+  yes @1;                           # it becomes an object with the row's id; the client gets outcome kept, no payload
+  both @2;                          # it becomes an object, and goes to the client
 }
 
 struct Options {
@@ -141,6 +164,9 @@ struct Dispatch {
   flags @7 :List(UInt8);            # bit 0: profile it; bit 1: say `started` as it begins. Empty: no row has any
   depths @8 :List(UInt32);          # its Options' depth and priority, for tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # as two's complement
+  inputs @10 :List(UInt64);         # as in Submit; ids of the row's client
+  inputCounts @11 :List(UInt32);
+  shared @12 :List(UInt8);          # an element an input. 1: a file of the host agent; 0: came in an Object message before
 }
 
 enum Outcome {
@@ -152,6 +178,8 @@ enum Outcome {
   workerDied @5;       # payload: UTF-8 text, the attempts' history
   cancelled @6;        # no payload
   timedOut @7;         # payload: UTF-8 text
+  kept @8;             # no payload: the result is an object now
+  inputLost @9;        # payload: UTF-8 text; an object that the row reads is not there
 }
 
 struct Results {

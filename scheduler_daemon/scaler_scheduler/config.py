@@ -42,6 +42,8 @@ class Config:
     """Further attempts of a task whose worker died while it ran."""
     memory_limit_bytes: int
     """Payload bytes and what goes with them: beyond it clients are granted no more."""
+    protected: bool
+    """Whether clients are refused to end the scheduler and its clusters."""
     monitor_address: Optional[Address]
     """Where snapshots are published; None: `addresses.default_monitor_address` of the bound address."""
     parent_process: int
@@ -142,6 +144,12 @@ COMMAND = Command(
             unit="retries",
         ),
         _MEMORY_LIMIT,
+        Option(
+            "protected",
+            options.switch(),
+            True,
+            "refuse clients that ask to end the scheduler and its clusters (Client.shutdown)",
+        ),
         Option(
             "monitor-address",
             _ADDRESS,

@@ -68,6 +68,7 @@ class Daemon:
             config.per_worker_queue_size,
             config.task_retries,
             config.memory_limit_bytes,
+            config.protected,
         )
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
         self._parent_process = config.parent_process
@@ -99,6 +100,9 @@ class Daemon:
         self.core.tick(now)
         collected = self.core.collect()
         self._send(collected)
+        if self.core.is_shut_down and not self.is_stopping:
+            _log.info("a client has asked that everything ends")
+            self.is_stopping = True
         for notice in self.core.take_notices():
             _log.warning(notice)
         if now >= self._next_snapshot:

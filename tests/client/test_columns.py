@@ -36,6 +36,8 @@ def read(frame: Any, kind: str) -> dict[str, Any]:
 def values_of(field: Any) -> Any:
     if isinstance(field, bytes):
         return field
+    if isinstance(field, (int, str)):
+        return field
     return list(field) if hasattr(field, "__len__") else field.to_dict()
 
 
@@ -135,6 +137,37 @@ def test_options_behind_the_columns(rows: int) -> None:
     assert (fields["ids"], fields["payload"]) == (list(range(rows)), b"".join(payloads))
 
 
+@pytest.mark.parametrize("options", [None, OPTIONS], ids=["plain", "options"])
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_inputs_behind_the_options(rows: int, options: messages.Options | None) -> None:
+    counts = [row % 3 for row in range(rows)]
+    inputs = [1 << 62] * sum(counts)
+    keep = [messages.Keep.BOTH, *[messages.Keep.NO] * (rows - 1)]
+    submit = messages.Submit(range(rows), [1] * rows, [b"odd"] * rows, options, inputs, counts, keep)
+    fields = read(encode(submit)[0], "submit")
+    assert (fields["inputs"], fields["inputCounts"], fields["keep"]) == (inputs, counts, keep)
+    assert fields["options"].get("name") == (None if options is None else "Zoë")
+    assert (fields["ids"], fields["payload"]) == (list(range(rows)), b"odd" * rows)
+
+
+def test_constant_counts_and_keeps_have_one_element() -> None:
+    submit = messages.Submit([1, 2], [1, 1], [b"a", b"b"], None, [5, 5], [1, 1], [1, 1])
+    fields = read(encode(submit)[0], "submit")
+    assert (fields["inputs"], fields["inputCounts"], fields["keep"]) == ([5, 5], [1], [1])
+
+
+def test_objects_to_forget() -> None:
+    assert read(encode(messages.ForgetObjects([3, 4]))[0], "forgetObjects") == {"clients": [], "ids": [3, 4]}
+
+
+def test_an_object_and_its_frames() -> None:
+    frames: list[messages.Payload] = [b"pickle", memoryview(b"buffer")]
+    written = encode(messages.Object(5, frames, name="Zoë"))
+    assert read(written[0], "object") == {"client": 0, "id": 5, "name": "Zoë"}
+    assert all(one is other for one, other in zip(written[1:], frames)) and len(written) == 3
+    assert decode(written) == messages.Object(5, frames, 0, "Zoë")
+
+
 def test_a_struct_that_can_not_be_moved() -> None:
     frame = SCHEMA.Options.new_message(num_first_segment_words=1, name="in a segment of its own").to_bytes()
     with pytest.raises(NotPlainError):
@@ -173,6 +206,25 @@ def test_rows_that_ask_for_something(segment_words: int) -> None:
     # All or none of the three, whatever travelled.
     frame = write("dispatch", segment_words, **fields, flags=[2])
     assert decode([frame]) == messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""], [2, 2], [0, 0], [0, 0])
+
+
+@pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
+def test_rows_that_read_objects(segment_words: int) -> None:
+    fields = {"clients": [1], "ids": [7, 8], "attempts": [1], "functions": [3], "sizes": [0]}
+    dispatch = messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""])
+    for counts, shared in (([0, 2], [1, 0]), ([1], [0])):
+        frame = write("dispatch", segment_words, **fields, inputs=[5, 1 << 62], inputCounts=counts, shared=shared)
+        dispatch.inputs, dispatch.input_counts = [5, 1 << 62], counts if len(counts) == 2 else counts * 2
+        dispatch.shared = shared if len(shared) == 2 else shared * 2
+        assert decode([frame]) == dispatch
+
+
+@pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
+def test_forgotten_objects(segment_words: int) -> None:
+    frame = write("forgetObjects", segment_words, clients=[1 << 62], ids=[5, 6])
+    assert decode([frame]) == messages.ForgetObjects([5, 6], [1 << 62] * 2)
+    with pytest.raises(WireError, match="clients has 0 elements for 2 rows"):
+        decode([write("forgetObjects", segment_words, ids=[5, 6])])
 
 
 @pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])

@@ -49,7 +49,7 @@ def frames_for_peers(draw: Any) -> bytes:
     tag = draw(st.sampled_from([DISPATCH, RESOLVED]))
     if tag == DISPATCH:
         columns = [("Q", [draw(LONG)]), ("Q", [draw(LONG)]), ("I", [draw(WORD)]), ("I", [draw(WORD)]), *payloads]
-        columns += [("B", []), ("I", []), ("I", [])]
+        columns += [("B", []), ("I", []), ("I", []), ("Q", []), ("I", []), ("B", [])]
     else:
         columns = [("Q", [draw(LONG)]), ("B", [draw(BYTE)]), *payloads, ("Q", []), ("Q", []), ("Q", [])]
     field = draw(st.integers(0, len(columns) - 1))
@@ -79,7 +79,7 @@ def test_any_bit_may_be_wrong(tag: int, payload: bytes) -> None:
     columns: list[Any] = (
         [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])] if tag == DISPATCH else [("Q", [5]), ("B", [1])]
     )
-    columns += [("I", [len(payload)]), ("I", []), ("B", payload), ("B", []), ("I", []), ("I", [])]
+    columns += [("I", [len(payload)]), ("I", []), ("B", payload), *[("I", [])] * (6 if tag == DISPATCH else 3)]
     frame = write_batch(tag, columns)
     assert single.decode(frame) is not None
     for position in range(len(frame)):
@@ -95,10 +95,12 @@ def test_any_bit_may_be_wrong(tag: int, payload: bytes) -> None:
 def test_what_the_scheduler_writes_of_one_row_goes_the_short_way() -> None:
     payloads = [("I", [3]), ("I", []), ("B", b"abc")]
     task = [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])]
-    none = [("B", []), ("I", []), ("I", [])]
-    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none])) == messages.Dispatch(
+    none: list[Any] = [("B", []), ("I", []), ("I", [])]
+    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *none])) == messages.Dispatch(
         [7], [5], [1], [2], [b"abc"]
     )
+    inputs: list[Any] = [("Q", [8]), ("I", [1]), ("B", [1])]
+    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *inputs])) is None
     frame = write_batch(RESOLVED, [("Q", [5]), ("B", [6]), *payloads, *none])
     assert single.decode(frame) == messages.Resolved([5], [6], [b"abc"])
     assert single.decode(write_batch(RESOLVED, [("Q", [5, 6]), ("B", [6]), *payloads, *none])) is None
@@ -118,6 +120,15 @@ PAYLOADS = PAYLOAD | PAYLOAD.map(bytearray) | PAYLOAD.map(memoryview)
 def test_both_ways_write_the_same_submit(task_id: int, function: int, payload: Any, asks: bool) -> None:
     message = messages.Submit([task_id], [function], [payload], messages.Options(depth=1) if asks else None)
     assert (single.submit(message) is None) == (asks or not payload or type(payload) is not bytes)
+    assert_written_alike(message)
+
+
+@pytest.mark.parametrize(
+    "reads", [{"inputs": [7], "input_counts": [1]}, {"input_counts": [0]}, {"keep": [1]}, {"keep": (2,)}]
+)
+def test_a_row_that_reads_or_becomes_an_object_goes_the_general_way(reads: dict[str, Any]) -> None:
+    message = messages.Submit([5], [1], [b"p"], **reads)
+    assert single.submit(message) is None
     assert_written_alike(message)
 
 

@@ -78,6 +78,12 @@ def plain(effect: Any) -> Sent:
         return (name, route, list(zip(effect.clients, effect.ids, effect.attempts)))
     if effect.kind == effects.END_WORKER:
         return ("end worker", route, effect.incarnation, (effect.client, effect.id, effect.attempt), effect.reason)
+    if effect.kind == effects.OBJECT:
+        return ("object", route, effect.client, effect.id, list(effect.frames))
+    if effect.kind == effects.FORGET_OBJECTS:
+        return ("forget objects", route, list(zip(effect.clients, effect.ids)))
+    if effect.kind == effects.SHUTDOWN:
+        return ("shutdown", route)
     if effect.kind == effects.CREDIT:
         return ("credit", route, effect.bytes)
     assert effect.kind == effects.ERROR
@@ -264,6 +270,7 @@ class Core:
             "workers": len(scheduler.tables.workers),
             "agents": len(scheduler.tables.agents),
             "functions": len(scheduler.tables.functions),
+            "objects": len(scheduler.tables.objects),
             "timers": len(scheduler.tables.timers),
             "unclaimed": len(scheduler.tables.unclaimed),
             "waiting": scheduler.counts.waiting,

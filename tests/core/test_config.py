@@ -70,6 +70,7 @@ def test_defaults():
         per_worker_queue_size=1000,
         task_retries=3,
         memory_limit_bytes=machine.usable_memory() // 2,
+        protected=True,
         monitor_address=None,
         parent_process=0,
         logging_level="INFO",
@@ -81,14 +82,14 @@ def test_defaults():
 def test_every_option():
     loaded = load(
         *"--io-threads 2 --event-loop builtin --client-timeout-seconds 1.5 --worker-timeout-seconds 7".split(),
-        *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G".split(),
+        *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G --no-protected".split(),
         *"--monitor-address ipc:///tmp/m --logging-level debug".split(),
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "ipc:///tmp/s"),
     )
     assert dataclasses.astuple(loaded) == (
         ("ipc", "", 0, "/tmp/s"),
-        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29),
+        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False),
         ("ipc", "", 0, "/tmp/m"),
         44,
         *("DEBUG", ("/tmp/a", "/tmp/b", "/dev/stdout"), "/tmp/c"),
@@ -118,6 +119,14 @@ def test_precedence(toml):
     assert loaded.address.host == "e"
     assert load("--config", file, "tcp://a:4", **environ).address.host == "a"
     assert load("--config", file).address.host == "file"
+
+
+def test_a_switch(toml):
+    assert load(ADDRESS, "--protected").protected
+    assert not load(ADDRESS, SCALER_SCHEDULER_PROTECTED="no").protected
+    assert not load(ADDRESS, "--config", toml("protected = false")).protected
+    assert load(ADDRESS, "--protected", "--config", toml("protected = false")).protected
+    assert complaint(ADDRESS, "--config", toml("protected = 1")).endswith("protected: 1 is not true or false")
 
 
 def test_default_file_is_read_when_it_is_there(toml):

@@ -40,7 +40,7 @@ def test_ends_are_final_and_every_other_state_is_reached_and_left():
     for state in ALL_STATES:
         leaving = {following for (begun, _), following in states.TRANSITIONS.items() if begun == state}
         assert (leaving == set()) == (state in ENDS)
-    reached = {states.WAITING}
+    reached = {states.WAITING, states.BLOCKED}  # where tasks begin
     while True:
         further = {following for (begun, _), following in states.TRANSITIONS.items() if begun in reached}
         if further <= reached:

@@ -71,7 +71,7 @@ class FakeScheduler:
                     return getattr(message, name).to_dict()
         raise AssertionError(f"no {kind} came")
 
-    def say(self, kind: str, **fields: Any) -> None:
+    def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
         message = SCHEMA.Message.new_message()
         if fields:
             body = message.init(kind)
@@ -79,10 +79,10 @@ class FakeScheduler:
                 setattr(body, name, value)
         else:
             setattr(message, kind, None)
-        self.say_bytes(message.to_bytes())
+        self.say_bytes(message.to_bytes(), *frames)
 
-    def say_bytes(self, frame: bytes) -> None:
-        self._socket.send_multipart([self.peer, frame])
+    def say_bytes(self, *frames: bytes) -> None:
+        self._socket.send_multipart([self.peer, *frames])
 
     def welcome(self, incarnation: int = 5000) -> Any:
         """Wait for a hello and welcome it; the hello."""

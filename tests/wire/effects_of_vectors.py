@@ -35,6 +35,12 @@ def batch(effect: Any, vector: Vector) -> Any:
     profiles = [vector.column(field, rows) for field in ("durations", "cpuTimes", "peaks") if field in vector.fields]
     if profiles:
         effect.profiles = {row: of_row for row, of_row in enumerate(zip(*profiles)) if any(of_row)}
+    inputs = vector.inputs()
+    if inputs:
+        pairs = list(zip(inputs["inputs"], inputs["shared"]))
+        for row, count in enumerate(inputs["inputCounts"]):
+            if count:
+                effect.inputs[row], pairs = pairs[:count], pairs[count:]
     return effect
 
 
@@ -54,6 +60,7 @@ _BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
     ),
     "refused": _refused,
     "helloWanted": lambda fields: effects.HelloWanted(ROUTE),
+    "shutdown": lambda fields: effects.Shutdown(ROUTE),
     "goodbye": lambda fields: effects.Goodbye(ROUTE, fields["reason"]),
     "heartbeatEcho": lambda fields: effects.HeartbeatEcho(ROUTE, fields["sequence"]),
     "forgetFunctions": lambda fields: effects.ForgetFunctions(ROUTE, fields["numbers"]),
@@ -78,4 +85,8 @@ def effect_of(vector: Vector) -> effects.Effect:
         return kind(ROUTE, *(vector.column(name, len(fields["ids"])) for name in ("clients", "ids", "attempts")))
     if vector.message == "function":
         return effects.Function(ROUTE, fields["number"], fields["name"], fields["serializer"], vector.frames[1])
+    if vector.message == "object":
+        return effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
+    if vector.message == "forgetObjects":
+        return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     return _BY_MESSAGE[vector.message](fields)

@@ -30,7 +30,8 @@ def truncated(vector: Vector) -> Iterator[List[bytes]]:
     first, further = vector.frames[0], vector.frames[1:]
     for end in range(len(first)):
         yield [first[:end], *further]
-    for end in range(len(further)):
+    # An object says nowhere how many frames it has, but one at least.
+    for end in range(1 if vector.message == "object" else len(further)):
         yield [first, *further[:end]]
 
 
@@ -82,7 +83,7 @@ def message(tag: int, *words: int) -> bytes:
 
 
 HEARTBEAT, SUBMIT, DISPATCH, SNAPSHOT, HELLO, FUNCTION = 5, 9, 10, 18, 0, 7
-RETRACT, RETRACTED, END_WORKER = 19, 20, 24
+RETRACT, RETRACTED, END_WORKER, OBJECT, FORGET_OBJECTS = 19, 20, 24, 27, 28
 _MOST = (1 << 29) - 1
 _TAG = (1 << 29) - 1 << 2
 """Of a composite list: so many elements of no size."""
@@ -97,6 +98,12 @@ def submit(options: int, *words: int) -> bytes:
     """One row, well but for its options: the pointer, and the words behind it. The columns lie behind those."""
     columns = [len(words) + 5 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 4, 4)]
     return message(SUBMIT, 6 << 48, *columns, 0, 0, options, *words, 1, 1, 0)
+
+
+def submit_inputs(inputs: int, counts: int, keep: int, *words: int) -> bytes:
+    """One row, well but for these three pointers and what lies behind them; the columns lie behind that."""
+    columns = [len(words) + 8 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 4, 4)]
+    return message(SUBMIT, 9 << 48, *columns, 0, 0, 0, inputs, counts, keep, *words, 1, 1, 0)
 
 
 BY_HAND = {
@@ -162,6 +169,22 @@ BY_HAND = {
         submit(3 << 32 | 2 << 48, 0, 0, 0, 0, 0xFFFFFFFD | (7 | 2 << 3) << 32)
     ],
     "options with -2 retries": [submit(3 << 32 | 2 << 48, 0, 1, 0, 0, 0)],
+    "half a billion inputs": [submit_inputs(1 | (5 | _MOST << 3) << 32, 0, 0)],
+    "half a billion inputs that nothings announce": [
+        submit_inputs(1 | (5 | _MOST << 3) << 32, 1 | (0 | _MOST << 3) << 32, 0)
+    ],
+    "4 billion inputs announced": [
+        submit_inputs(2 << 2 | 1 | (5 | 1 << 3) << 32, 2 << 2 | 1 | (4 | 1 << 3) << 32, 0, 1, 0xFFFFFFFF)
+    ],
+    "inputs that no row has": [submit_inputs(2 << 2 | 1 | (5 | 1 << 3) << 32, 0, 0, 1)],
+    "half a billion results to keep": [submit_inputs(0, 0, 1 | (2 | _MOST << 3) << 32)],
+    "a result kept in an unknown way": [submit_inputs(0, 0, 1 | (2 | 1 << 3) << 32, 3)],
+    "half a billion inputs for a peer": [message(DISPATCH, 13 << 48, *[1 | (5 | _MOST << 3) << 32] * 13)],
+    "an object without frames": [message(OBJECT, 2 << 32 | 1 << 48, 0, 1, 0)],
+    "an object of 65 frames": [message(OBJECT, 2 << 32 | 1 << 48, 0, 1, 0), *[b""] * 65],
+    "an object that is a list": [message(OBJECT, 1 | (5 | 1 << 3) << 32, 0), b""],
+    "an object that is not there": [message(OBJECT, 0)],
+    "half a billion objects to forget": [message(FORGET_OBJECTS, 2 << 48, *[1 | (5 | _MOST << 3) << 32] * 2)],
     "half a billion tasks to retract": [message(RETRACT, 3 << 48, *[1 | (5 | _MOST << 3) << 32] * 3)],
     "half a billion retracted": [message(RETRACTED, 4 << 48, *[1 | (5 | _MOST << 3) << 32] * 4)],
     "a reason of half a billion characters": [

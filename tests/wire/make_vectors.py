@@ -136,6 +136,49 @@ CASES: list[Any] = [
         "ids": [20, 4], "outcomes": [0], "sizes": [1], "payload": b"ab", "durations": [1000, 0], "cpuTimes": [900, 0],
         "peaks": [1 << 33, 0],
     }, []),
+    # Objects, and rows that read them or become some.
+    ("object-from-client", "object", {"client": 0, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
+    ("object-to-worker", "object", {"client": CLIENT, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
+    ("object-segments", "object", {"client": CLIENT, "id": (1 << 63) - 1, "name": "one frame"}, [BODY]),
+    ("submit-inputs", "submit", {
+        "ids": [31, 32, 33], "functions": [7], "sizes": [2, 0, 3], "payload": b"aaccc", "inputs": [30, 31, 30],
+        "inputCounts": [1, 0, 2], "keep": [1, 0, 2],
+    }, []),
+    ("submit-inputs-constant", "submit", {
+        "ids": [34, 35], "functions": [7], "sizes": [1], "payload": b"ab", "options": {"retries": 0},
+        "inputs": [(1 << 63) - 1, 30], "inputCounts": [1], "keep": [1],
+    }, []),
+    ("submit-inputs-large", "submit", {
+        "ids": [36, 37], "functions": [7], "sizes": [0], "large": [1], "inputs": [30], "inputCounts": [0, 1],
+    }, [b"B" * 100]),
+    ("submit-inputs-segments", "submit", {
+        "ids": [31, 32, 33], "functions": [7], "sizes": [2, 0, 3], "payload": b"aaccc", "options": OPTIONS,
+        "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "keep": [1, 0, 2],
+    }, []),
+    ("submit-keep", "submit", {"ids": [38], "functions": [7], "sizes": [1], "payload": b"x", "keep": [2]}, []),
+    ("dispatch-inputs", "dispatch", {
+        "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
+        "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "shared": [1, 0, 1],
+    }, []),
+    ("dispatch-inputs-constant", "dispatch", {
+        "clients": [CLIENT, OTHER_CLIENT], "ids": [34, 35], "attempts": [1], "functions": [1], "sizes": [1],
+        "payload": b"ab", "flags": [1, 0], "depths": [0], "priorities": [0], "inputs": [(1 << 63) - 1, 30],
+        "inputCounts": [1], "shared": [0],
+    }, []),
+    ("dispatch-inputs-one", "dispatch", {
+        "clients": [CLIENT], "ids": [39], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
+        "inputs": [30, 31], "inputCounts": [2], "shared": [1],
+    }, []),
+    ("dispatch-inputs-segments", "dispatch", {
+        "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
+        "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "shared": [1, 0, 1],
+    }, []),
+    ("resolved-kept", "resolved", {
+        "ids": [31, 33, 34], "outcomes": [8, 0, 9], "sizes": [0, 1, 4], "payload": b"vlost",
+    }, []),
+    ("forget-objects-from-client", "forgetObjects", {"ids": [30, 31, (1 << 63) - 1]}, []),
+    ("forget-objects-to-worker", "forgetObjects", {"clients": [CLIENT, OTHER_CLIENT], "ids": [30, 30]}, []),
+    ("forget-objects-segments", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     # Taking back, stopping, waiting.
     ("retract", "retract", {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4]}, []),
     ("retract-segments", "retract", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),
@@ -174,6 +217,7 @@ CASES: list[Any] = [
             {"incarnation": WORKER + 1, "residentBytes": 0, "cpuMilliseconds": 0},
         ],
     }, []),
+    ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
     ("forget-functions", "forgetFunctions", {"numbers": [7, 0, 4294967295]}, []),
     ("cancel", "cancel", {"ids": [10, 11, (1 << 63) - 1]}, []),

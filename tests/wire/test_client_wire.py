@@ -25,6 +25,7 @@ from scaler_scheduler.core import events  # noqa: E402
 from scaler_scheduler.core.limits import Limits  # noqa: E402
 from scaler_scheduler.core.scheduler import Scheduler  # noqa: E402
 from scaler_scheduler.status import Traffic, snapshot_frames  # noqa: E402
+from scaler_scheduler.wire import decode  # noqa: E402
 from scaler_scheduler.wire.decode import decode as scheduler_decode  # noqa: E402
 from scaler_scheduler.wire.encode import encode as scheduler_encode  # noqa: E402
 
@@ -48,8 +49,9 @@ def message_of(vector: Vector) -> messages.Message:
     fields = {snake(name): value for name, value in vector.fields.items()}
     if vector.message in BATCHES:
         rows = len(fields["ids"])
-        columns = [name for name in vector.fields if name not in ("sizes", "large", "payload", "options")]
+        columns = [name for name in vector.fields if name not in ("sizes", "large", "payload", "options", "inputs")]
         full: dict[str, Any] = {snake(name): vector.column(name, rows) for name in columns}
+        full.update({snake(name): values for name, values in vector.inputs().items()})
         full["payloads"] = vector.payloads()
         if "priorities" in full:
             full["priorities"] = list(map(signed, full["priorities"]))
@@ -68,6 +70,10 @@ def message_of(vector: Vector) -> messages.Message:
         fields["running"] = names(fields["running"]) if "running" in fields else []
     elif vector.message == "welcome":
         fields["lease_seconds"] = fields.pop("lease_milliseconds") / 1000
+    elif vector.message == "object":
+        fields["frames"] = vector.frames[1:]
+    elif vector.message == "forgetObjects":
+        fields["clients"] = vector.column("clients", len(fields["ids"]))
     elif vector.message == "function":
         fields["payload"] = vector.frames[1]
     elif vector.message == "heartbeat":
@@ -288,6 +294,38 @@ def test_columns_of_a_dispatch_that_are_left_out_are_zeros():
     decoded = wire.decode([write_batch(10, [*columns, ("B", ()), ("I", ()), ("I", [(1 << 32) - 1, 1])])])
     assert isinstance(decoded, messages.Dispatch)
     assert (decoded.flags, decoded.depths, decoded.priorities) == ([0, 0], [0, 0], [-1, 1])
+
+
+def test_shared_inputs_that_are_left_out_are_malformed():
+    columns: list[Any] = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [0]), ("I", ()), ("B", b"")]
+    columns += [("B", ()), ("I", ()), ("I", ())]
+    for inputs, counts, shared, text in (
+        ([5, 6], [1], [], "shared has 0 elements for 2 rows"),
+        ([5, 6], [1], [1, 1, 1], "shared has 3 elements for 2 rows"),
+        ([5, 6], [1, 0], [1], "2 inputs where 1 are announced"),
+        ([], [1], [1], "0 inputs where 2 are announced"),
+        ([5, 6], [], [1], "inputCounts has 0 elements for 2 rows"),
+    ):
+        with pytest.raises(wire.WireError, match=text):
+            wire.decode([write_batch(10, [*columns, ("Q", inputs), ("I", counts), ("B", shared)])])
+    decoded = wire.decode([write_batch(10, [*columns, ("Q", ()), ("I", [0]), ("B", ())])])
+    assert isinstance(decoded, messages.Dispatch)
+    assert (decoded.inputs, decoded.input_counts, decoded.shared) == ([], [0, 0], [])
+
+
+def test_objects_with_more_frames_than_there_may_be():
+    frame = BY_NAME["object-to-worker"].frames[0]
+    assert isinstance(wire.decode([frame, *[b"f"] * messages.OBJECT_FRAMES]), messages.Object)
+    for count in (0, messages.OBJECT_FRAMES + 1):
+        with pytest.raises(wire.WireError, match=f"{count} frames of an object, not 1 to 64"):
+            wire.decode([frame, *[b"f"] * count])
+    assert messages.OBJECT_FRAMES == decode.OBJECT_FRAMES
+
+
+def test_objects_with_long_names():
+    frames = wire.encode(messages.Object(5, [b"f"], name="\U0001f600" * 5000))
+    assert content(bytes(frames[0])) == ("object", {"id": 5, "name": "\U0001f600" * 5000})
+    assert bytes(frames[0])[:4] == bytes(4)  # one segment
 
 
 def test_a_canonical_message_of_another_writer():

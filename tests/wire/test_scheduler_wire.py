@@ -13,11 +13,11 @@ from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vec
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.ids import NAME_LIMIT
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
-from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, decode
+from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, INPUTS_LIMIT, OBJECT_FRAMES, decode
 from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
-from scaler_scheduler.wire.schema import Capability, Hello, Message, Options, Role, Submit
+from scaler_scheduler.wire.schema import Capability, Hello, Message, Object, Options, Role, Submit
 
 ROUTE = b"route"
 ROLES = {"client": events.CLIENT, "worker": events.WORKER, "agent": events.AGENT}
@@ -85,6 +85,9 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
     assert list(event.functions) == vector.fields["functions"]
     _payloads(event, vector)
+    inputs = vector.inputs()
+    assert (list(event.inputs), list(event.input_counts)) == (inputs.get("inputs", []), inputs.get("inputCounts", []))
+    assert list(event.keep) == inputs.get("keep", [])
     options = vector.fields.get("options")
     if options is None:
         assert event.options is events.DEFAULT_OPTIONS
@@ -121,6 +124,19 @@ def _received(event: events.Received, vector: Vector) -> None:
     assert event.bytes == vector.fields["bytes"]
 
 
+def _object(event: events.Object, vector: Vector) -> None:
+    assert (event.id, event.name) == (vector.fields["id"], vector.fields["name"])
+    assert event.frames == vector.frames[1:]
+
+
+def _forget_objects(event: events.ForgetObjects, vector: Vector) -> None:
+    assert list(event.ids) == vector.fields["ids"]
+
+
+def _shutdown(event: events.Shutdown, vector: Vector) -> None:
+    assert type(event) is events.Shutdown
+
+
 def _cancel(event: events.Cancel, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
     assert event.force is bool(vector.fields.get("force"))
@@ -150,6 +166,9 @@ CHECKS: Dict[str, Callable[[Any, Vector], None]] = {
     "suspended": _tasks,
     "resumed": _tasks,
     "received": _received,
+    "object": _object,
+    "forgetObjects": _forget_objects,
+    "shutdown": _shutdown,
 }
 
 
@@ -189,7 +208,7 @@ def test_the_scheduler_writes_byte_for_byte(vector):
 
 
 def test_segments_say_the_same():
-    for name in ("submit", "submit-options", "results"):
+    for name in ("submit", "submit-options", "submit-inputs", "results"):
         event = decode(ROUTE, BY_NAME[f"{name}-segments"].frames)
         CHECKS[BY_NAME[name].message](event, BY_NAME[f"{name}-segments"])
     assert BY_NAME["hello-segments"].fields == BY_NAME["hello-client"].fields
@@ -210,6 +229,7 @@ def test_a_batch_grows_from_runs_and_large_payloads():
 
 UNSIGNED = "Q"
 """What the scheduler itself never writes: numbers of 2^63 and more."""
+BIG = 1 << 63
 
 
 def submit_frames(ids: Any, functions: Any, sizes: Any, large: Any, payload: bytes, further: Any = ()) -> Any:
@@ -242,6 +262,72 @@ def test_contradictions_in_a_batch(frames, text):
         decode(ROUTE, frames)
 
 
+def frames_with_inputs(inputs: Any, counts: Any, keep: Any) -> Any:
+    columns = [(UINT64, [1, 2]), (UINT32, [1]), (UINT32, [0]), (UINT32, []), (UINT8, b""), (UINT8, b"")]
+    return [columns_message(events.SUBMIT, [*columns, (UNSIGNED, inputs), (UINT32, counts), (UINT8, keep)])]
+
+
+@pytest.mark.parametrize(
+    "inputs, counts, keep, text",
+    [
+        ([5], [], [], "column inputCounts has 0 elements for 2 rows"),
+        ([5], [1, 0, 0], [], "column inputCounts has 3 elements for 2 rows"),
+        ([5], [1], [], "1 inputs where 2 are announced"),
+        ([], [0, 1], [], "0 inputs where 1 are announced"),
+        ([5, 6, 7], [1], [], "3 inputs where 2 are announced"),
+        ([5], [0xFFFFFFFF, 2], [], "a row with 4294967295 inputs, more than 1048576"),
+        (range(INPUTS_LIMIT + 1), [INPUTS_LIMIT + 1, 0], [], "a row with 1048577 inputs, more than 1048576"),
+        ([5, 1 << 63], [1], [], r"column inputs has a number of 2\^63 or more"),
+        ([], [], [1, 2, 0], "column keep has 3 elements for 2 rows"),
+        ([], [], [3], "keep is 3, not 0 to 2"),
+        ([], [], [0, 255], "keep is 255, not 0 to 2"),
+    ],
+)
+def test_contradictions_in_inputs(inputs, counts, keep, text):
+    with pytest.raises(WireError, match=text):
+        decode(ROUTE, frames_with_inputs(inputs, counts, keep))
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        (([], [], []), ([], [], [])),
+        (([5, 6], [1], [1]), ([5, 6], [1, 1], [1, 1])),
+        (([5, 6], [2, 0], [0, 2]), ([5, 6], [2, 0], [0, 2])),
+        (([], [0], []), ([], [0, 0], [])),
+        ((range(INPUTS_LIMIT), [0, INPUTS_LIMIT], []), (list(range(INPUTS_LIMIT)), [0, INPUTS_LIMIT], [])),
+    ],
+)
+def test_inputs_come_at_full_length(given, expected):
+    event = decode(ROUTE, frames_with_inputs(*given))
+    assert isinstance(event, events.Submit)
+    assert (list(event.inputs), list(event.input_counts), list(event.keep)) == expected
+    assert event.inputs.typecode == UINT64
+
+
+def object_frame(object_id: int, name: str = "") -> bytes:
+    return Message.new_object(Object(client=0, id=object_id, name=name)).dumps()
+
+
+def test_objects_have_1_to_64_frames():
+    event = decode(ROUTE, [object_frame(BIG - 1, "x" * 300), *[b"f"] * OBJECT_FRAMES])
+    assert isinstance(event, events.Object)
+    assert (event.id, event.name, event.frames) == (BIG - 1, "x" * NAME_LIMIT, [b"f"] * OBJECT_FRAMES)
+    for count in (0, OBJECT_FRAMES + 1):
+        with pytest.raises(WireError, match=f"{count} frames of an object, not 1 to 64"):
+            decode(ROUTE, [object_frame(1), *[b"f"] * count])
+    with pytest.raises(WireError, match=r"the object's id is 2\^63 or more"):
+        decode(ROUTE, [object_frame(BIG), b"f"])
+
+
+def test_inputs_of_rows_in_any_order():
+    vector = BY_NAME["dispatch-inputs"]
+    effect: Any = effect_of(vector)
+    effect.inputs = dict(reversed(list(effect.inputs.items())))
+    assert list(effect.inputs) == [2, 0]
+    assert encode(effect, identity()) == vector.frames
+
+
 def test_results_with_an_outcome_that_is_not_a_workers():
     results = BY_NAME["results-mixed-large"]
     frame = bytearray(results.frames[0])
@@ -251,7 +337,6 @@ def test_results_with_an_outcome_that_is_not_a_workers():
         decode(ROUTE, [bytes(frame), *results.frames[1:]])
 
 
-BIG = 1 << 63
 RESULT: Dict[str, Any] = {
     "clients": (UNSIGNED, [1]),
     "ids": (UNSIGNED, [1, 2]),

@@ -117,7 +117,7 @@ def test_what_the_client_writes_of_one_row_goes_the_short_way(task_id: int, func
 def test_which_vectors_go_the_short_way():
     """Written by others: their submits have room for options and profiles, and go the general way."""
     assert single.decode(ROUTE, BY_NAME["results-retryable"].frames[0]) is not None
-    for name in ("submit-one", "submit", "results-profiled", "submit-options-large", "hello-client"):
+    for name in ("submit-one", "submit", "results-profiled", "submit-options-large", "submit-keep", "hello-client"):
         assert single.decode(ROUTE, BY_NAME[name].frames[0]) is None
 
 
@@ -175,6 +175,14 @@ def test_both_ways_write_the_same(numbers: Any, payload: bytes, asks: bool, is_l
         write: Any = getattr(single, kind)
         assert (write(effect) is None) == (asks or is_large or is_split or not payload)
         assert_written_alike(effect)
+
+
+def test_a_row_that_reads_objects_goes_the_general_way():
+    effect = one_row("dispatch", b"p", {})
+    plain = encode(effect, identity())[0]
+    effect.inputs = {0: [(5, 1), (6, 1)]}
+    assert single.dispatch(effect) is None
+    assert len(encode(effect, identity())[0]) == len(plain) + 16 + 8 + 8
 
 
 def test_batches_of_two_rows_go_the_general_way():

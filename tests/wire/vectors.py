@@ -10,11 +10,12 @@ FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" /
 
 TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
-    "workerDied", "retracted", "suspended", "resumed", "received",
+    "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "shutdown",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
-    "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit",
+    "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
+    "forgetObjects", "shutdown",
 }  # fmt: skip
 DATA = {"payload"}
 """Fields of type Data, in JSON as hex."""
@@ -39,6 +40,13 @@ class Vector:
         values: List[int] = self.fields.get(field, [])
         return values * rows if len(values) == 1 else values
 
+    def inputs(self) -> Dict[str, List[int]]:
+        """The columns of what rows read and become, at full length, without those that aren't there."""
+        lengths = {"inputCounts": len(self.fields["ids"]), "keep": len(self.fields["ids"])}
+        every = len(self.fields.get("inputs", []))
+        names = [name for name in ("inputs", "inputCounts", "keep", "shared") if name in self.fields]
+        return {name: self.column(name, lengths.get(name, every)) for name in names}
+
     def payloads(self) -> List[bytes]:
         """Each row's payload."""
         rows = len(self.fields["ids"])
@@ -61,4 +69,4 @@ def is_for_scheduler(vector: Vector) -> bool:
 
 
 def is_for_peers(vector: Vector) -> bool:
-    return vector.message in TO_PEERS
+    return vector.message in TO_PEERS and vector.name != "forget-objects-from-client"

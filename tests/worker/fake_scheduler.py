@@ -13,7 +13,7 @@ import zmq
 
 import scaler_client
 from scaler_client import serializer
-from scaler_client.messages import TaskName
+from scaler_client.messages import Outcome, TaskName
 
 SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 WAIT_SECONDS = 20.0
@@ -98,8 +98,15 @@ class FakeScheduler:
         payload = cloudpickle.dumps(fn)
         self.say("function", payload, number=number, name=getattr(fn, "__name__", "fn"), serializer="cloudpickle")
 
+    def send_object(self, number: int, *frames: bytes) -> None:
+        self.say("object", *frames, client=CLIENT, id=number, name="an object")
+
+    def forget_objects(self, *numbers: int) -> None:
+        self.say("forgetObjects", clients=[CLIENT], ids=list(numbers))
+
     def dispatch(self, number: int, *calls: tuple[int, Any], **columns: list[int]) -> None:
-        """Tasks of this function: id and the one argument of each. Columns: flags, depths, priorities."""
+        """Tasks of this function: id and the one argument of each. Columns: flags, depths, priorities, inputs,
+        inputCounts, shared."""
         payloads = [serializer.dump_call((argument,), {}) for _, argument in calls]
         self.say(
             "dispatch",
@@ -151,10 +158,14 @@ def of_rows(results: dict[str, Any], column: str) -> list[int]:
 
 
 def values_in(results: dict[str, Any]) -> list[Any]:
-    """What the tasks returned, or the exceptions that they raised."""
+    """What the tasks returned, or the exceptions that they raised, or texts."""
     values, position = [], 0
     for size, outcome in zip(of_rows(results, "sizes"), of_rows(results, "outcomes")):
-        value = pickle.loads(results["payload"][position : position + size])
-        values.append(value[0] if outcome else value)
+        payload = results["payload"][position : position + size]
+        if outcome == Outcome.INPUT_LOST:
+            values.append(payload.decode())
+        else:
+            value = pickle.loads(payload)
+            values.append(value[0] if outcome else value)
         position += size
     return values

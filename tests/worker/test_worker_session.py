@@ -62,7 +62,9 @@ def test_tasks_are_queued_in_order(session: WorkerSession) -> None:
 def test_only_rows_that_ask_for_something_are_longer(session: WorkerSession) -> None:
     session.handle(replace(dispatch(10, 11, 12), flags=[0, FLAG_PROFILE, 0]))
     session.handle(replace(dispatch(13, 14, 15), depths=[0, 3, 0], priorities=[0, 0, -2]))
-    assert [row[5:] for row in session.queue] == [(), (FLAG_PROFILE, 0, 0), (), (), (0, 3, 0), (0, 0, -2)]
+    assert [row[5:] for row in session.queue] == [
+        (), (FLAG_PROFILE, 0, 0, ()), (), (), (0, 3, 0, ()), (0, 0, -2, ()),
+    ]  # fmt: skip
     assert [name_of(row) for row in session.queue] == [task(number) for number in range(10, 16)]
 
 

@@ -152,9 +152,9 @@ def fork_a_child_that_waits(_: Any) -> int:
 
 
 @contextlib.contextmanager
-def joined_worker(scheduler: FakeScheduler) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker that has joined, and knows the functions 1 (square) and 2 (sleep)."""
-    settings = WorkerSettings(scheduler.address, "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", ())
+def joined_worker(scheduler: FakeScheduler, objects: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """A worker that has joined, and knows the functions 1 (square) and 2 (sleep). `objects`: a directory of files."""
+    settings = WorkerSettings(scheduler.address, "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", (), objects=objects)
     command = [sys.executable, "-m", "scaler_worker.worker", json.dumps(dataclasses.asdict(settings))]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Union
 
-from scaler_client.messages import Goodbye, Hello, WorkerDied
+from scaler_client.messages import Goodbye, Hello, Payload, WorkerDied
+
+from .rows import ObjectName
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,29 @@ class EndWorker:
 
 
 @dataclass(frozen=True)
+class WriteObject:
+    """Make the object's file, and tell the session whether it could be made (`AgentSession.object_written`)."""
+
+    name: ObjectName
+    frames: Sequence[Payload]
+
+
+@dataclass(frozen=True)
+class MarkObjectLost:
+    """Tell workers that look for the object's file that it will not be there, and why."""
+
+    name: ObjectName
+    reason: str
+
+
+@dataclass(frozen=True)
+class RemoveObjects:
+    """Remove these objects' files."""
+
+    names: tuple[ObjectName, ...]
+
+
+@dataclass(frozen=True)
 class Log:
     level: int
     """One of `logging`'s."""
@@ -62,4 +88,6 @@ class Exit:
     status: int
 
 
-Effect = Union[Send, Beat, Measure, StartWorker, EndWorker, Log, Exit]
+Effect = Union[
+    Send, Beat, Measure, StartWorker, EndWorker, WriteObject, MarkObjectLost, RemoveObjects, Log, Exit,
+]  # fmt: skip

@@ -16,7 +16,9 @@ from scaler_client.messages import Goodbye, Hello, Message, WorkerDied
 
 from .agent_effects import Effect, EndWorker, Exit, Log, Measure, Send
 from .config import workers_in_words
+from .host_objects import HostObjects
 from .process_events import SCHEDULER_LOST_STATUS, ProcessEnded
+from .rows import ObjectName
 from .scheduler_link import SchedulerLink
 from .state_page import WorkerState
 from .worker_table import Kill, Worker, WorkerTable
@@ -69,6 +71,7 @@ class AgentSession:
         self._hello = hello
         self._link = SchedulerLink(hello, address, heartbeat_interval_seconds, death_timeout_seconds, now)
         self._workers = WorkerTable(names, draw_incarnation)
+        self._objects = HostObjects()
         self._read_state = read_state
         self._memory_limit_bytes = memory_limit_bytes
         self._measure_at = now + MEASURE_SECONDS
@@ -127,6 +130,15 @@ class AgentSession:
                 effects.append(_kill(worker, Kill(cause, self._read_state(worker.slot).task)))
         return effects
 
+    def object_written(self, name: ObjectName, error: str = "") -> list[Effect]:
+        """The answer to WriteObject: why it could not be written, empty where it was."""
+        return self._objects.written(name, error)
+
+    @property
+    def object_bytes(self) -> int:
+        """The size of all objects that the workers share."""
+        return self._objects.total_bytes
+
     def nursery_lost(self) -> list[Effect]:
         """All workers are gone and none can be made any more."""
         effects: list[Effect] = []
@@ -175,6 +187,9 @@ class AgentSession:
 
     # -------------------------------------------------------------------------------------------------------- messages
 
+    def _on_welcome(self, welcome: messages.Welcome, now: float) -> list[Effect]:
+        return self._objects.welcomed(welcome.incarnation) + self._link.on_welcome(welcome, now)
+
     def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:
         if self._phase is not _Phase.SERVING:
             return []
@@ -198,14 +213,20 @@ class AgentSession:
             return []
         return [_kill(worker, Kill(f"stopped: {order.reason}", order.task))]
 
+    def _on_shutdown(self, _: messages.Shutdown, now: float) -> list[Effect]:
+        return self.stop("shut down by a client", now) if self._phase is _Phase.SERVING else []
+
     _handlers: dict[type, Callable[[AgentSession, Any, float], list[Effect]]] = {
-        messages.Welcome: lambda self, message, now: self._link.on_welcome(message, now),
+        messages.Welcome: _on_welcome,
         messages.HelloWanted: lambda self, message, now: self._link.on_hello_wanted(message, now),
         messages.HeartbeatEcho: _on_heartbeat_echo,
         messages.Goodbye: lambda self, message, now: self._link.on_goodbye(message, now),
         messages.Error: lambda self, message, now: self._link.on_error(message, now),
         messages.Refused: _on_refused,
         messages.EndWorker: _on_end_worker,
+        messages.Object: lambda self, message, now: self._objects.take(message),
+        messages.Shutdown: _on_shutdown,
+        messages.ForgetObjects: lambda self, message, now: self._objects.forget(message),
     }
 
     # --------------------------------------------------------------------------------------------------------- phases

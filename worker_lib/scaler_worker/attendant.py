@@ -78,6 +78,7 @@ class Attendant:
                 self._connection.look_for_scheduler()
                 self._connection.exchange()
                 self._stopping.insist()
+        self._session.objects.release()
 
     def _sample(self) -> None:
         profile, now = self._present.profile, time.monotonic()

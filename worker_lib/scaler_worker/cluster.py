@@ -19,15 +19,29 @@ from typing import Any
 import zmq
 
 from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
-from scaler_client.sockets import Reconnects
+from scaler_client.sockets import Reconnects, receive
 from scaler_client.wire import WireError, decode, encode
 
 from . import __version__
-from .agent_effects import Beat, Effect, EndWorker, Exit, Log, Measure, Send, StartWorker
+from .agent_effects import (
+    Beat,
+    Effect,
+    EndWorker,
+    Exit,
+    Log,
+    MarkObjectLost,
+    Measure,
+    RemoveObjects,
+    Send,
+    StartWorker,
+    WriteObject,
+)
 from .agent_session import AgentSession
 from .config import Config, fail, workers_in_words
 from .nursery import ForkNursery, Nursery, NurseryLost, SubprocessNursery
 from .nursery_process import WorkerMain
+from .object_directory import make_directory
+from .object_files import mark_lost, remove_object, write_object
 from .process_events import ProcessStarted
 from .process_resources import process_usage, resident_bytes
 from .settings import WorkerSettings
@@ -43,7 +57,8 @@ CONNECT_TIMEOUT_MILLISECONDS = 5000
 """A host that swallows packets must not hold one attempt to connect for the minutes TCP would."""
 
 MESSAGES_A_ROUND = 100
-"""So many messages are read before the other sources get their turn."""
+ROUND_SECONDS = 0.1
+"""So many messages are read, or for so long, before the other sources get their turn."""
 
 _log = logging.getLogger(__name__)
 
@@ -53,9 +68,18 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
 
     `worker_main` is what each worker process does; the worker of this library unless told otherwise.
     """
+    incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
     signals = _SignalSocket()
-    nursery = _make_nursery(worker_main, page)
+    if worker_main is None and hasattr(os, "fork"):
+        from .worker import run_worker  # now, to be shared by all that is forked
+
+        worker_main = run_worker
+    try:
+        objects = make_directory(incarnation)  # right before there is a nursery, which removes it whatever happens
+    except OSError as error:
+        return fail(f"cannot make a directory for objects: {error}")
+    nursery: Nursery = SubprocessNursery() if worker_main is None else ForkNursery(worker_main, page, objects)
     try:
         context = zmq.Context()
         connection = _make_socket(context, config)
@@ -67,22 +91,13 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}")
         try:
-            return _Agent(config, connection, reconnects, nursery, signals, page).serve()
+            return _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path).serve()
         finally:
             reconnects.close()
             context.destroy(linger=LINGER_MILLISECONDS)
     finally:
         nursery.close()
-
-
-def _make_nursery(worker_main: WorkerMain | None, page: StatePage) -> Nursery:
-    if not hasattr(os, "fork"):
-        return SubprocessNursery()
-    if worker_main is None:
-        from .worker import run_worker  # now, to be shared by all that is forked
-
-        worker_main = run_worker
-    return ForkNursery(worker_main, page)
+        objects.remove()
 
 
 class _SignalSocket:
@@ -129,24 +144,26 @@ class _Agent:
     def __init__(
         self,
         config: Config,
+        incarnation: int,
         connection: zmq.Socket[bytes],
         reconnects: Reconnects,
         nursery: Nursery,
         signals: _SignalSocket,
         page: StatePage,
+        directory: str,
     ) -> None:
+        """`directory` is that of the files of objects."""
         self._config = config
         self._connection = connection
         self._reconnects = reconnects
         self._nursery = nursery
         self._signals = signals
         self._page = page
+        self._directory = directory
         self._exit_status: int | None = None
         self._is_orphan = False
         host, pid = socket.gethostname(), os.getpid()
-        self._hello = Hello(
-            Role.AGENT, _draw_incarnation(), platform.python_version(), __version__, host, pid, f"{host}-{pid}"
-        )
+        self._hello = Hello(Role.AGENT, incarnation, platform.python_version(), __version__, host, pid, f"{host}-{pid}")
         names = config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)]
         self._session = AgentSession(
             self._hello,
@@ -204,9 +221,12 @@ class _Agent:
             self._do(self._session.stop(f"the parent process {parent} is gone", time.monotonic()))
 
     def _read_scheduler(self) -> None:
+        until = time.monotonic() + ROUND_SECONDS
         for _ in range(MESSAGES_A_ROUND):
+            if time.monotonic() > until:
+                return
             try:
-                frames = self._connection.recv_multipart(zmq.NOBLOCK)
+                frames = receive(self._connection, zmq.NOBLOCK)
             except zmq.Again:
                 return
             try:
@@ -256,7 +276,9 @@ class _Agent:
         self._send(Heartbeat(beat.sequence, own.resident_bytes, own.cpu_milliseconds, workers))
 
     def _measure(self, effect: Measure) -> None:
-        self._do(self._session.measured({incarnation: resident_bytes(pid) for incarnation, pid in effect.workers}))
+        shared = self._session.object_bytes
+        sizes = {incarnation: resident_bytes(pid, shared) for incarnation, pid in effect.workers}
+        self._do(self._session.measured(sizes))
 
     def _start_worker(self, start: StartWorker) -> None:
         config = self._config
@@ -272,8 +294,27 @@ class _Agent:
             logging_level=config.logging_level,
             logging_paths=config.logging_paths,
             capabilities=config.capabilities,
+            objects=self._directory,
         )
         self._nursery.start(start.slot, settings)
+
+    def _write_object(self, write: WriteObject) -> None:
+        try:
+            write_object(self._directory, write.name, write.frames)
+            error = ""
+        except OSError as failure:
+            error = f"{failure.strerror}: {self._directory}"
+        self._do(self._session.object_written(write.name, error))
+
+    def _mark_object_lost(self, mark: MarkObjectLost) -> None:
+        try:
+            mark_lost(self._directory, mark.name, mark.reason)
+        except OSError as error:
+            _log.debug("no mark for object %s: %s", mark.name, error)  # who waits for it gives up after a while
+
+    def _remove_objects(self, remove: RemoveObjects) -> None:
+        for name in remove.names:
+            remove_object(self._directory, name)
 
     def _exit(self, effect: Exit) -> None:
         self._exit_status = effect.status
@@ -283,6 +324,9 @@ class _Agent:
         Beat: _send_heartbeat,
         Measure: _measure,
         StartWorker: _start_worker,
+        WriteObject: _write_object,
+        MarkObjectLost: _mark_object_lost,
+        RemoveObjects: _remove_objects,
         EndWorker: lambda self, effect: self._nursery.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,

@@ -13,6 +13,7 @@ from typing import Any
 from scaler_client import messages, retrying, serializer
 from scaler_client.messages import Outcome, Payload
 from scaler_client.nesting import TaskStoppedError
+from scaler_worker.object_cache import InputLostError
 
 dumps, loads = serializer.dumps, serializer.loads
 
@@ -86,6 +87,8 @@ class Executor:
         return loaded
 
     def _exception(self, number: int, fn: object, error: BaseException) -> tuple[int, Payload]:
+        if type(error) is InputLostError:
+            return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
         try:
             payload = _with_traceback(error)
             outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION

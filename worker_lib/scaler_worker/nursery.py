@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from .json_lines import JsonLines
 from .nursery_process import AGENT_SIGNALS, WorkerMain, run_nursery
+from .object_directory import ObjectDirectory
 from .process_events import ProcessEnded, ProcessEvent, ProcessStarted
 from .settings import WorkerSettings
 from .state_page import StatePage
@@ -63,7 +64,8 @@ class Nursery(Protocol):
 class ForkNursery:
     """Forks the nursery process at once: to be made before the agent has threads or a ZeroMQ context."""
 
-    def __init__(self, worker_main: WorkerMain, page: StatePage) -> None:
+    def __init__(self, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None = None) -> None:
+        """`objects` is removed once no worker lives any more, also where the agent has been killed."""
         ours, theirs = socket.socketpair()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -71,7 +73,7 @@ class ForkNursery:
         self.pid = os.fork()
         if self.pid == 0:
             ours.close()
-            run_nursery(theirs, worker_main, page)
+            run_nursery(theirs, worker_main, page, objects)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self._channel = JsonLines(ours)

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 from .json_lines import JsonLines
+from .object_directory import ObjectDirectory
 from .parent_watch import ParentWatch
 from .process_events import ProcessEnded, ProcessStarted
 from .settings import WorkerSettings
@@ -41,7 +42,9 @@ AGENT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if os.name == "po
 _log = logging.getLogger(__name__)
 
 
-def run_nursery(connection: socket.socket, worker_main: WorkerMain, page: StatePage) -> NoReturn:
+def run_nursery(
+    connection: socket.socket, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None
+) -> NoReturn:
     """Be the nursery; called in a freshly forked process with AGENT_SIGNALS blocked."""
     status = 1
     try:
@@ -54,11 +57,13 @@ def run_nursery(connection: socket.socket, worker_main: WorkerMain, page: StateP
         os.close(null)
         gc.collect()
         gc.freeze()  # no collection in a worker touches, and so copies, the pages inherited from here
-        _Nursery(JsonLines(connection), worker_main, page).serve()
+        _Nursery(JsonLines(connection), worker_main, page, objects).serve()
         status = 0
     except BaseException:  # the stack above belongs to the agent: nothing may unwind into it
         traceback.print_exc()
     finally:
+        if objects is not None:
+            objects.remove()
         _leave(status)
 
 
@@ -69,10 +74,13 @@ class _Child:
 
 
 class _Nursery:
-    def __init__(self, channel: JsonLines, worker_main: WorkerMain, page: StatePage) -> None:
+    def __init__(
+        self, channel: JsonLines, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None
+    ) -> None:
         self._channel = channel
         self._worker_main = worker_main
         self._page = page
+        self._objects = objects
         self._parent_watch = ParentWatch()
         self._children: dict[int, _Child] = {}
         self._wake_reader, self._wake_writer = os.pipe()
@@ -137,6 +145,8 @@ class _Nursery:
             self._channel.close()
             os.close(self._wake_reader)
             os.close(self._wake_writer)
+            if self._objects is not None:
+                self._objects.leave()
             self._parent_watch.die_with_parent()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, AGENT_SIGNALS)
             self._worker_main(settings, self._page.slot(slot))

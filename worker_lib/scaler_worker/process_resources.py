@@ -26,10 +26,15 @@ def process_usage(pid: int) -> ProcessUsage:
         return ProcessUsage()
 
 
-def resident_bytes(pid: int) -> int:
-    """The resident size alone, for who looks several times a second; 0 as above."""
+def resident_bytes(pid: int, without: int = 0) -> int:
+    """The resident size alone, for who looks several times a second; 0 as above.
+
+    Args:
+        without: bytes that the process shares with others and that don't count, as far as it has that much; on Linux.
+    """
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:  # Linux: 14 us where psutil takes 75
-            return int(file.read().split()[1]) * mmap.PAGESIZE
+            _, resident, shared, *_ = map(int, file.read().split())
+            return resident * mmap.PAGESIZE - min(shared * mmap.PAGESIZE, without)
     except OSError:
         return process_usage(pid).resident_bytes

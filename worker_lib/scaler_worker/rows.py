@@ -12,8 +12,8 @@ from scaler_client.messages import Payload, TaskName
 PlainRow = tuple[int, int, int, int, Payload]
 """A task to run: client, id, attempt, function, payload."""
 
-SpecialRow = tuple[int, int, int, int, Payload, int, int, int]
-"""The same with flags, depth and priority, where any of these is not 0."""
+SpecialRow = tuple[int, int, int, int, Payload, int, int, int, tuple[int, ...]]
+"""The same with flags, depth, priority and the ids of the objects that it reads, where it has any of these."""
 
 Row = Union[PlainRow, SpecialRow]
 
@@ -23,18 +23,21 @@ Answer = tuple[int, int, int, int, int, Payload]
 Cost = tuple[int, int]
 """Of a profiled task: CPU time in nanoseconds, the largest resident size seen in bytes."""
 
+ObjectName = tuple[int, int]
+"""Of an object: its client's incarnation, and an id of that client's."""
+
 
 def name_of(row: Row | Answer) -> TaskName:
     return row[0], row[1], row[2]
 
 
 def flags_of(row: Row) -> int:
-    return row[5] if len(row) == 8 else 0
+    return row[5] if len(row) != 5 else 0
 
 
 def depth_of(row: Row) -> int:
-    return row[6] if len(row) == 8 else 0
+    return row[6] if len(row) != 5 else 0
 
 
 def priority_of(row: Row) -> int:
-    return row[7] if len(row) == 8 else 0
+    return row[7] if len(row) != 5 else 0

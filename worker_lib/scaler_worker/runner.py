@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from scaler_client.inputs import reading_now
 from scaler_client.messages import FLAG_PROFILE, FLAG_TELL_START
 from scaler_client.nesting import TaskStoppedError
 from scaler_worker.attendant import Attendant
@@ -19,6 +20,7 @@ from scaler_worker.baton import Baton
 from scaler_worker.bell import Bell
 from scaler_worker.connection import Connection
 from scaler_worker.executor import Executor
+from scaler_worker.object_cache import ObjectCache
 from scaler_worker.present import Present
 from scaler_worker.profiling import Profile
 from scaler_worker.rows import Row, name_of
@@ -37,6 +39,7 @@ class Runner:
         session: WorkerSession,
         connection: Connection,
         executor: Executor,
+        objects: ObjectCache,
         attendant: Attendant,
         stopping: Stopping,
         present: Present,
@@ -50,6 +53,7 @@ class Runner:
         self._session = session
         self._connection = connection
         self._executor = executor
+        self._objects = objects
         self._attendant = attendant
         self._stopping = stopping
         self._present = present
@@ -115,6 +119,7 @@ class Runner:
         begun = flushed = clock()
         known_client = known_attempt = 0
         is_called = bell.is_rung
+        is_reading = False
         while queue and not is_called:
             try:
                 row = queue.popleft()
@@ -123,11 +128,16 @@ class Runner:
             if len(row) == 5:
                 client, task_id, attempt, function, payload = row
             else:
-                client, task_id, attempt, function, payload, flags, _, _ = row
+                client, task_id, attempt, function, payload, flags, _, _, inputs = row
                 if flags:
                     begun = self._prepare(row, flags)
                     if flags & FLAG_TELL_START:
                         flushed = 0  # its seconds are counted elsewhere: its answer does not wait for a long task's end
+                if inputs:
+                    # Found before the task counts as running: from then on it may outlive what is known of objects.
+                    # They stay until the next such task's take their place: a serializer may unpickle late.
+                    reading_now.values = self._objects.inputs(client, inputs)
+                    is_reading = True
             page[1] = task_id
             if client != known_client or attempt != known_attempt:
                 # Written when they change only: each write costs a tenth of a no-op.
@@ -152,9 +162,12 @@ class Runner:
             if ended - flushed > FLUSH_NS:
                 with self._connection.lock:
                     self._connection.exchange()
+                session.objects.release()
                 begun = flushed = clock()
                 is_called = bell.is_rung
         page[3] = 0
+        if is_reading:
+            reading_now.values = None
         self._attendant.dismiss()
         if answers is not session.answers:
             with self._connection.lock:

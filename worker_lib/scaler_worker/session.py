@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 from scaler_client import messages
 from scaler_client.messages import Payload, TaskName
+from scaler_worker.object_table import ObjectTable
 from scaler_worker.rows import Answer, Cost, PlainRow, Row, SpecialRow, name_of
 
 _log = logging.getLogger(__name__)
@@ -41,6 +43,8 @@ class WorkerSession:
         """What the scheduler has sent, by its numbers."""
         self.forgotten: deque[int] = deque()
         """Numbers whose loaded functions the executor may drop."""
+        self.objects = ObjectTable()
+        """What the scheduler has sent for tasks to read, or said to be a file of the host."""
         self.stops: list[TaskName] = []
         """Tasks to interrupt, each of which was running or suspended when the scheduler said so; see `take_stops`."""
         self.refused: messages.Refused | None = None
@@ -165,12 +169,34 @@ class WorkerSession:
 
     def _dispatch(self, message: messages.Dispatch) -> None:
         plain = zip(message.clients, message.ids, message.attempts, message.functions, message.payloads)
-        if message.flags or message.depths or message.priorities:
+        if message.flags or message.depths or message.priorities or message.input_counts:
             zeros = [0] * len(message.ids)
-            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros)
+            inputs = self._expect_inputs(message) if message.input_counts else repeat(())
+            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs)
             self.queue.extend(map(_row, plain, more))
         else:
             self.queue.extend(plain)
+
+    def _expect_inputs(self, message: messages.Dispatch) -> Iterable[tuple[int, ...]]:
+        """The ids of what each row reads. Of files it is noted here that they are read: to be forgotten they must be
+        known, also where that comes before the task begins."""
+        rows: list[tuple[int, ...]] = []
+        begin = 0
+        for client, count in zip(message.clients, message.input_counts):
+            end = begin + count
+            ids = tuple(message.inputs[begin:end])
+            for object_id, is_shared in zip(ids, message.shared[begin:end]):
+                if is_shared:
+                    self.objects.expect_file((client, object_id))
+            rows.append(ids)
+            begin = end
+        return rows
+
+    def _take_object(self, message: messages.Object) -> None:
+        self.objects.put((message.client, message.id), message.frames)
+
+    def _forget_objects(self, message: messages.ForgetObjects) -> None:
+        self.objects.forget(zip(message.clients, message.ids))
 
     def _take_function(self, message: messages.Function) -> None:
         self.functions[message.number] = message
@@ -211,6 +237,7 @@ class WorkerSession:
         self._is_joined = True
         self.forgotten.extend(self.functions)
         self.functions.clear()
+        self.objects.clear()
         self.queue.clear()
         answers, self.answers = self.answers, deque()
         self.queue = deque()
@@ -245,6 +272,8 @@ _FOR_MEMBERS: dict[type, Callable[[WorkerSession, Any], None]] = {
     messages.Dispatch: WorkerSession._dispatch,
     messages.Function: WorkerSession._take_function,
     messages.ForgetFunctions: WorkerSession._forget_functions,
+    messages.Object: WorkerSession._take_object,
+    messages.ForgetObjects: WorkerSession._forget_objects,
     messages.Retract: WorkerSession._retract,
     messages.Stop: WorkerSession._stop,
 }
@@ -257,7 +286,7 @@ _FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {
 }
 
 
-def _row(plain: PlainRow, special: tuple[int, int, int]) -> Row:
+def _row(plain: PlainRow, special: tuple[int, int, int, tuple[int, ...]]) -> Row:
     if not any(special):
         return plain
     row: SpecialRow = (*plain, *special)

@@ -25,3 +25,5 @@ class WorkerSettings:
     logging_paths: tuple[str, ...]
     capabilities: dict[str, int] = field(default_factory=dict)
     """What every worker of the cluster has, with an amount of at least 1: for its hello."""
+    objects: str = ""
+    """The directory of the host agent's object files; empty: there is none."""

@@ -23,6 +23,7 @@ from scaler_worker.connection import Connection
 from scaler_worker.executor import Executor
 from scaler_worker.nested import Host
 from scaler_worker.nursery_process import settings_from_plain
+from scaler_worker.object_cache import ObjectCache
 from scaler_worker.parent_watch import exit_at_end_of
 from scaler_worker.present import Present
 from scaler_worker.runner import Runner
@@ -49,6 +50,7 @@ class Worker:
             self.session,
             self._connection,
             Executor(self.session.functions),
+            ObjectCache(self.session.objects, settings.objects),
             self.attendant,
             self.stopping,
             self._present,
@@ -86,6 +88,7 @@ class Worker:
         now = time.monotonic()
         if now >= self.session.next_deadline:
             self.session.tick(now)
+        self.session.objects.release()
         self._tidying.do_what_is_due(now)
 
     def _close(self) -> None:

@@ -11,11 +11,13 @@ from scaler_scheduler.core.dispatch import allowance, cost, wants_work
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Capabilities, Options
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Client, Function, Lane, Task, Worker
-from scaler_scheduler.core.states import ADOPT, DISPATCH, WAITING
+from scaler_scheduler.core.states import ADOPT, BLOCKED, DISPATCH, WAITING
+from scaler_scheduler.core.supply import supply
+from scaler_scheduler.core.workers import AgentTable
 
 
 class Dispatcher:
-    def __init__(self, outbox: Outbox, counts: Counts, queue_size: int) -> None:
+    def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, queue_size: int) -> None:
         self.ranks: List[int] = []
         """Those of the lanes in `lanes`, ascending."""
         self.lanes: Dict[int, Deque[Lane]] = {}
@@ -28,6 +30,7 @@ class Dispatcher:
         """Workers that are known to run a task for long, and may have others queued behind it."""
         self._outbox = outbox
         self._counts = counts
+        self._agents = agents
         self._queue_size = queue_size
         self._next_serial = 1
 
@@ -119,7 +122,7 @@ class Dispatcher:
                 lane.is_queued = False
                 lanes.popleft()
                 continue
-            worker = self._next_worker(lane.capabilities)
+            worker = self._holder(lane) or self._next_worker(lane.capabilities)
             if worker is None:
                 # Nobody who is free can serve it: those behind it need not wait for that.
                 unserved += 1
@@ -135,6 +138,21 @@ class Dispatcher:
             unserved = 0
             if wants_work(worker, queue_size):
                 self.offer(worker)
+
+    def _holder(self, lane: Lane) -> Optional[Worker]:
+        """Of the free workers the one that has most of what the lane's next task reads, taken out of its list."""
+        inputs = lane.requeued[0].inputs if lane.requeued else ()
+        best: Optional[Worker] = None
+        most = 0
+        for stored in inputs:
+            for worker in stored.holders if stored.size > most else ():
+                # A partial one has other work: to wait for it could cost more than to send the bytes again.
+                if worker.is_ready and not worker.held and worker.can_serve(lane.capabilities):
+                    best, most = worker, stored.size
+                    break
+        if best is not None:
+            self.withdraw(best)
+        return best
 
     def _next_worker(self, capabilities: Capabilities) -> Optional[Worker]:
         """A free worker that has these, taken out of its list."""
@@ -204,6 +222,8 @@ class Dispatcher:
             special = _special(task.options)
             if any(special):
                 outgoing.special[len(outgoing.ids)] = special
+        if task.inputs:
+            outgoing.inputs[len(outgoing.ids)] = supply(task.inputs, worker, self._agents, self._outbox)
         outgoing.clients.append(task.client.incarnation)
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
@@ -279,6 +299,25 @@ class Dispatcher:
         if batch.is_empty:
             batches.remove_first()
         return count
+
+    def new_task(
+        self,
+        task_id: int,
+        client: Client,
+        function: Function,
+        options: Options,
+        payload: bytes,
+        start: int,
+        size: int,
+        is_large: bool,
+    ) -> Task:
+        """A task that may have to wait for what it reads: it is blocked, and on no worker."""
+        serial = self._next_serial
+        self._next_serial += 1
+        task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None)
+        task.state = BLOCKED
+        task.attempt = 0
+        return task
 
     # --------------------------------------------------------------------------------------------------------- adopting
 

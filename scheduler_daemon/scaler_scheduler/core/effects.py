@@ -22,6 +22,9 @@ RETRACT = 19
 STOP = 21
 END_WORKER = 24
 CREDIT = 25
+OBJECT = 27
+FORGET_OBJECTS = 28
+SHUTDOWN = 29
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -32,8 +35,10 @@ OUTCOME_RETRYABLE = 4
 OUTCOME_WORKER_DIED = 5
 OUTCOME_CANCELLED = 6
 OUTCOME_TIMED_OUT = 7
+OUTCOME_KEPT = 8
+OUTCOME_INPUT_LOST = 9
 WORKER_OUTCOMES = 5
-"""Outcomes below this one are a worker's to give, the others the scheduler's own."""
+"""Outcomes below this one are a worker's to give; and one more is: that an input is lost."""
 
 
 class Effect:
@@ -139,9 +144,10 @@ FLAG_TELL_START = 2
 
 
 class Dispatch(Effect):
-    """`special` names the rows that ask for anything: flags, depth and priority by row number."""
+    """`special` names the rows that ask for anything: flags, depth and priority by row number; `inputs` those that read
+    objects: id, and 1 where it is a file of the host agent, of each."""
 
-    __slots__ = ("attempts", "clients", "functions", "ids", "rows", "special")
+    __slots__ = ("attempts", "clients", "functions", "ids", "inputs", "rows", "special")
     kind = DISPATCH
 
     def __init__(self, route: bytes) -> None:
@@ -152,6 +158,7 @@ class Dispatch(Effect):
         self.functions: List[int] = []
         self.rows = Rows()
         self.special: Dict[int, Tuple[int, int, int]] = {}
+        self.inputs: Dict[int, List[Tuple[int, int]]] = {}
 
 
 class Resolved(Effect):
@@ -221,6 +228,35 @@ class EndWorker(Effect):
         self.id = task_id
         self.attempt = attempt
         self.reason = reason
+
+
+class Object(Effect):
+    __slots__ = ("client", "frames", "id", "name")
+    kind = OBJECT
+
+    def __init__(self, route: bytes, client: int, object_id: int, name: str, frames: List[bytes]) -> None:
+        self.route = route
+        self.client = client
+        self.id = object_id
+        self.name = name
+        self.frames = frames
+
+
+class ForgetObjects(Effect):
+    __slots__ = ("clients", "ids")
+    kind = FORGET_OBJECTS
+
+    def __init__(self, route: bytes, clients: List[int], ids: List[int]) -> None:
+        self.route = route
+        self.clients = clients
+        self.ids = ids
+
+
+class Shutdown(Effect):
+    """To host agents: end your workers and yourself."""
+
+    __slots__ = ()
+    kind = SHUTDOWN
 
 
 class Credit(Effect):

@@ -1,8 +1,9 @@
 """How a task ends, or waits again, after it has left its worker."""
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import ABANDON, CANCEL, FORCE, NO_WISH, TIME_LIMIT, Task
 from scaler_scheduler.core.states import CANCEL as CANCEL_ACTION
@@ -11,10 +12,13 @@ from scaler_scheduler.core.tables import Tables
 
 
 class Endings:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, task_retries: int) -> None:
+    def __init__(
+        self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, graphs: Graphs, task_retries: int
+    ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
+        self._graphs = graphs
         self._task_retries = task_retries
 
     def has_retries_left(self, task: Task) -> bool:
@@ -34,7 +38,8 @@ class Endings:
         wish, task.wish = task.wish, NO_WISH
         if wish == ABANDON:
             task.move(CANCEL_ACTION)
-            self._forget(task)
+            close(self._tables, task)
+            self._graphs.failed(task, effects.OUTCOME_CANCELLED, b"")
         elif wish in (CANCEL, FORCE):
             task.move(CANCEL_ACTION)
             self._answer(task, effects.OUTCOME_CANCELLED, b"")
@@ -44,8 +49,16 @@ class Endings:
         elif not self.has_retries_left(task):
             task.move(GIVE_UP)
             self._answer(task, effects.OUTCOME_WORKER_DIED, deaths_text(task))
-        else:
+        elif self._has_inputs(task):
             self._dispatcher.requeue(task)
+        else:
+            task.move(GIVE_UP)
+            text = f"{task.name}: what it reads was dropped while its client was gone"
+            self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
+
+    def _has_inputs(self, task: Task) -> bool:
+        objects = self._tables.objects
+        return all(objects.find(task.client, stored.id) is stored for stored in task.inputs)
 
     def settle_stopped(self, task: Task) -> None:
         """A task that was told to stop has ended without a value; it has left its worker and its state is final."""
@@ -58,16 +71,11 @@ class Endings:
         """Tell the client; the task is gone."""
         self._tables.counts.resolved += 1
         client = task.client
-        self._forget(task)
+        close(self._tables, task)
         if not client.is_gone:
             self._outbox.answer(client, task.id, outcome, payload)
-
-    def _forget(self, task: Task) -> None:
-        client = task.client
-        del client.tasks[task.id]
-        client.returned += task.size + TASK_OVERHEAD
-        self._tables.functions.let_go(task.function)
-        self._tables.clients.bury(client)
+        if task.is_node:
+            self._graphs.failed(task, outcome, payload)
 
 
 def deaths_text(task: Task) -> bytes:

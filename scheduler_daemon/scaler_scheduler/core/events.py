@@ -22,7 +22,14 @@ RETRACTED = 20
 SUSPENDED = 22
 RESUMED = 23
 RECEIVED = 26
-KINDS = 27
+OBJECT = 27
+FORGET_OBJECTS = 28
+SHUTDOWN = 29
+KINDS = 30
+
+KEEP_NO = 0
+KEEP_YES = 1
+KEEP_BOTH = 2
 
 CLIENT = 0
 WORKER = 1
@@ -67,6 +74,9 @@ class Options:
 
 
 DEFAULT_OPTIONS = Options()
+
+_NOTHING: "array[int]" = array("q")
+"""A column that is not there."""
 
 
 class Hello(Event):
@@ -166,7 +176,17 @@ class ForgetFunctions(Event):
 class Submit(Event):
     """`functions` has one element (all rows the same) or one a row; `large` maps a row to its payload."""
 
-    __slots__ = ("functions", "ids", "large", "options", "payload", "sizes")
+    __slots__ = (
+        "functions",
+        "ids",
+        "input_counts",
+        "inputs",
+        "keep",
+        "large",
+        "options",
+        "payload",
+        "sizes",
+    )
     kind = SUBMIT
 
     def __init__(
@@ -178,6 +198,9 @@ class Submit(Event):
         payload: bytes,
         large: Dict[int, bytes],
         options: Options = DEFAULT_OPTIONS,
+        inputs: "array[int]" = _NOTHING,
+        input_counts: "array[int]" = _NOTHING,
+        keep: "array[int]" = _NOTHING,
     ) -> None:
         self.route = route
         self.ids = ids
@@ -186,6 +209,9 @@ class Submit(Event):
         self.payload = payload
         self.large = large
         self.options = options
+        self.inputs = inputs
+        self.input_counts = input_counts
+        self.keep = keep
 
 
 class Results(Event):
@@ -273,6 +299,33 @@ class Retracted(Event):
         self.ids = ids
         self.attempts = attempts
         self.given = given
+
+
+class Object(Event):
+    """`frames` are the object's bytes."""
+
+    __slots__ = ("frames", "id", "name")
+    kind = OBJECT
+
+    def __init__(self, route: bytes, object_id: int, name: str, frames: List[bytes]) -> None:
+        self.route = route
+        self.id = object_id
+        self.name = name
+        self.frames = frames
+
+
+class ForgetObjects(Event):
+    __slots__ = ("ids",)
+    kind = FORGET_OBJECTS
+
+    def __init__(self, route: bytes, ids: "array[int]") -> None:
+        self.route = route
+        self.ids = ids
+
+
+class Shutdown(Event):
+    __slots__ = ()
+    kind = SHUTDOWN
 
 
 class Received(Event):

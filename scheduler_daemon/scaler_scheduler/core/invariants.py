@@ -3,9 +3,9 @@
 from typing import Dict, Iterable, List
 
 from scaler_scheduler.core.errors import InvariantError
-from scaler_scheduler.core.records import ABANDON, NO_WISH, Client, Function, Task, Worker
+from scaler_scheduler.core.records import ABANDON, NO_WISH, Client, Function, StoredObject, Task, Worker
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.core.states import DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
+from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
 from scaler_scheduler.core.tables import Tables
 
 
@@ -23,6 +23,7 @@ def check(scheduler: Scheduler) -> None:
     _check_functions(tables)
     _check_unclaimed(tables)
     _check_credit(tables)
+    _check_objects(tables)
 
 
 def _expect(name: str, counted: object, kept: object) -> None:
@@ -129,7 +130,7 @@ def _check_tasks(tables: Tables) -> None:
             name = f"task {client.incarnation}/{task.id}"
             holder = task.worker
             timers += task.timer is not None
-            if (holder is None) != (task.state == WAITING):
+            if (holder is None) != (task.state in (WAITING, BLOCKED)):
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} on {holder}")
             if holder is not None and holder.tasks.get(task.serial) is not task:
                 raise InvariantError(f"{name} is not among what its worker holds")
@@ -174,3 +175,28 @@ def _check_credit(tables: Tables) -> None:
     for client in tables.clients:
         if not 0 <= client.received <= client.sent:
             raise InvariantError(f"client {client.incarnation} has taken {client.received} of {client.sent} bytes")
+
+
+def _check_objects(tables: Tables) -> None:
+    readers: Dict[StoredObject, int] = dict.fromkeys(tables.objects, 0)
+    for client in tables.clients.by_incarnation.values():
+        for task in client.tasks.values():
+            name = f"task {client.incarnation}/{task.id}"
+            inputs = set(task.inputs)
+            missing = sum(stored.frames is None for stored in inputs)
+            if task.state != BLOCKED and missing or task.state == BLOCKED and missing != task.missing:
+                raise InvariantError(f"{name} is {STATE_NAMES[task.state]} and misses {missing} inputs")
+            for stored in inputs & readers.keys():
+                readers[stored] += 1
+    for stored, count in readers.items():
+        name = f"object {stored.client.incarnation}/{stored.id}"
+        _expect(f"readers of {name}", count, stored.readers)
+        if not stored.is_needed:
+            raise InvariantError(f"{name} is kept, and nobody needs it")
+        if (stored.producer is None) != (stored.frames is not None):
+            raise InvariantError(f"{name} has bytes and a producer, or neither")
+        if stored.client.is_gone or stored.client.objects.get(stored.id) is not stored:
+            raise InvariantError(f"{name} is kept, and its client does not know it")
+        for worker in stored.holders:
+            if stored not in worker.objects:
+                raise InvariantError(f"{name} is at worker {worker.incarnation}, which does not know it")

@@ -5,8 +5,9 @@ from typing import Dict, Optional, Sequence
 from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
+from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.records import NO_WISH, RERUN, Client, Task, Worker
-from scaler_scheduler.core.states import CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
+from scaler_scheduler.core.states import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
 from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
 from scaler_scheduler.core.withdrawals import Withdrawals
@@ -14,11 +15,18 @@ from scaler_scheduler.core.withdrawals import Withdrawals
 
 class Losses:
     def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, endings: Endings, withdrawals: Withdrawals, adoption: Adoption
+        self,
+        tables: Tables,
+        dispatcher: Dispatcher,
+        endings: Endings,
+        graphs: Graphs,
+        withdrawals: Withdrawals,
+        adoption: Adoption,
     ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
         self._endings = endings
+        self._graphs = graphs
         self._withdrawals = withdrawals
         self._adoption = adoption
 
@@ -48,6 +56,7 @@ class Losses:
         self._dispatcher.withdraw(worker)
         self._withdrawals.forget(worker)
         self._adoption.forget(worker)
+        self._tables.objects.worker_left(worker)
         names = set(running)
         wishes: Dict[Task, int] = {}
         for serial in sorted(worker.tasks):
@@ -72,8 +81,9 @@ class Losses:
             self._dispatcher.dequeue(lane)
             self._tables.counts.waiting -= lane.waiting
         client.lanes = {}
+        self._graphs.client_left(client)
         for task in list(client.tasks.values()):
-            if task.state == WAITING:
+            if task.state in (WAITING, BLOCKED):
                 task.move(CANCEL)
                 del client.tasks[task.id]
                 functions.let_go(task.function)

@@ -1,8 +1,8 @@
 """What goes out at the next collect: one growing batch a peer, everything else in order."""
 
-from typing import List
+from typing import Dict, List
 
-from scaler_scheduler.core.effects import Dispatch, Effect, Resolved
+from scaler_scheduler.core.effects import Dispatch, Effect, ForgetObjects, Resolved
 from scaler_scheduler.core.records import Client, Worker
 
 
@@ -10,6 +10,7 @@ class Outbox:
     def __init__(self) -> None:
         self._effects: List[Effect] = []
         self._last: List[Effect] = []
+        self._forgotten: Dict[bytes, ForgetObjects] = {}
         self.clients: List[Client] = []
         """Those with a batch of answers."""
         self._workers: List[Worker] = []
@@ -17,6 +18,14 @@ class Outbox:
     def add(self, effect: Effect) -> None:
         """An effect of its own; it goes before all batches."""
         self._effects.append(effect)
+
+    def forget_object(self, route: bytes, client: int, object_id: int) -> None:
+        """Nobody needs this object any more."""
+        batch = self._forgotten.get(route)
+        if batch is None:
+            batch = self._forgotten[route] = ForgetObjects(route, [], [])
+        batch.clients.append(client)
+        batch.ids.append(object_id)
 
     def add_last(self, effect: Effect) -> None:
         """An effect that names tasks which may be in a batch of the same collect: it goes behind all batches."""
@@ -58,5 +67,8 @@ class Outbox:
                 taken.append(client.outbox)
                 client.outbox = None
         taken.extend(self._last)
+        # Behind all that may name them: what a lost worker was to be told, the same worker back again need not be.
+        taken.extend(self._forgotten.values())
+        self._forgotten = {}
         self._effects, self._last, self.clients, self._workers = [], [], [], []
         return taken

@@ -13,6 +13,7 @@ from scaler_scheduler.core.losses import Losses, likely_running
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Agent, Client, Worker
 from scaler_scheduler.core.suspension import resume_all
+from scaler_scheduler.core.supply import send
 from scaler_scheduler.core.tables import Tables
 from scaler_scheduler.core.withdrawals import Withdrawals
 
@@ -77,7 +78,7 @@ class Peers:
             self._losses.worker_left(worker, now)
         agent = tables.agents.by_route.get(route)
         if agent is not None and (agent.incarnation != event.incarnation or event.role != events.AGENT):
-            tables.agents.remove(agent)
+            self._agent_left(agent)
 
     def _welcome_client(self, event: events.Hello, now: float) -> None:
         clients = self._tables.clients
@@ -135,8 +136,15 @@ class Peers:
             agents.add(Agent(event.incarnation, event.route, event.name, event.host, deadline))
         else:
             agents.move(agent, event.route)
+            # What was on its way may be lost, and tasks that read it are queued at workers: an agent that has it keeps it.
+            for stored in sorted(agent.objects, key=lambda stored: stored.id):
+                send(stored, agent.route, self._outbox)
             agent.deadline = deadline
         self._welcome(event.route, self._limits.worker_timeout_seconds)
+
+    def _agent_left(self, agent: Agent) -> None:
+        self._tables.agents.remove(agent)
+        self._tables.objects.agent_left(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window))
@@ -174,7 +182,7 @@ class Peers:
             self._losses.worker_left(worker, now)
         agent = tables.agents.by_route.get(event.route)
         if agent is not None:
-            tables.agents.remove(agent)
+            self._agent_left(agent)
             for worker in tables.workers:
                 if worker.agent == agent.incarnation:
                     self._losses.worker_left(worker, now)
@@ -191,7 +199,7 @@ class Peers:
         for client in tables.clients.overdue(now):
             self._losses.client_left(client, now)
         for agent in tables.agents.overdue(now):
-            tables.agents.remove(agent)
+            self._agent_left(agent)
         for worker in tables.workers.overdue(now):
             self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now)
         self._adoption.give_up_silent(now)

@@ -1,7 +1,7 @@
 """What the tables hold: one record a function, task, client, worker and host agent."""
 
 from collections import deque
-from typing import Deque, Dict, List, Optional, Set, Tuple
+from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
@@ -74,9 +74,12 @@ class Task:
         "failures",
         "function",
         "id",
+        "inputs",
         "is_large",
         "is_retracting",
         "is_stopping",
+        "keep",
+        "missing",
         "options",
         "payload",
         "serial",
@@ -100,7 +103,7 @@ class Task:
         is_large: bool,
         serial: int,
         cost: int,
-        worker: "Worker",
+        worker: "Optional[Worker]",
     ) -> None:
         self.id = task_id
         self.client = client
@@ -128,6 +131,17 @@ class Task:
         """Attempts that count against its retries."""
         self.deaths: Optional[List[str]] = None
         """What became of the workers that died while they ran it."""
+        self.inputs: Sequence[StoredObject] = ()
+        """What it reads; one may be there twice."""
+        self.missing = 0
+        """Of those, how many are not there yet."""
+        self.keep = 0
+        """One of the events' KEEP_ numbers: what becomes of its result."""
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it reads objects or its result becomes one."""
+        return self.keep != 0 or len(self.inputs) > 0
 
     def move(self, action: int) -> None:
         """Take the transition that `action` is in the task's state; InvariantError where there is none."""
@@ -137,6 +151,65 @@ class Task:
     def name(self) -> str:
         """For people."""
         return self.options.name or self.function.name
+
+
+class StoredObject:
+    """Bytes that a client has sent, or the result of a task that is kept for others."""
+
+    __slots__ = (
+        "agents",
+        "blocked",
+        "client",
+        "file_readers",
+        "frames",
+        "id",
+        "is_referred",
+        "is_sent",
+        "name",
+        "producer",
+        "readers",
+        "size",
+        "workers",
+    )
+
+    def __init__(self, client: "Client", object_id: int, name: str, producer: Optional["Task"]) -> None:
+        self.client = client
+        self.id = object_id
+        self.name = name
+        self.producer = producer
+        """The task whose result it is to be; None once it is there."""
+        self.is_sent = producer is None
+        """Whether the client sent it, and counts its bytes."""
+        self.frames: Optional[List[bytes]] = None
+        """None until it is there."""
+        self.size = 0
+        self.is_referred = True
+        """Whether its client refers to it."""
+        self.readers = 0
+        """Tasks that read it and are not over."""
+        self.blocked: Dict[Task, None] = {}
+        """Those of them that wait for it."""
+        self.workers: Set[Worker] = set()
+        """Which have been sent its bytes. These, and the next two, are to be told when nobody needs it any more."""
+        self.agents: Set[Agent] = set()
+        """Which have been sent its bytes, for a file that all workers of the host read."""
+        self.file_readers: Set[Worker] = set()
+        """Which have been given a task that reads it there."""
+
+    @property
+    def is_needed(self) -> bool:
+        return self.is_referred or self.readers > 0
+
+    @property
+    def holders(self) -> "Set[Worker]":
+        """Workers that have it at hand."""
+        return self.workers | self.file_readers
+
+    def fill(self, frames: List[bytes]) -> None:
+        self.frames = frames
+        self.producer = None
+        for frame in frames:
+            self.size += len(frame)
 
 
 LaneKey = Tuple[int, Capabilities]
@@ -176,6 +249,7 @@ class Client:
         "is_stalled",
         "lanes",
         "name",
+        "objects",
         "outbox",
         "received",
         "result_window",
@@ -201,6 +275,8 @@ class Client:
         """Every task that has an object: those that a worker holds, and those that wait for another attempt."""
         self.lanes: Dict[LaneKey, Lane] = {}
         """Those with waiting tasks."""
+        self.objects: Dict[int, StoredObject] = {}
+        """By id."""
         self.highest_id = -1
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""
@@ -245,6 +321,7 @@ class Worker:
         "is_ready",
         "load",
         "name",
+        "objects",
         "outgoing",
         "pid",
         "route",
@@ -288,6 +365,8 @@ class Worker:
         """Payload bytes of what it holds."""
         self.functions: Set[Function] = set()
         """What it has been sent and not told to forget."""
+        self.objects: Set[StoredObject] = set()
+        """Likewise."""
         self.is_ready = False
         """Whether it stands in the dispatcher's list."""
         self.outgoing: Optional[Dispatch] = None
@@ -324,7 +403,7 @@ class Worker:
 
 
 class Agent:
-    __slots__ = ("deadline", "gone_workers", "host", "incarnation", "name", "route")
+    __slots__ = ("deadline", "gone_workers", "host", "incarnation", "name", "objects", "route")
 
     def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float) -> None:
         self.incarnation = incarnation
@@ -332,5 +411,7 @@ class Agent:
         self.name = name
         self.host = host
         self.deadline = deadline
+        self.objects: Set[StoredObject] = set()
+        """What it has been sent, for all workers of its host, and not told to forget."""
         self.gone_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
         """Incarnations whose death was told before they said hello: two connections keep no common order."""

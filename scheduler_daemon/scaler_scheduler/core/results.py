@@ -6,6 +6,7 @@ from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.effects import OUTCOME_EXCEPTION, OUTCOME_RETRYABLE, OUTCOME_VALUE, Resolved
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Results
+from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
 from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY
@@ -16,7 +17,9 @@ _AGAIN = -1
 _ANSWERED = -2
 
 
-def take_results(event: Results, worker: Worker, tables: Tables, outbox: Outbox, endings: Endings) -> None:
+def take_results(
+    event: Results, worker: Worker, tables: Tables, outbox: Outbox, endings: Endings, graphs: Graphs
+) -> None:
     """Resolve each row that is still waited for. Bytes of rows in a row for one client go on as one slice."""
     ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
     durations, sizes, payload = event.durations, event.sizes, event.payload
@@ -56,11 +59,15 @@ def take_results(event: Results, worker: Worker, tables: Tables, outbox: Outbox,
             spent = count = 0
         spent += durations[row]
         count += 1
-        if task.state != DISPATCHED or task.wish or outcome == OUTCOME_RETRYABLE:
+        if task.state != DISPATCHED or task.wish or outcome == OUTCOME_RETRYABLE or task.is_node:
             if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
             outcome = _take_special(task, outcome, endings)
+            if outcome >= 0 and task.is_node:
+                value = large[row] if row in large else payload[position : position + size]
+                if not graphs.take_result(task, outcome, value):
+                    outcome = _ANSWERED
             if outcome < 0:
                 position += size
                 continue

@@ -15,6 +15,7 @@ from scaler_scheduler.core.dispatch import wants_work
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses
 from scaler_scheduler.core.outbox import Outbox
@@ -35,12 +36,13 @@ class Scheduler:
         self.limits = limits
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
-        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, limits.queue_size)
-        self._endings = Endings(tables, dispatcher, outbox, limits.task_retries)
+        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, tables.agents, limits.queue_size)
+        self._graphs = Graphs(tables, dispatcher, outbox)
+        self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
-        self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._endings)
+        self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
         self._adoption = Adoption(tables, dispatcher, self._withdrawals, limits.client_timeout_seconds)
-        self._losses = Losses(tables, dispatcher, self._endings, self._withdrawals, self._adoption)
+        self._losses = Losses(tables, dispatcher, self._endings, self._graphs, self._withdrawals, self._adoption)
         self._peers = Peers(
             tables,
             dispatcher,
@@ -53,6 +55,8 @@ class Scheduler:
             protocol_version,
         )
         self._leases = LeaseTimer(now)
+        self.is_shut_down = False
+        """Whether a client has asked that everything ends."""
         self._unserved: Set[Tuple[int, events.Capabilities]] = set()
         self._notices: List[str] = []
         self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
@@ -70,6 +74,9 @@ class Scheduler:
         self._handlers[events.SUSPENDED] = self._suspended
         self._handlers[events.RESUMED] = self._resumed
         self._handlers[events.RECEIVED] = self._received
+        self._handlers[events.OBJECT] = self._object
+        self._handlers[events.FORGET_OBJECTS] = self._forget_objects
+        self._handlers[events.SHUTDOWN] = self._shutdown
 
     @property
     def counts(self) -> Counts:
@@ -107,6 +114,8 @@ class Scheduler:
     def collect(self) -> List[effects.Effect]:
         """Dispatch what can be, and hand over all effects since the last call."""
         dispatcher = self.dispatcher
+        if self._graphs.unneeded:
+            self._withdrawals.cancel_unneeded()
         if dispatcher.ranks:
             dispatcher.run()
         if dispatcher.stuck and dispatcher.idle:  # what still waits is not for those that are idle
@@ -173,6 +182,9 @@ class Scheduler:
             if function is None:
                 raise ProtocolError(f"submit names function {number}, which this client has not sent")
             functions.append(function)
+        if event.inputs or event.keep:
+            self._graphs.submit(client, event, functions)
+            return
         batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options)
         if event.ids[0] <= client.highest_id:
             self._drop_known_rows(client, batch)
@@ -199,6 +211,16 @@ class Scheduler:
                 batch.cancelled.add(row)
                 batch.large.pop(row, None)
 
+    def _object(self, event: events.Object, now: float) -> None:
+        client = self._peers.client(event.route)
+        if client is not None:
+            self._graphs.take_object(client, event)
+
+    def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
+        client = self._peers.client(event.route)
+        if client is not None:
+            self._graphs.forget(client, event.ids)
+
     # ---------------------------------------------------------------------------------------------------------- workers
 
     def _results(self, event: events.Results, now: float) -> None:
@@ -206,7 +228,7 @@ class Scheduler:
         if worker is None:
             self.counts.late += len(event.ids)
             return
-        take_results(event, worker, self.tables, self.outbox, self._endings)
+        take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs)
         self._offer(worker)
 
     def _offer(self, worker: Worker) -> None:
@@ -272,6 +294,16 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             self._credits.take_received(client, event.bytes)
+
+    def _shutdown(self, event: events.Shutdown, now: float) -> None:
+        client = self._peers.client(event.route)
+        if client is None:
+            return
+        if self.limits.is_protected:
+            raise ProtocolError("protected: this scheduler is not ended by clients (scaler_scheduler --no-protected)")
+        self.is_shut_down = True
+        for agent in self.tables.agents:
+            self.outbox.add(effects.Shutdown(agent.route))
 
     def _suspended(self, event: events.Suspended, now: float) -> None:
         nested = self._nested(event.route)

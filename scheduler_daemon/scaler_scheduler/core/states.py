@@ -8,7 +8,8 @@ RUNNING = 2  # and said that it has begun
 SUSPENDED = 3  # it has begun and waits for tasks of its own, its slot given up
 RESOLVED = 4
 CANCELLED = 5
-STATE_NAMES = ("waiting", "dispatched", "running", "suspended", "resolved", "cancelled")
+BLOCKED = 6  # it reads what is not there yet
+STATE_NAMES = ("waiting", "dispatched", "running", "suspended", "resolved", "cancelled", "blocked")
 
 # What can happen to a task.
 DISPATCH = 0
@@ -22,6 +23,7 @@ CANCEL = 7
 WORKER_LOST = 8
 GIVE_UP = 9
 ADOPT = 10  # a worker that joins again runs it already
+READY = 11  # all that it reads is there
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -34,9 +36,13 @@ ACTION_NAMES = (
     "worker lost",
     "give up",
     "adopt",
+    "ready",
 )
 
 TRANSITIONS = {
+    (BLOCKED, READY): WAITING,
+    (BLOCKED, CANCEL): CANCELLED,
+    (BLOCKED, GIVE_UP): RESOLVED,
     (WAITING, DISPATCH): DISPATCHED,
     (WAITING, ADOPT): RUNNING,
     (WAITING, CANCEL): CANCELLED,

@@ -5,6 +5,7 @@ from typing import Dict, Tuple
 from scaler_scheduler.core.clients import ClientTable
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.functions import FunctionTable
+from scaler_scheduler.core.objects import ObjectTable
 from scaler_scheduler.core.records import Worker
 from scaler_scheduler.core.timers import TimerQueue
 from scaler_scheduler.core.workers import AgentTable, WorkerTable
@@ -26,13 +27,14 @@ class Unclaimed:
 
 
 class Tables:
-    __slots__ = ("agents", "clients", "counts", "functions", "timers", "unclaimed", "workers")
+    __slots__ = ("agents", "clients", "counts", "functions", "objects", "timers", "unclaimed", "workers")
 
     def __init__(self) -> None:
         self.clients = ClientTable()
         self.workers = WorkerTable()
         self.agents = AgentTable()
         self.functions = FunctionTable()
+        self.objects = ObjectTable()
         self.timers = TimerQueue()
         self.counts = Counts()
         self.unclaimed: Dict[Tuple[int, int], Unclaimed] = {}

@@ -13,6 +13,7 @@ from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Retracted
+from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import (
     ABANDON,
@@ -27,7 +28,7 @@ from scaler_scheduler.core.records import (
     Task,
     Worker,
 )
-from scaler_scheduler.core.states import DISPATCHED, RETRACT, START, WAITING
+from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RETRACT, START, WAITING
 from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
 
@@ -39,10 +40,13 @@ _REASONS = {ABANDON: "its client is gone", RERUN: "its client was gone"}
 
 
 class Withdrawals:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, endings: Endings) -> None:
+    def __init__(
+        self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, graphs: Graphs, endings: Endings
+    ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
+        self._graphs = graphs
         self._endings = endings
         self._retracts: Dict[Worker, List[Name]] = {}
         """Those that go out at the next collect: one message a worker."""
@@ -57,6 +61,8 @@ class Withdrawals:
             task = client.tasks.get(task_id)
             if task is None:
                 self._cancel_row(client, task_id, touched)
+            elif task.state == BLOCKED:
+                self._graphs.cancel_blocked(task)
             elif task.state == WAITING:
                 touched.add(client.lane(task.options))
                 self._cancel_waiting(task)
@@ -98,6 +104,13 @@ class Withdrawals:
     def _count_down(self, lane: Lane) -> None:
         lane.waiting -= 1
         self._tables.counts.waiting -= 1
+
+    def cancel_unneeded(self) -> None:
+        """Tasks whose kept results nobody is going to read; one that runs goes on."""
+        while self._graphs.unneeded:
+            for task in self._graphs.take_unneeded():
+                if task.worker is None or task.state == DISPATCHED:
+                    self.cancel(task.client, [task.id], False, 0.0)  # without force no time is looked at
 
     # ----------------------------------------------------------------------------------------------------- other wishes
 

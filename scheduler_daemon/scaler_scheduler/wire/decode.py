@@ -6,7 +6,7 @@ from struct import error as StructError
 from typing import Any, Callable, Dict, List, Tuple
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.effects import WORKER_OUTCOMES
+from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, WORKER_OUTCOMES
 from scaler_scheduler.core.ids import NAME_LIMIT
 from scaler_scheduler.wire import single
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
@@ -16,6 +16,12 @@ from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 
 CAPABILITIES_LIMIT = 64
 """Most capabilities of a worker, or that a task asks for."""
+
+INPUTS_LIMIT = 1 << 20
+"""Most objects that a row reads."""
+
+OBJECT_FRAMES = 64
+"""Most frames of an object."""
 
 LONGEST_PAYLOAD = 1 << 28
 """Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
@@ -203,6 +209,25 @@ def _options(options: Any, frame: bytes) -> events.Options:
     )
 
 
+def _inputs(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "array[int]"]:
+    """Inputs, how many each row has, and what becomes of its result; empty: nothing of any row."""
+    inputs = read_column(submit.inputs, UINT64, "inputs")
+    counts = read_column(submit.input_counts, UINT32, "inputCounts")
+    keep = read_column(submit.keep, UINT8, "keep")
+    if inputs or counts:
+        counts = full(counts, rows, "inputCounts")
+        if max(counts) > INPUTS_LIMIT:
+            raise WireError(f"a row with {max(counts)} inputs, more than {INPUTS_LIMIT}")
+        announced = sum(counts)
+        if announced != len(inputs):
+            raise WireError(f"{len(inputs)} inputs where {announced} are announced")
+    if keep:
+        keep = full(keep, rows, "keep")
+        if max(keep) > events.KEEP_BOTH:
+            raise WireError(f"keep is {max(keep)}, not 0 to {events.KEEP_BOTH}")
+    return inputs, counts, keep
+
+
 def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     submit = _member(message.submit)
     ids = read_column(submit.ids, UINT64, "ids")
@@ -211,7 +236,11 @@ def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     if len(functions) not in (1, len(ids)):
         raise WireError(f"column functions has {len(functions)} elements for {len(ids)} rows")
     sizes, joined, large = _payloads(submit, len(ids), frames)
-    return events.Submit(route, ids, functions, sizes, joined, large, _options(submit.options, frames[0]))
+    options = _options(submit.options, frames[0])
+    inputs, counts, keep = _inputs(submit, len(ids))
+    if not counts and not keep:
+        return events.Submit(route, ids, functions, sizes, joined, large, options)
+    return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep)
 
 
 def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
@@ -222,7 +251,9 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         raise WireError("a batch without rows")
     outcomes = full(read_column(results.outcomes, UINT8, "outcomes"), rows, "outcomes")
     if max(outcomes) >= WORKER_OUTCOMES:
-        raise WireError(f"outcome {max(outcomes)} is not a worker's to give")
+        for outcome in outcomes:
+            if outcome >= WORKER_OUTCOMES and outcome != OUTCOME_INPUT_LOST:
+                raise WireError(f"outcome {outcome} is not a worker's to give")
     durations = full(read_column(results.durations, UINT64, "durations"), rows, "durations")
     sizes, joined, large = _payloads(results, rows, frames)
     cpu_times = read_column(results.cpu_times, UINT64, "cpuTimes")
@@ -259,6 +290,24 @@ def _received(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     return events.Received(route, _member(message.received).bytes)
 
 
+def _object(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    struct = _member(message.object)
+    count = len(frames) - 1
+    if not 0 < count <= OBJECT_FRAMES:
+        raise WireError(f"{count} frames of an object, not 1 to {OBJECT_FRAMES}")
+    if struct.id >> 63:
+        raise WireError("the object's id is 2^63 or more")
+    return events.Object(route, struct.id, _text(struct.name), frames[1:])
+
+
+def _forget_objects(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    return events.ForgetObjects(route, read_column(_member(message.forget_objects).ids, UINT64, "ids"))
+
+
+def _shutdown(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    return events.Shutdown(route)
+
+
 def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     cancel = _member(message.cancel)
     force = read_column(cancel.force, UINT8, "force")
@@ -289,4 +338,7 @@ _DECODERS: Dict[int, Callable[[bytes, Any, List[bytes]], events.Event]] = {
     events.SUSPENDED: _suspended,
     events.RESUMED: _resumed,
     events.RECEIVED: _received,
+    events.OBJECT: _object,
+    events.FORGET_OBJECTS: _forget_objects,
+    events.SHUTDOWN: _shutdown,
 }

@@ -13,6 +13,7 @@ from scaler_scheduler.wire.schema import (
     Goodbye,
     HeartbeatEcho,
     Message,
+    Object,
     Refused,
     RefusedReason,
     Welcome,
@@ -61,6 +62,10 @@ def _refused(effect: Any, identity: Identity) -> List[bytes]:
 
 def _hello_wanted(effect: Any, identity: Identity) -> List[bytes]:
     return [Message.new_hello_wanted().dumps()]
+
+
+def _shutdown(effect: Any, identity: Identity) -> List[bytes]:
+    return [Message.new_shutdown().dumps()]
 
 
 def _goodbye(effect: Any, identity: Identity) -> List[bytes]:
@@ -116,6 +121,22 @@ def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tu
     )
 
 
+def _input_columns(inputs: Dict[int, List[Tuple[int, int]]], rows: int) -> Tuple[Column, Column, Column]:
+    """Inputs, their counts and which of them are shared, of a Dispatch."""
+    if not inputs:
+        return (UINT64, ()), (UINT32, ()), (UINT8, ())
+    ids: List[int] = []
+    shared: List[int] = []
+    counts = [0] * rows
+    for row in sorted(inputs):
+        of_row = inputs[row]
+        counts[row] = len(of_row)
+        for object_id, is_shared in of_row:
+            ids.append(object_id)
+            shared.append(is_shared)
+    return (UINT64, ids), (UINT32, shrunk(counts)), (UINT8, shrunk(shared))
+
+
 def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
     frame = single.dispatch(effect)
     if frame is not None:
@@ -132,6 +153,7 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
             *_special_columns(effect.special, len(effect.ids)),
+            *_input_columns(effect.inputs, len(effect.ids)),
         ),
     )
     return [frame, *rows.large_frames]
@@ -180,6 +202,15 @@ def _credit(effect: Any, identity: Identity) -> List[bytes]:
     return [Message.new_credit(Credit(bytes=effect.bytes)).dumps()]
 
 
+def _object(effect: Any, identity: Identity) -> List[bytes]:
+    struct = Object(client=effect.client, id=effect.id, name=effect.name)
+    return [Message.new_object(struct).dumps(), *effect.frames]
+
+
+def _forget_objects(effect: Any, identity: Identity) -> List[bytes]:
+    return [columns_message(effects.FORGET_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -205,4 +236,7 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.STOP: _tasks,
     effects.END_WORKER: _end_worker,
     effects.CREDIT: _credit,
+    effects.OBJECT: _object,
+    effects.FORGET_OBJECTS: _forget_objects,
+    effects.SHUTDOWN: _shutdown,
 }

@@ -3,9 +3,9 @@
 The latency of a single task is mostly Python that runs with cold caches, and its four messages are written and read
 twice each: here the fewest steps count, not the cost of a row. What our own writers make of one row with a payload in
 frame 0 has one layout, in which only the numbers, the payload and its length vary. All else (pointers that differ, no
-payload, options, flags, profiles, further frames) is None here, and goes the general way of `decode` and `encode`, with
-the same result where both can. Between other work, the four codecs take 4.3 us in place of 9.4 under PyPy and 8.0 in
-place of 33 under CPython (`make bench`, one task).
+payload, options, flags, inputs, profiles, further frames) is None here, and goes the general way of `decode` and
+`encode`, with the same result where both can. Between other work, the four codecs take 4.3 us in place of 9.4 under
+PyPy and 8.0 in place of 33 under CPython (`make bench`, one task).
 """
 
 from array import array
@@ -55,7 +55,7 @@ def _layout(kind: int, columns: str) -> Tuple[Struct, bytes, bytes]:
 
 _SUBMIT, _SUBMIT_FIXED, _ = _layout(events.SUBMIT, "qII-P")
 _RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(events.RESULTS, "qqIBqI-P--")
-_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(effects.DISPATCH, "qqIII-P---")
+_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(effects.DISPATCH, "qqIII-P------")
 _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(effects.RESOLVED, "qBI-P---")
 
 
@@ -135,7 +135,7 @@ def _payload(rows: effects.Rows) -> bytes:
 def dispatch(effect: effects.Dispatch) -> Optional[bytes]:
     """Frame 0 of a Dispatch of one row, or None."""
     payload = _payload(effect.rows)
-    if not payload or effect.special:
+    if not payload or effect.special or effect.inputs:
         return None
     size = len(payload)
     head = _DISPATCH.pack(

@@ -1,0 +1,275 @@
+"""Objects, kept results and the tasks that read them. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+from tests.core.harness import submit_event
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.supply import SHARED_BYTES
+
+C, W, V, A = b"client", b"worker 1", b"worker 2", b"agent"
+NAME = 11
+NO, KEEP, BOTH = events.KEEP_NO, events.KEEP_YES, events.KEEP_BOTH
+KEPT, CANCELLED, LOST = effects.OUTCOME_KEPT, effects.OUTCOME_CANCELLED, effects.OUTCOME_INPUT_LOST
+
+
+def submit(core, rows):
+    """Rows of (id, ids of inputs, keep)."""
+    event = submit_event(C, [row[0] for row in rows], [1], [b"x"] * len(rows), ())
+    event.inputs = array("q", [read for row in rows for read in row[1]])
+    event.input_counts = array("I", [len(row[1]) for row in rows])
+    event.keep = array("B", [row[2] for row in rows])
+    core.feed(event)
+
+
+def forget(core, *ids):
+    core.feed(events.ForgetObjects(C, array("q", ids)))
+
+
+def send(core, object_id, *frames):
+    core.feed(events.Object(C, object_id, f"object {object_id}", list(frames)))
+
+
+def joined(core, *workers):
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    for number, worker in enumerate(workers):
+        core.worker(worker, 21 + number)
+
+
+def run(core, worker, task_id, body=b"", outcome=0, attempt=1):
+    core.results(worker, [(NAME, task_id, attempt)], body=body, outcome=outcome)
+
+
+def only(core, *kinds):
+    """What was sent of these kinds; there must be nothing else but functions."""
+    sent = [each for each in core.take() if each[0] != "function"]
+    assert {each[0] for each in sent} <= set(kinds), sent
+    return sent
+
+
+def dispatched(core):
+    return [(each[1], row[1]) for each in only(core, "dispatch", "object", "resolved", "forget objects")
+            if each[0] == "dispatch" for row in each[2]]  # fmt: skip
+
+
+def resolved(*rows):
+    return ("resolved", C, [(task_id, outcome, body) for task_id, outcome, body in rows])
+
+
+def test_a_chain_runs_in_order_and_its_results_stay_here(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)])
+    forget(core, 1, 2)
+    assert dispatched(core) == [(W, 1)]
+    run(core, W, 1, b"one")
+    assert only(core, "object", "dispatch", "resolved") == [
+        ("object", W, NAME, 1, [b"one"]),
+        ("dispatch", W, [(NAME, 2, 1, 1, b"x")]),
+        resolved((1, KEPT, b"")),
+    ]
+    run(core, W, 2, b"two")
+    assert only(core, "object", "dispatch", "resolved", "forget objects") == [
+        ("object", W, NAME, 2, [b"two"]),
+        ("dispatch", W, [(NAME, 3, 1, 1, b"x")]),
+        resolved((2, KEPT, b"")),
+        ("forget objects", W, [(NAME, 1)]),
+    ]
+    run(core, W, 3, b"three")
+    assert core.take() == [resolved((3, 0, b"three")), ("forget objects", W, [(NAME, 2)])]
+    assert core.tables()["objects"] == 0
+
+
+def test_a_target_that_others_read_is_answered_and_kept(core):
+    joined(core, W)
+    submit(core, [(1, [], BOTH), (2, [1, 1], NO)])
+    forget(core, 1)
+    core.take()
+    run(core, W, 1, b"one")
+    assert only(core, "object", "dispatch", "resolved") == [
+        ("object", W, NAME, 1, [b"one"]),
+        ("dispatch", W, [(NAME, 2, 1, 1, b"x")]),
+        resolved((1, 0, b"one")),
+    ]
+    run(core, W, 2)
+    assert core.take() == [resolved((2, 0, b"")), ("forget objects", W, [(NAME, 1)])]
+
+
+def test_a_failure_fails_what_depends_on_it_and_nothing_else(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1], KEEP), (4, [3, 2], NO), (5, [2], NO)])
+    forget(core, 1, 2, 3)
+    assert dispatched(core) == [(W, 1)]
+    run(core, W, 1, b"broken", outcome=effects.OUTCOME_EXCEPTION)
+    sent = only(core, "resolved", "dispatch")
+    [rows] = [each[2] for each in sent if each[0] == "resolved"]
+    assert sorted(rows) == [(1, 1, b"broken"), (3, 1, b"broken"), (4, 1, b"broken")]
+    run(core, W, 2, b"two")
+    core.take()
+    run(core, W, 5, b"five")
+    assert core.take() == [resolved((5, 0, b"five")), ("forget objects", W, [(NAME, 2)])]
+    assert core.tables()["objects"] == 0
+
+
+def test_cancelling_a_target_cancels_what_only_it_needs(core):
+    joined(core)
+    submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO), (4, [2], NO)])
+    forget(core, 1, 2)
+    core.cancel(C, 3)
+    assert core.take() == [resolved((3, CANCELLED, b""), (1, CANCELLED, b""))]
+    core.worker(W, 21)
+    assert dispatched(core) == [(W, 2)]
+    run(core, W, 2, b"two")
+    core.take()
+    run(core, W, 4)
+    core.take()
+    assert core.tables()["objects"] == 0
+
+
+def test_an_unneeded_task_in_a_queue_is_retracted_and_a_running_one_goes_on(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    forget(core, 1)
+    core.take()
+    core.cancel(C, 2)
+    assert core.take() == [resolved((2, CANCELLED, b"")), ("retract", W, [(NAME, 1, 1)])]
+    core.retracted(W, [(NAME, 1, 1)], 0)
+    assert core.take() == [("cancel refused", C, [1])]
+    run(core, W, 1, b"for nobody")
+    assert core.take() == [resolved((1, KEPT, b""))]
+    assert core.tables()["objects"] == 0
+
+
+def test_sent_objects_go_once_to_each_worker(core):
+    joined(core, W, V)
+    send(core, 5, b"head", b"buffer")
+    submit(core, [(6, [5], NO), (7, [5], NO), (8, [5], NO)])
+    sent = only(core, "object", "dispatch")
+    assert sorted(each for each in sent if each[0] == "object") == [
+        ("object", W, NAME, 5, [b"head", b"buffer"]),
+        ("object", V, NAME, 5, [b"head", b"buffer"]),
+    ]
+    rows = {each[1]: each[2][0][1] for each in sent if each[0] == "dispatch"}
+    run(core, W, rows[W])
+    [(worker, third)] = dispatched(core)
+    run(core, worker, third)
+    run(core, V, rows[V])
+    core.take()
+    assert core.tables()["objects"] == 1
+    forget(core, 5)
+    assert sorted(core.take()) == [("forget objects", W, [(NAME, 5)]), ("forget objects", V, [(NAME, 5)])]
+    assert core.tables()["objects"] == 0
+
+
+def test_large_objects_go_once_to_the_agent_of_a_host(core):
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.agent(A, 31)
+    core.worker(W, 21, agent=31)
+    core.worker(V, 22, agent=31)
+    core.take()
+    big = b"b" * SHARED_BYTES
+    send(core, 5, big)
+    submit(core, [(6, [5], NO), (7, [5], NO)])
+    sent = only(core, "object", "dispatch")
+    assert [each[:2] for each in sent if each[0] == "object"] == [("object", A)]
+    # Its connection was lost: nothing says whether the object arrived.
+    core.agent(b"agent again", 31)
+    assert core.take() == [("object", b"agent again", NAME, 5, [big])]
+    forget(core, 5)
+    for worker in (W, V):
+        [task] = core.scheduler.tables.workers.by_route[worker].tasks.values()
+        run(core, worker, task.id)
+    forgotten = [each[1] for each in core.take() if each[0] == "forget objects"]
+    assert sorted(forgotten) == [b"agent again", W, V]
+
+
+def test_inputs_that_are_not_there(core):
+    joined(core, W)
+    submit(core, [(2, [1], KEEP), (3, [2], NO)])
+    [(_, _, rows)] = core.take()
+    assert [(row[0], row[1]) for row in rows] == [(2, LOST), (3, LOST)]
+    assert core.tables()["objects"] == 0
+
+
+def test_what_a_lost_worker_had_is_sent_again(core):
+    joined(core, W)
+    send(core, 5, b"bytes")
+    submit(core, [(6, [5], NO)])
+    core.take()
+    core.goodbye(W)
+    core.worker(V, 22)
+    assert only(core, "object", "dispatch") == [
+        ("object", V, NAME, 5, [b"bytes"]),
+        ("dispatch", V, [(NAME, 6, 2, 1, b"x")]),
+    ]
+    run(core, V, 6, attempt=2)
+    core.take()
+    forget(core, 5)
+    assert core.take() == [("forget objects", V, [(NAME, 5)])]
+
+
+def test_a_client_that_leaves_takes_its_graph_along(core):
+    joined(core, W)
+    send(core, 5, b"bytes")
+    submit(core, [(1, [5], KEEP), (2, [1], KEEP), (3, [2], NO)])
+    core.take()
+    core.goodbye(C)
+    assert sorted(core.take()) == [("forget objects", W, [(NAME, 5)]), ("retract", W, [(NAME, 1, 1)])]
+    core.retracted(W, [(NAME, 1, 1)], 1)
+    assert core.take() == [("forget", W, [1])]
+    tables = core.tables()
+    assert tables["objects"] == tables["clients by incarnation"] == tables["functions"] == 0
+
+
+def test_submitted_again_after_a_lost_connection(core):
+    joined(core, W)
+    rows = [(1, [], KEEP), (2, [1], NO)]
+    submit(core, rows)
+    core.take()
+    run(core, W, 1, b"one")
+    core.take()
+    core.client(b"client again", NAME)
+    event = submit_event(b"client again", [1, 2], [1], [b"x"] * 2, ())
+    event.inputs, event.input_counts = array("q", [1]), array("I", [0, 1])
+    event.keep = array("B", [KEEP, NO])
+    core.function(b"client again", 1, b"f")
+    core.feed(event)
+    assert core.take() == [("resolved", b"client again", [(1, KEPT, b"")])]
+    run(core, W, 2, b"two")
+    assert core.take() == [("resolved", b"client again", [(2, 0, b"two")])]
+    core.feed(events.ForgetObjects(b"client again", array("q", [1])))
+    assert core.take() == [("forget objects", W, [(NAME, 1)])]
+
+
+def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):
+    joined(core, W, V)
+    send(core, 5, b"5" * 1000)
+    submit(core, [(6, [5], NO)])
+    [(first, _)] = dispatched(core)
+    # The other one runs something, and stands on top of the idle ones after that.
+    core.submit(C, [7])
+    [(second, _)] = dispatched(core)
+    assert second != first
+    run(core, first, 6)
+    run(core, second, 7)
+    core.take()
+    submit(core, [(8, [5], NO)])
+    assert core.take() == [("dispatch", first, [(NAME, 8, 1, 1, b"x")])]
+
+
+@pytest.mark.parametrize("is_protected", [True, False])
+def test_shutdown(make_core, is_protected):
+    core = make_core(is_protected=is_protected)
+    core.client(C, NAME)
+    core.agent(A, 31)
+    core.feed(events.Shutdown(C))
+    if is_protected:
+        [(kind, route, text)] = core.take()
+        assert (kind, route) == ("error", C) and text.startswith("protected:")
+    else:
+        assert core.take() == [("shutdown", A)]
+    assert core.scheduler.is_shut_down is not is_protected

@@ -1,0 +1,150 @@
+"""What a host's agent, as a process, does with objects: files that are there as long as they are needed, and go."""
+
+from __future__ import annotations
+
+import os
+import resource
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.agent_process import IDLE, SHUTDOWN_SECONDS, Cluster, FakeScheduler, all_of, is_gone, started
+from tests.waiting import wait_until
+
+from scaler_worker.object_directory import make_directory
+from scaler_worker.object_files import ObjectLostError, read_object
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
+
+CLIENT = 1 << 40
+FRAMES = [b"pickle", b"x" * 1_000_000]
+DEAF = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nwords[4] = 1\ntime.sleep(600)"
+
+
+@pytest.fixture
+def scheduler() -> Iterator[FakeScheduler]:
+    scheduler = FakeScheduler()
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+def send(scheduler: FakeScheduler, number: int, *frames: bytes) -> None:
+    scheduler.say("object", *(frames or FRAMES), client=CLIENT, id=number, name="x")
+
+
+def joined(scheduler: FakeScheduler, cluster: Cluster, workers: int = 2) -> Path:
+    """Welcome the agent, and wait for its workers. Returns the directory of its objects, which has one then."""
+    hello = scheduler.welcome()
+    scheduler.receive("heartbeat", all_of(workers))
+    cluster.workers()
+    send(scheduler, 7)
+    directory = Path(f"/dev/shm/scaler-{hello['incarnation']:016x}")
+    wait_until(lambda: read_object(str(directory), (CLIENT, 7)) is not None)
+    return directory
+
+
+def files(directory: Path) -> list[int]:
+    """The ids of the objects that are there, whole or as a reason why not."""
+    ids = [name.partition("-")[2] for name in os.listdir(directory)]
+    return sorted(int(number, 16) for number in ids if not number.endswith(".part"))
+
+
+def test_an_object_is_a_file_until_it_is_forgotten(scheduler: FakeScheduler, log: Path) -> None:
+    with started(log, scheduler.address, does=f"print(settings.objects, flush=True)\n{IDLE}") as cluster:
+        directory = joined(scheduler, cluster)
+        assert cluster.log().count(str(directory)) == 2, "workers are told where"
+        send(scheduler, 8, b"one frame")
+        wait_until(lambda: files(directory) == [7, 8])
+        frames = read_object(str(directory), (CLIENT, 7))
+        assert frames is not None and list(map(bytes, frames)) == FRAMES
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
+        scheduler.say("forgetObjects", clients=[CLIENT], ids=[7, 99])
+        wait_until(lambda: files(directory) == [8])
+        cluster.process.terminate()
+        assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == 0
+        assert not directory.exists()
+
+
+def test_a_new_scheduler_finds_none(scheduler: FakeScheduler, log: Path) -> None:
+    with started(log, scheduler.address) as cluster:
+        directory = joined(scheduler, cluster)
+        scheduler.say("helloWanted")
+        scheduler.welcome()
+        send(scheduler, 8)
+        wait_until(lambda: files(directory) == [7, 8])
+        scheduler.say("helloWanted")
+        scheduler.welcome(incarnation=6000)
+        wait_until(lambda: files(directory) == [])
+        send(scheduler, 7)
+        wait_until(lambda: files(directory) == [7])
+
+
+@pytest.mark.parametrize("who", ["agent", "nursery", "agent and workers"])
+def test_nothing_is_left_whoever_is_killed(scheduler: FakeScheduler, log: Path, who: str) -> None:
+    with started(log, scheduler.address) as cluster:
+        directory = joined(scheduler, cluster)
+        workers = list(cluster.workers().values())
+        if who == "nursery":
+            cluster.nursery().kill()
+            scheduler.receive("goodbye")
+        else:
+            cluster.process.kill()
+            for worker in workers if who == "agent and workers" else []:
+                worker.kill()
+        cluster.wait_for_exit()
+        assert not directory.exists()
+
+
+def test_workers_that_outlive_the_agent_read_on(scheduler: FakeScheduler, log: Path) -> None:
+    with started(log, scheduler.address, does=DEAF) as cluster:
+        directory = joined(scheduler, cluster)
+        workers = list(cluster.workers().values())
+        cluster.process.kill()
+        cluster.process.wait()
+        make_directory(5, ["/dev/shm"]).remove()  # as another agent does that starts now
+        assert files(directory) == [7]
+        wait_until(lambda: not directory.exists())
+        assert all(map(is_gone, workers)), "who still lives may still look for a file"
+
+
+def test_what_was_killed_with_its_nursery_goes_when_the_next_cluster_starts(
+    scheduler: FakeScheduler, log: Path, tmp_path: Path
+) -> None:
+    with started(log, scheduler.address) as cluster:
+        directory = joined(scheduler, cluster)
+        nursery = cluster.nursery()
+        nursery.suspend()
+        cluster.process.kill()
+        nursery.kill()
+        cluster.wait_for_exit()
+        assert files(directory) == [7]
+        with started(tmp_path / "second", scheduler.address) as second:
+            other = joined(scheduler, second)
+            assert not directory.exists() and files(other) == [7]
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="other processes' limits can't be set here")
+def test_without_space_the_workers_find_a_reason(scheduler: FakeScheduler, log: Path) -> None:
+    """A limit on the size of files stands for a full /dev/shm."""
+    with started(log, scheduler.address) as cluster:
+        directory = joined(scheduler, cluster)
+        resource.prlimit(cluster.process.pid, resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+        for number in (8, 9):
+            send(scheduler, number, b"pickle", b"x" * 3_000_000)
+        send(scheduler, 10)
+        wait_until(lambda: files(directory) == [7, 8, 9, 10])
+        for number in (8, 9):
+            with pytest.raises(ObjectLostError, match=r"^File too large: /dev/shm/.* \(3000006 bytes\)$"):
+                read_object(str(directory), (CLIENT, number))
+        assert read_object(str(directory), (CLIENT, 10)) is not None
+        assert cluster.log().count("can't be shared among the workers") == 1
+        cluster.process.terminate()
+        assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == 0
+        assert not directory.exists()

@@ -1,0 +1,324 @@
+"""The values of what tasks read: made once, of bytes that were sent or of a file that may be late."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import shutil
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.waiting import wait_until
+
+from scaler_client import inputs, messages
+from scaler_client.messages import Outcome
+from scaler_worker import object_cache
+from scaler_worker.executor import Executor
+from scaler_worker.object_cache import InputLostError, Inputs, ObjectCache
+from scaler_worker.object_files import mark_lost, write_object
+from scaler_worker.object_table import ABSENT, ObjectTable
+
+CLIENT = 2
+LOADED: list[str] = []
+
+
+class Loud:
+    """Tells that it is made."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __reduce__(self) -> Any:
+        return make_loud, (self.name,)
+
+
+def make_loud(name: str) -> Loud:
+    LOADED.append(name)
+    return Loud(name)
+
+
+def fail_to_load(_: str) -> Any:
+    raise ImportError("no such module on this worker")
+
+
+class Unloadable:
+    def __reduce__(self) -> Any:
+        return fail_to_load, ("",)
+
+
+class Ref:
+    """In a task's arguments, for its input at this position."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def __reduce__(self) -> Any:
+        return inputs.take, (self.position,)
+
+
+def frames_of(value: Any) -> list[bytes]:
+    buffers: list[pickle.PickleBuffer] = []
+    first = pickle.dumps(value, 5, buffer_callback=buffers.append)
+    return [first, *(bytes(buffer.raw()) for buffer in buffers)]
+
+
+class Store:
+    """A table, its cache, and the directory of a host."""
+
+    def __init__(self, directory: Path) -> None:
+        self.table = ObjectTable()
+        self.directory = directory
+        self.cache = ObjectCache(self.table, str(directory))
+
+    def send(self, number: int, value: Any) -> None:
+        self.table.put((CLIENT, number), frames_of(value))
+
+    def write(self, number: int, value: Any) -> None:
+        write_object(str(self.directory), (CLIENT, number), frames_of(value))
+
+    def inputs(self, *numbers: int) -> Inputs:
+        return self.cache.inputs(CLIENT, numbers)
+
+    def expect(self, number: int) -> Inputs:
+        self.table.expect_file((CLIENT, number))
+        return self.inputs(number)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    LOADED.clear()
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_cache, "QUIET_SECONDS", 0.05)
+
+
+class Waiting:
+    """A task's thread that asks for its first input."""
+
+    def __init__(self, values: Inputs) -> None:
+        self.result: Any = None
+        self._values = values
+        self.thread = threading.Thread(target=self._ask, daemon=True)
+        self.thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self.result = self._values(0)
+        except InputLostError as error:
+            self.result = error
+
+    def end(self) -> Any:
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        return self.result
+
+
+def is_asleep(waiting: Waiting) -> bool:
+    """It has looked for the file once, and pauses."""
+    assert waiting.thread.ident is not None
+    frame = sys._current_frames().get(waiting.thread.ident)
+    return frame is not None and "pause" in frame.f_locals
+
+
+@pytest.fixture
+def waiting(store: Store) -> Iterator[Waiting]:
+    waiting = Waiting(store.expect(7))
+    wait_until(lambda: is_asleep(waiting))
+    yield waiting
+    waiting.end()
+
+
+def text_of(values: Inputs) -> str:
+    with pytest.raises(InputLostError) as caught:
+        values(0)
+    return str(caught.value)
+
+
+# ----------------------------------------------------------------------------------------------------------- what it is
+
+
+def test_a_value_is_made_once_and_the_same_for_all(store: Store) -> None:
+    store.send(7, Loud("a"))
+    store.send(8, Loud("b"))
+    first, second = store.inputs(8, 7), store.inputs(7, 7)
+    assert first(1) is second(0) is second(1) and first(0).name == "b"
+    assert LOADED == ["a", "b"]
+
+
+def test_a_value_of_a_file(store: Store) -> None:
+    values = store.expect(7)
+    store.write(7, Loud("a"))
+    assert values(0) is store.expect(7)(0) and LOADED == ["a"]
+
+
+@pytest.mark.parametrize("of_file", [False, True])
+def test_buffers_are_not_copied_and_can_not_be_written(store: Store, of_file: bool) -> None:
+    data = pickle.PickleBuffer(bytearray(b"x" * 1000))
+    if of_file:
+        values = store.expect(7)
+        store.write(7, data)
+    else:
+        store.send(7, data)
+        values = store.inputs(7)
+    view = memoryview(values(0))
+    assert bytes(view) == b"x" * 1000
+    with pytest.raises(TypeError):
+        view[0] = 1
+
+
+def test_none_is_a_value(store: Store) -> None:
+    store.send(7, None)
+    values = store.inputs(7)
+    assert values(0) is None
+    found = store.table.find((CLIENT, 7))
+    assert found is not None and found.value is None and found.frames is None
+
+
+def test_what_a_task_reads_survives_a_welcome_while_it_runs(store: Store) -> None:
+    store.send(7, [5])
+    values = store.inputs(7)
+    store.table.clear()
+    store.table.release()
+    assert values(0) == [5]
+
+
+def test_a_forgotten_file_is_unmapped(store: Store) -> None:
+    values = store.expect(7)
+    store.write(7, pickle.PickleBuffer(bytearray(b"x" * 100_000)))
+    goes = weakref.ref(memoryview(values(0)).obj)
+    assert goes() is not None
+    store.table.forget([(CLIENT, 7)])
+    store.table.release()
+    gc.collect()
+    assert goes() is None
+    assert "nobody refers to it any more" in text_of(values)
+
+
+# ------------------------------------------------------------------------------------------------------ what is missing
+
+
+def test_what_was_never_sent(store: Store) -> None:
+    assert text_of(store.inputs(7)) == "object 7, which it reads, is not there: it was not sent to this worker"
+
+
+def test_a_file_without_an_agent(store: Store) -> None:
+    store.table.expect_file((CLIENT, 7))
+    values = ObjectCache(store.table, "").inputs(CLIENT, [7])
+    assert "file of the host agent, and this worker has none" in text_of(values)
+
+
+def test_a_file_that_could_not_be_written(store: Store) -> None:
+    mark_lost(str(store.directory), (CLIENT, 7), "No space left on device")
+    assert text_of(store.expect(7)) == "object 7, which it reads, is not there: No space left on device"
+
+
+def test_an_agent_that_has_left(store: Store) -> None:
+    values = store.expect(7)
+    shutil.rmtree(store.directory)
+    assert "the host agent has left" in text_of(values)
+    store.directory.mkdir()
+
+
+def test_a_file_that_never_comes(store: Store, impatient: None) -> None:
+    assert "has not made its file within 0.05 s" in text_of(store.expect(7))
+
+
+def test_an_object_that_can_not_be_loaded_is_not_lost(store: Store) -> None:
+    store.send(7, Unloadable())
+    values = store.inputs(7)
+    for _ in range(2):
+        with pytest.raises(ImportError, match="no such module on this worker"):
+            values(0)
+    found = store.table.find((CLIENT, 7))
+    assert found is not None and found.value is ABSENT and found.frames
+
+
+# --------------------------------------------------------------------------------------------------------- what is late
+
+
+def test_a_file_that_comes_late(store: Store, waiting: Waiting) -> None:
+    store.write(7, "late")
+    assert waiting.end() == "late"
+
+
+def test_bytes_in_place_of_the_file(store: Store, waiting: Waiting) -> None:
+    store.table.put((CLIENT, 7), frames_of("sent"))
+    assert waiting.end() == "sent"
+
+
+def test_a_task_that_waits_for_what_is_forgotten(store: Store, waiting: Waiting) -> None:
+    store.table.forget([(CLIENT, 7)])
+    assert "nobody refers to it any more" in str(waiting.end())
+
+
+def test_a_file_that_is_given_up_while_a_task_waits(store: Store, waiting: Waiting) -> None:
+    mark_lost(str(store.directory), (CLIENT, 7), "No space left on device")
+    assert "No space left on device" in str(waiting.end())
+
+
+def test_while_other_files_come_the_wait_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time is what the test says: a second passes with each pause."""
+    now = 0.0
+
+    def pause(_: float) -> None:
+        nonlocal now
+        now += 1.0
+        if now % 50.0 == 0.0 and now < 500.0:
+            os.utime(store.directory, ns=(0, round(now)))
+            if now == 450.0:
+                store.write(7, "after minutes")
+
+    monkeypatch.setattr(object_cache, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(object_cache, "time", SimpleNamespace(monotonic=lambda: now, sleep=pause))
+    assert store.expect(7)(0) == "after minutes" and now == 450.0
+    store.table.forget([(CLIENT, 7)])
+    (store.directory / f"{CLIENT:016x}-{7:016x}").unlink()
+    now = 500.0
+    assert "within 60 s" in text_of(store.expect(7)) and 560.0 <= now < 562.0
+
+
+# -------------------------------------------------------------------------------------------------- inside of arguments
+
+
+def run(store: Store, arguments: Any, *numbers: int) -> tuple[int, Any]:
+    executor = Executor({1: messages.Function(1, "adds", "cloudpickle", pickle.dumps(adds))})
+    with inputs.reading(store.inputs(*numbers)):
+        return executor.run(1, pickle.dumps(arguments))
+
+
+def adds(*parts: Any, more: dict[str, Any] | None = None) -> Any:
+    return sum(parts) + sum((more or {}).get("numbers", []))
+
+
+def test_references_stand_anywhere_in_the_arguments(store: Store) -> None:
+    store.send(7, 30)
+    store.send(8, 400)
+    outcome, payload = run(store, [(Ref(0), 1, Ref(1)), {"more": {"numbers": [Ref(0), 2]}}], 7, 8)
+    assert (outcome, pickle.loads(payload)) == (Outcome.VALUE, 463)
+
+
+def test_a_lost_input_is_an_outcome_of_its_own_with_a_text(store: Store) -> None:
+    outcome, payload = run(store, (Ref(0),), 7)
+    assert outcome == Outcome.INPUT_LOST
+    assert payload.decode() == "adds: object 7, which it reads, is not there: it was not sent to this worker"
+
+
+def test_an_object_that_can_not_be_loaded_is_an_exception_of_the_task(store: Store) -> None:
+    store.send(7, Unloadable())
+    outcome, payload = run(store, (Ref(0),), 7)
+    assert outcome == Outcome.EXCEPTION and isinstance(pickle.loads(payload)[0], ImportError)
+
+
+def test_outside_of_a_task_there_are_no_inputs() -> None:
+    with pytest.raises(RuntimeError, match="only among the arguments of a task"):
+        inputs.take(0)

@@ -1,0 +1,147 @@
+"""The directory of a host's object files: who makes it, who keeps it, and that none is left behind."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scaler_worker.object_directory import ObjectDirectory, make_directory
+from scaler_worker.object_files import write_object
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no locks on directories")
+NAME = "scaler-000000000000004d"
+OWNER = """
+import sys
+from scaler_worker.object_directory import make_directory
+from scaler_worker.object_files import write_object
+directory = make_directory(int(sys.argv[2]), [sys.argv[1]])
+write_object(directory.path, (1, 2), [b"frame"])
+print(directory.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def made_by_a_process(place: Path, agent: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that has made its directory, and an object in it."""
+    command = [sys.executable, "-c", OWNER, str(place), str(agent)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline().strip() == str(place / f"scaler-{agent:016x}")
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_it_is_its_owners_alone(tmp_path: Path) -> None:
+    directory = make_directory(77, [str(tmp_path)])
+    assert directory.path == str(tmp_path / NAME)
+    assert stat.S_IMODE(os.stat(directory.path).st_mode) == 0o700
+    write_object(directory.path, (1, 2), [b"frame"])
+    directory.remove()
+    directory.remove()
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_next_best_place_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "good").mkdir()
+    taken = tmp_path / "taken" / NAME
+    taken.mkdir(parents=True)
+    (taken / "of somebody else").write_text("")
+    places = [str(tmp_path / name) for name in ("missing", "file", "taken", "good")]
+    directory = make_directory(77, places)
+    assert directory.path == str(tmp_path / "good" / NAME)
+    directory.remove()
+    assert os.listdir(taken) == ["of somebody else"]
+
+
+def test_without_any_place_it_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="file"):
+        make_directory(77, [str(tmp_path / "missing"), str(tmp_path / "file")])
+    with pytest.raises(FileNotFoundError):
+        make_directory(77, [])
+
+
+def test_what_a_killed_process_has_left_goes_at_the_next_start(tmp_path: Path) -> None:
+    with made_by_a_process(tmp_path, 5) as process:
+        process.kill()
+        process.wait()
+        assert len(os.listdir(tmp_path)) == 1
+        directory = make_directory(77, [str(tmp_path)])
+        assert os.listdir(tmp_path) == [NAME]
+        directory.remove()
+
+
+def test_what_lives_is_left_alone(tmp_path: Path) -> None:
+    with made_by_a_process(tmp_path, 5):
+        directory = make_directory(77, [str(tmp_path)])
+        assert sorted(os.listdir(tmp_path)) == ["scaler-0000000000000005", NAME]
+        assert os.listdir(tmp_path / "scaler-0000000000000005")
+        directory.remove()
+
+
+def test_so_are_others_that_only_have_such_names(tmp_path: Path) -> None:
+    (tmp_path / "scaler-5").mkdir()
+    (tmp_path / "scaler-000000000000000g").mkdir()
+    (tmp_path / "scaler-0000000000000006").write_text("a file")
+    (tmp_path / "scaler-0000000000000007").symlink_to(tmp_path / "scaler-5")
+    (tmp_path / "scaler-0000000000000008").mkdir()
+    (tmp_path / "scaler-0000000000000008" / "notes").write_text("not an object")
+    before = sorted(os.listdir(tmp_path))
+    make_directory(77, [str(tmp_path)]).remove()
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_holds_it_until_it_leaves(tmp_path: Path) -> None:
+    """The nursery holds it when the agent is gone; workers, which leave, do not."""
+    directory = ObjectDirectory(str(tmp_path / NAME))
+    (from_child, tell), (from_test, order) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.read(from_test, 1)
+            directory.leave()
+            os.write(tell, b"left")
+            os.read(from_test, 1)
+        finally:
+            os._exit(0)
+    directory.leave()
+    make_directory(5, [str(tmp_path)]).remove()
+    assert os.listdir(tmp_path) == [NAME]
+    os.write(order, b".")
+    os.read(from_child, 4)
+    make_directory(5, [str(tmp_path)]).remove()
+    assert os.listdir(tmp_path) == []
+    os.write(order, b".")
+    os.waitpid(child, 0)
+    for end in (from_child, tell, from_test, order):
+        os.close(end)
+
+
+def test_one_that_is_taken_for_stale_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = os.mkdir
+
+    def mkdir(path: str, mode: int) -> None:
+        made.append(path)
+        make(path, mode)
+        if len(made) == 1:
+            os.rmdir(path)  # as another agent does that starts
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    directory = ObjectDirectory(str(tmp_path / NAME))
+    assert made == [directory.path] * 2 and os.path.isdir(directory.path)
+    directory.remove()

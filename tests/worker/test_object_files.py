@@ -1,0 +1,198 @@
+"""Files of objects: what is written is what is mapped, whole or not at all, for nobody else."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scaler_worker.object_files import (
+    ALIGNMENT,
+    LONGEST_REASON,
+    ObjectLostError,
+    mark_lost,
+    read_object,
+    remove_all,
+    remove_object,
+    write_object,
+)
+
+NAME = (1 << 62, 7)
+FILE = "4000000000000000-0000000000000007"
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and permissions as on Unix")
+
+
+def read(directory: Path) -> list[bytes]:
+    frames = read_object(str(directory), NAME)
+    assert frames is not None
+    return list(map(bytes, frames))
+
+
+@contextmanager
+def no_file_above(size: int) -> Iterator[None]:
+    """Writing beyond so many bytes fails, as it does where there is no space left."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [[b"pickle"], [b""], [b"pickle", b"", b"x" * 63, b"y" * 64, b"z" * 65, b""], [b"a"] * 64, [b"p", b"1" * 3_000_000]],
+    ids=["one", "empty", "odd sizes", "many", "large"],
+)
+def test_frames_come_back_aligned_and_read_only(tmp_path: Path, frames: list[bytes]) -> None:
+    write_object(str(tmp_path), NAME, frames)
+    mapped = read_object(str(tmp_path), NAME)
+    assert mapped is not None and list(map(bytes, mapped)) == frames
+    assert all(frame.readonly for frame in mapped)
+    content = (tmp_path / FILE).read_bytes()
+    for frame in frames:
+        assert not frame or any(content.startswith(frame, begin) for begin in range(ALIGNMENT, len(content), ALIGNMENT))
+
+
+def test_frames_may_be_memory_of_any_kind(tmp_path: Path) -> None:
+    numbers = memoryview(bytearray(24)).cast("Q")
+    numbers[1] = 258
+    write_object(str(tmp_path), NAME, [b"a", memoryview(b"bc"), numbers])
+    assert read(tmp_path) == [b"a", b"bc", bytes(numbers)]
+
+
+def test_the_file_is_its_owners_alone_and_nothing_else_is_left(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        write_object(str(tmp_path), NAME, [b"a"])
+    finally:
+        os.umask(before)
+    assert os.listdir(tmp_path) == [FILE]
+    assert stat.S_IMODE(os.stat(tmp_path / FILE).st_mode) == 0o600
+
+
+def test_what_is_mapped_outlives_the_file(tmp_path: Path) -> None:
+    write_object(str(tmp_path), NAME, [b"a" * 100_000])
+    frames = read_object(str(tmp_path), NAME)
+    remove_object(str(tmp_path), NAME)
+    remove_object(str(tmp_path), NAME)
+    assert os.listdir(tmp_path) == [] and read_object(str(tmp_path), NAME) is None
+    assert frames is not None and bytes(frames[0]) == b"a" * 100_000
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="no /proc here")
+def test_memory_and_descriptors_go_with_the_last_view(tmp_path: Path) -> None:
+    def mappings() -> int:
+        return Path("/proc/self/maps").read_text().count(str(tmp_path))
+
+    write_object(str(tmp_path), NAME, [b"pickle", b"a" * 100_000])
+    descriptors = len(os.listdir("/proc/self/fd"))
+    many = [read_object(str(tmp_path), NAME) for _ in range(50)]
+    assert len(os.listdir("/proc/self/fd")) == descriptors and mappings() == 50
+    frames = many.pop()
+    del many
+    assert frames is not None and mappings() == 1
+    slice_of_it = frames.pop()[5:10]
+    del frames
+    assert mappings() == 1 and bytes(slice_of_it) == b"aaaaa"
+    del slice_of_it
+    gc.collect()
+    assert mappings() == 0
+
+
+def test_a_file_that_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with no_file_above(100_000), pytest.raises(OSError, match="large"):
+        write_object(str(tmp_path), NAME, [b"pickle", b"a" * 200_000])
+    assert os.listdir(tmp_path) == [] and read_object(str(tmp_path), NAME) is None
+
+
+def test_in_its_place_is_the_reason(tmp_path: Path) -> None:
+    mark_lost(str(tmp_path), NAME, "No space left on device")
+    with pytest.raises(ObjectLostError, match="^No space left on device$"):
+        read(tmp_path)
+    remove_object(str(tmp_path), NAME)
+    mark_lost(str(tmp_path), NAME, "x" * 1000)
+    with pytest.raises(ObjectLostError, match=f"^x{{{LONGEST_REASON}}}$"):
+        read(tmp_path)
+
+
+def test_a_link_to_a_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret" * 10)
+    (tmp_path / FILE).symlink_to(tmp_path / "secret")
+    with pytest.raises(ObjectLostError, match="secret$"):
+        read(tmp_path)
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / (FILE + ".part")).symlink_to(tmp_path / "secret")
+    with pytest.raises(FileExistsError):
+        write_object(str(tmp_path / "target"), NAME, [b"overwritten"])
+    assert (tmp_path / "secret").read_bytes() == b"secret" * 10
+
+
+def cut(content: bytes) -> bytes:
+    return content[:-1]
+
+
+def lengthened(content: bytes) -> bytes:
+    return content + b"x"
+
+
+def emptied(_: bytes) -> bytes:
+    return b""
+
+
+def of_another_kind(content: bytes) -> bytes:
+    return b"x" * len(content)
+
+
+def with_too_many_frames(content: bytes) -> bytes:
+    return content[:8] + b"\xff" * 8 + content[16:]
+
+
+def with_huge_frames(content: bytes) -> bytes:
+    return content[:16] + b"\xff" * 8 + content[24:]
+
+
+@pytest.mark.parametrize("damage", [cut, lengthened, emptied, of_another_kind, with_too_many_frames, with_huge_frames])
+def test_a_damaged_file_is_told(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    write_object(str(tmp_path), NAME, [b"a" * 100, b"b" * 100])
+    path = tmp_path / FILE
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ObjectLostError, match="damaged"):
+        read(tmp_path)
+
+
+def test_something_else_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(ObjectLostError, match="damaged"):
+        read(tmp_path)
+    (tmp_path / FILE).rmdir()
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(ObjectLostError, match="damaged"):
+        read(tmp_path)
+
+
+def test_what_the_system_refuses_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ObjectLostError, match="can't be read: File name too long"):
+        read(tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize("more", [None, "notes.txt", "scaler", FILE + ".old"])
+def test_a_directory_goes_with_its_objects_and_stays_with_anything_else(tmp_path: Path, more: Any) -> None:
+    directory = tmp_path / "objects"
+    directory.mkdir()
+    write_object(str(directory), NAME, [b"a"])
+    mark_lost(str(directory), (1, 2), "lost")
+    (directory / (FILE + ".part")).write_bytes(b"half of it")
+    if more is not None:
+        (directory / more).write_text("of somebody else")
+    remove_all(str(directory))
+    remove_all(str(directory))
+    assert directory.exists() == (more is not None)
+    assert more is None or os.listdir(directory) == [more]

@@ -1,0 +1,58 @@
+"""Which objects are files of this host. Sans-IO."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from scaler_client.messages import ForgetObjects, Object
+
+from .agent_effects import Effect, Log, MarkObjectLost, RemoveObjects, WriteObject
+from .rows import ObjectName
+
+
+class HostObjects:
+    def __init__(self) -> None:
+        self._sizes: dict[ObjectName, int] = {}
+        self._scheduler = 0
+        self._is_failing = False
+        self.total_bytes = 0
+
+    def welcomed(self, scheduler: int) -> list[Effect]:
+        """A new scheduler knows of no object, and sends again what is needed. The same one may still have tasks on the
+        workers that read what is here."""
+        is_new = scheduler != self._scheduler
+        self._scheduler = scheduler
+        return self._remove(list(self._sizes)) if is_new else []
+
+    def take(self, message: Object) -> list[Effect]:
+        """An object that workers of this host will read. One that is here already comes again after a lost connection:
+        what was sent last may not have arrived."""
+        name = (message.client, message.id)
+        if name in self._sizes:
+            return []
+        self._sizes[name] = size = sum(map(len, message.frames))
+        self.total_bytes += size
+        return [WriteObject(name, message.frames)]
+
+    def written(self, name: ObjectName, error: str) -> list[Effect]:
+        """The answer to WriteObject; `error` is empty, or says why the object could not be written."""
+        if not error:
+            self._is_failing = False
+            return []
+        # It is said once: when there is no space for one, there will be none for many.
+        level = logging.DEBUG if self._is_failing else logging.ERROR
+        self._is_failing = True
+        client, object_id = name
+        size = self._sizes.get(name, 0)
+        text = f"object {object_id} of client {client}, {size} bytes, can't be shared among the workers: {error}"
+        return [Log(level, f"{text}; tasks that read it fail here"), MarkObjectLost(name, f"{error} ({size} bytes)")]
+
+    def forget(self, message: ForgetObjects) -> list[Effect]:
+        names = zip(message.clients, message.ids)
+        return self._remove([name for name in names if name in self._sizes])
+
+    def _remove(self, names: Sequence[ObjectName]) -> list[Effect]:
+        for name in names:
+            self.total_bytes -= self._sizes.pop(name, 0)
+        return [RemoveObjects(tuple(names))] if names else []

@@ -1,0 +1,44 @@
+"""A file's bytes as memory, read-only and shared with every other process that maps the same file."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+import weakref
+
+
+def map_file(descriptor: int, size: int) -> memoryview:
+    """The first `size` bytes of an open file, at least one. They stay mapped while the view, or a slice of it, lives;
+    the descriptor may be closed at once.
+
+    Raises:
+        OSError: it can't be mapped.
+    """
+    if sys.platform == "win32":
+        return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))
+    # mmap.mmap keeps a descriptor open for each mapping: a thousand objects would be all that a process may have.
+    address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if address == _FAILED:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    bytes_there = (ctypes.c_char * size).from_address(address)
+    unmap = weakref.finalize(bytes_there, _libc.munmap, address, size)
+    unmap.atexit = False  # something may still read there while the process ends
+    return memoryview(bytes_there).cast("B").toreadonly()
+
+
+if sys.platform != "win32":
+    _FAILED = ctypes.c_void_p(-1).value
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _libc.mmap.restype = ctypes.c_void_p
+    _libc.mmap.argtypes = (
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_ssize_t,
+    )
+    _libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
