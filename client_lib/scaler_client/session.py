@@ -245,8 +245,10 @@ class Session:
         self.loss = error
         ids = self.tasks.fail(error)
         self._cancels.answer(ids)
-        self._cancels.tell(ids)
+        told = self._cancels.tell(ids)
         self._drop_rows()
+        if self.state is State.JOINED:
+            self._outgoing += told
 
     def _turn_away(self, owner: Owner, task_id: int) -> None:
         """A task that comes when nobody will ever answer."""

@@ -30,6 +30,7 @@ STOP_SECONDS = 1.0
 
 class FutureClient(Protocol):
     name: str
+    has_left: bool
 
     def may_give_up(self) -> bool: ...
 
@@ -102,7 +103,7 @@ class Future:
 
     def cancel_answered(self, is_forced: bool) -> None:
         """The session says that the fate of a cancel is known."""
-        if self.outcome == Outcome.CANCELLED:
+        if self.outcome == Outcome.CANCELLED and not self.client.has_left:
             self.is_cancel_confirmed = True
         self._expect(self.is_done or not is_forced, "is not done, and a forced cancel was answered")
 
