@@ -186,7 +186,7 @@ class Oracle:
         future = self.by_name.get(name[:2])
         self._expect(future is not None and future.script is script, f"task {script.key} runs as {name}, nobody's name")
         assert future is not None
-        if self.is_calm and not future.asked.depth:
+        if self.is_calm and not self.has_duplicates and not future.asked.depth:
             self._expect(not future.is_cancel_confirmed, f"task {script.key} runs after its cancel was confirmed")
         if self.is_calm and not self.has_duplicates and future.parent is None:
             key = script.key
