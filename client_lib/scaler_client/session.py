@@ -52,11 +52,12 @@ class Session:
         self.chunks = self.tasks.chunks
         self.refused: messages.Refused | None = None
         self._hello = hello
-        self._heartbeat_interval_seconds = heartbeat_interval_seconds
+        # A quiet scheduler is not a lost one: it is asked more than once before it is given up.
+        self._heartbeat_interval_seconds = min(heartbeat_interval_seconds, timeout_seconds / LEASE_HEARTBEATS)
         self._timeout_seconds = timeout_seconds
         self._next_id = 0
         self._sequence = 0
-        self._next_heartbeat = now + heartbeat_interval_seconds
+        self._next_heartbeat = now + self._heartbeat_interval_seconds
         self._last_heard = now
         self._last_tick = now
         self._outgoing: list[messages.Message] = [hello]
@@ -245,8 +246,10 @@ class Session:
         self.loss = error
         ids = self.tasks.fail(error)
         self._cancels.answer(ids)
-        self._cancels.tell(ids)
+        told = self._cancels.tell(ids)
         self._drop_rows()
+        if self.state is State.JOINED:
+            self._outgoing += told
 
     def _turn_away(self, owner: Owner, task_id: int) -> None:
         """A task that comes when nobody will ever answer."""

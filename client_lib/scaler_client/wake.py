@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 
 
 class Wake:
@@ -40,10 +41,11 @@ class Wake:
         except BlockingIOError:
             pass
 
-    def __del__(self) -> None:
-        # Not earlier: any thread that still knows this may set it, and the number may be another file's by then.
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        # Not earlier: any thread that still knows this may set it, and the number may be another file's by then. At the
+        # interpreter's end the module's names are gone before this.
         if self._sockets is None:
-            os.close(self._reader)
+            close(self._reader)
         else:
             for end in self._sockets:
                 end.close()

@@ -164,9 +164,10 @@ def test_a_lost_scheduler_that_is_there_again_is_told_to_stop_what_nobody_waits_
     submit(session, Owner())
     sent(session)
     be_silent(session, 0.0, 100.0)
+    assert messages.Cancel([0], force=True) in sent(session), "it may only have been silent"
     session.handle(messages.HelloWanted(), 101.0)
     session.handle(welcome(), 101.0)
-    assert messages.Cancel([0], force=True) in sent(session)
+    assert messages.Cancel([0], force=True) in sent(session), "what was said before may be lost"
 
 
 def test_a_standstill_of_the_process_is_no_silence_of_the_scheduler(session: Session) -> None:

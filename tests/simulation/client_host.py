@@ -33,6 +33,7 @@ class ClientHost:
         self.is_nested = process is not None
         self.incarnation = world.draw_incarnation()
         self.futures: list[Future] = []
+        self.has_left = False
         self._heard_at = self.process.run_seconds
         """When the last message was read, by the process' own time."""
         self.link = world.network.open(name, self._arrived, world.latency_factor())
@@ -107,6 +108,7 @@ class ClientHost:
     def close(self) -> None:
         for future in self.futures:
             future.is_cancel_asked = future.is_cancel_asked or not future.is_done
+        self.has_left = True
         self.world.trace.note(self.name, "disconnects")
         self.session.close("done")
         self._send()

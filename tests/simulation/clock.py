@@ -32,6 +32,10 @@ class Clock:
         return True
 
 
+UNNOTICED_SECONDS = 2.0
+"""So long a process may stand still, two heartbeats, and not know it from being busy."""
+
+
 class Process:
     """Something that runs on a simulated machine: may be frozen, as by SIGSTOP, and may die at any time."""
 
@@ -50,7 +54,7 @@ class Process:
 
     @property
     def run_seconds(self) -> float:
-        """A clock that stands still while the process does."""
+        """A clock that stands still while the process does, as far as that notices."""
         now = self._frozen_at if self.is_frozen else self.clock.now
         return now - self._frozen_seconds
 
@@ -63,7 +67,7 @@ class Process:
         if not self.is_frozen:
             return
         self.is_frozen = False
-        self._frozen_seconds += self.clock.now - self._frozen_at
+        self._frozen_seconds += max(0.0, self.clock.now - self._frozen_at - UNNOTICED_SECONDS)
         missed, self._missed = self._missed, []
         for action in missed:
             self._do(action)

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.records import Client, Worker
+from scaler_scheduler.core.records import Client
 from scaler_scheduler.core.scheduler import Scheduler
 
 from .ledger import Ledger, TaskId
+from .order import check_order, serves
 from .trace import SimulationError, Trace
 
 
@@ -159,7 +160,8 @@ class Contract:
         try:
             self._check_effects(collected)
             self._check_cancels()
-            self._check_ranks(collected)
+            if any(effect.kind == effects.DISPATCH for effect in collected):
+                check_order(collected, self._workers, self._waiting(), self._open)
         finally:
             self._lost.clear()
             self._kept.clear()
@@ -200,7 +202,7 @@ class Contract:
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
             self._expect(attempt > self._attempts.get(name, 0), "dispatched under an old attempt", name, attempt)
             self._expect(function in sent, "dispatched without its function", name, function)
-            self._expect(_serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
+            self._expect(serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
             self._check_window(name)
             if attempt > 1 or self._attempts.get(name, 0):
                 self._trace.count("dispatched again")
@@ -222,27 +224,13 @@ class Contract:
             task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
             self._expect(task is not None and task.is_stopping, "neither refused nor stopped", name)
 
-    def _check_ranks(self, collected: list[effects.Effect]) -> None:
-        """Nobody was given anything while something waits that goes before it and that he could have been given."""
-        waiting: dict[tuple[tuple[int, int], events.Capabilities], TaskId] | None = None
-        for effect in collected:
-            worker = self._workers.get(effect.route) if isinstance(effect, effects.Dispatch) else None
-            if worker is None or not isinstance(effect, effects.Dispatch):
-                continue
-            if waiting is None:
-                waiting = self._waiting()
-            lowest = min(_rank(self._open[name][-1]) for name in zip(effect.clients, effect.ids) if name in self._open)
-            for (rank, capabilities), name in waiting.items():
-                is_passed_over = rank > lowest and _serves(worker, capabilities)
-                self._expect(not is_passed_over, "passed over by one of a lower rank", name, rank, lowest)
-
-    def _waiting(self) -> dict[tuple[tuple[int, int], events.Capabilities], TaskId]:
-        """A task of each kind that no worker holds and whose client takes results."""
-        stalled = {client.incarnation for client in self._clients.values() if client.is_stalled}
+    def _waiting(self) -> dict[TaskId, events.Options]:
+        """What no worker holds and may be dispatched."""
+        takers = {client.incarnation for client in self._clients.values() if not client.is_stalled}
         return {
-            (_rank(options[-1]), options[-1].capabilities): name
+            name: options[-1]
             for name, options in self._open.items()
-            if name not in self._held and name[0] not in stalled
+            if name not in self._held and name[0] in takers
         }
 
     def _check_window(self, name: TaskId) -> None:
@@ -352,12 +340,3 @@ class Contract:
 def _knows(client: Client, task_id: int) -> bool:
     """Whether the scheduler has this task, unanswered."""
     return task_id in client.tasks or any(lane.batches.find(task_id) for lane in client.lanes.values())
-
-
-def _rank(options: events.Options) -> tuple[int, int]:
-    """What goes first: by priority, within one by depth."""
-    return options.priority, options.depth
-
-
-def _serves(worker: Worker, wanted: events.Capabilities) -> bool:
-    return all(worker.capabilities.get(name, 0) >= amount for name, amount in wanted)

@@ -63,14 +63,17 @@ MUTATIONS = (
     Mutation(
         "accept the result of an old attempt",
         results, "take_results", "task.worker is not worker or task.attempt != attempts[row]", "task.worker is None",
+        first_seed=47,
     ),
     Mutation(
         "drop a cancel that crosses a retract for balance",
         withdrawals.Withdrawals, "_withdraw", "if wish <= task.wish:", "if wish <= task.wish or task.is_retracting:",
+        first_seed=13,
     ),
     Mutation(
         "never answer a cancel that came too late",
         withdrawals.Withdrawals, "take_retracted", "if task.wish == CANCEL:", "if False:",
+        first_seed=18,
     ),
     Mutation(
         "count the death for tasks that were only queued",
@@ -82,6 +85,7 @@ MUTATIONS = (
     Mutation(
         "never send EndWorker",
         withdrawals.Withdrawals, "_end_worker", "if agent is not None:", "if False:",
+        first_seed=10,
     ),
     Mutation(
         "forget to free the slot of a suspended task",
@@ -94,15 +98,18 @@ MUTATIONS = (
     Mutation(
         "lose credit on cancel",
         withdrawals.Withdrawals, "_cancel_row", "client.returned += batch.size_of(row) + TASK_OVERHEAD", "pass",
+        first_seed=66,
     ),
     Mutation(
         "lose credit with every result",
         results, "take_results", "client.returned += task.size + TASK_OVERHEAD", "pass",
+        first_seed=6,
     ),
     Mutation(
         "answer a client that is gone",
         results, "take_results", "batch = None if client.is_gone else outbox.resolved(client)",
         "batch = outbox.resolved(client)",
+        first_seed=46,
     ),
     Mutation(
         "answer a client that is gone, as the scheduler itself",
@@ -119,14 +126,17 @@ MUTATIONS = (
     Mutation(
         "adopt nothing when a worker joins again",
         peers.Peers, "_welcome_worker", "self._adoption.take_running(worker, name, now)", "pass",
+        first_seed=9,
     ),
     Mutation(
         "release a function while tasks of it wait",
         records.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
+        first_seed=13,
     ),
     Mutation(
         "forget the time limit",
         scheduler.Scheduler, "_has_begun", "self.tables.timers.set(task, now + limit)", "pass",
+        first_seed=6,
     ),
     Mutation(
         "take a task twice that is submitted again",
@@ -135,6 +145,7 @@ MUTATIONS = (
     Mutation(
         "never go on with a client that has taken its results",
         credit.Credits, "take_received", "self._go_on(client)", "pass",
+        first_seed=6,
     ),
     Mutation(
         "give tasks to workers that lack a capability",
@@ -143,6 +154,7 @@ MUTATIONS = (
     Mutation(
         "let an agent's heartbeat renew its own lease only",
         peers.Peers, "heartbeat", "named.deadline = worker_deadline", "pass",
+        first_seed=21,
     ),
     Mutation(
         "keep the tasks of a client that has left",
@@ -155,6 +167,7 @@ MUTATIONS = (
     Mutation(
         "forget what a worker claims to run when its client comes later",
         scheduler.Scheduler, "_submit", "if self.tables.unclaimed:", "if False:",
+        first_seed=61,
     ),
     Mutation(
         "give two attempts the same number",
@@ -163,6 +176,7 @@ MUTATIONS = (
     Mutation(
         "ignore that a worker keeps a task",
         withdrawals.Withdrawals, "take_retracted", "if event.given[row]:", "if True:",
+        first_seed=18,
     ),
     Mutation(
         "leave the clients of a dead worker's tasks",

@@ -30,6 +30,7 @@ STOP_SECONDS = 1.0
 
 class FutureClient(Protocol):
     name: str
+    has_left: bool
 
     def may_give_up(self) -> bool: ...
 
@@ -102,7 +103,7 @@ class Future:
 
     def cancel_answered(self, is_forced: bool) -> None:
         """The session says that the fate of a cancel is known."""
-        if self.outcome == Outcome.CANCELLED:
+        if self.outcome == Outcome.CANCELLED and not self.client.has_left:
             self.is_cancel_confirmed = True
         self._expect(self.is_done or not is_forced, "is not done, and a forced cancel was answered")
 
@@ -185,7 +186,7 @@ class Oracle:
         future = self.by_name.get(name[:2])
         self._expect(future is not None and future.script is script, f"task {script.key} runs as {name}, nobody's name")
         assert future is not None
-        if self.is_calm and not future.asked.depth:
+        if self.is_calm and not self.has_duplicates and not future.asked.depth:
             self._expect(not future.is_cancel_confirmed, f"task {script.key} runs after its cancel was confirmed")
         if self.is_calm and not self.has_duplicates and future.parent is None:
             key = script.key

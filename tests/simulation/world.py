@@ -24,6 +24,9 @@ REST_SECONDS = 150.0
 LEAVE_SECONDS = 30.0
 """From the last client's or agent's leaving until nothing is left of it, at the most."""
 
+LONGEST_DELAY_SECONDS = 15.0
+"""No message is under way for longer."""
+
 SETTLE_SECONDS = 2.0
 """The scheduler looks at some of its notes once a second."""
 
@@ -133,6 +136,8 @@ class World:
             host.stop()
         self._wait_for("the agents are gone", lambda: not self.living_hosts(), LEAVE_SECONDS)
         self._wait_for("nothing is left of them", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
+        self._run_until(self.clock.now + LONGEST_DELAY_SECONDS)  # somebody's hello may come after his end
+        self._wait_for("nothing is left of those", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
         self._run_until(self.clock.now + SETTLE_SECONDS)
         check_empty(self.scheduler.core, self.scheduler.fresh_core())
 

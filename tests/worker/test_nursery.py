@@ -131,8 +131,8 @@ def test_exit_codes_and_signals_are_told_with_pid_and_peak_memory(nursery: ForkN
 def test_peak_memory_is_the_workers_own(nursery: ForkNursery, events: Events) -> None:
     nursery.start(0, worker(1, "b = bytearray(200 << 20); del b"))
     nursery.start(1, worker(2, ""))
-    assert events.ended(1).peak_bytes > 200 << 20
-    assert events.ended(2).peak_bytes < 200 << 20
+    # Both begin with what this process has, which is much after other tests.
+    assert events.ended(1).peak_bytes - events.ended(2).peak_bytes > 150 << 20
 
 
 def test_an_exception_is_printed_and_is_exit_code_1(page: StatePage, capfd: pytest.CaptureFixture[str]) -> None:

@@ -325,6 +325,39 @@ def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
     assert not session.queue, "the second hello has taken it back"
 
 
+def test_what_an_earlier_scheduler_had_stopped_is_given_back_by_a_hello(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11))
+    session.take()
+    session.handle(messages.Stop([task(10)]))
+    session.handle(messages.HelloWanted())
+    session.take_outgoing()
+    session.handle(WELCOME)
+    session.finish(1, b"stopped", 500)
+    session.handle(dispatch(12))
+    session.take()
+    assert session.take_outgoing() == [replace(HELLO, running=[task(12)])]
+    session.handle(WELCOME)
+    session.finish(1, b"raised", 500)
+    results = sent_by(session)
+    assert isinstance(results, messages.Results) and results.payloads == [b"raised"]
+
+
+@pytest.mark.parametrize("stopped_again", [False, True])
+def test_what_an_earlier_scheduler_had_stopped_is_answered(session: WorkerSession, stopped_again: bool) -> None:
+    """Where it ends with a value in spite of that, or where the one that has taken it over has it stopped as well."""
+    session.handle(dispatch(10))
+    session.take()
+    session.handle(messages.Stop([task(10)]))
+    session.handle(messages.HelloWanted())
+    session.take_outgoing()
+    session.handle(WELCOME)
+    if stopped_again:
+        session.handle(messages.Stop([task(10)]))
+    session.finish(int(stopped_again), b"answer", 500)
+    results = sent_by(session)
+    assert isinstance(results, messages.Results) and results.payloads == [b"answer"]
+
+
 def test_messages_to_what_it_was_before_its_hello_are_passed_over(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     session.take()

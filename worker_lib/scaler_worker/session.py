@@ -51,6 +51,10 @@ class WorkerSession:
         self._hello = hello
         self._named: frozenset[TaskName] = frozenset()
         """What the last hello named as running: the scheduler expects an answer under that name."""
+        self._stopped: set[TaskName] = set()
+        """Tasks that run or are suspended, or did lately, and that the scheduler has had stopped."""
+        self._void: set[TaskName] = set()
+        """Of those that the last hello named: an earlier scheduler, or one that has forgotten it, had them stopped."""
         self._is_joined = False
         self._told: Row | None = None
         """The last task that was told to have started."""
@@ -156,14 +160,33 @@ class WorkerSession:
         if answers and self._is_joined:
             # One at a time from the left: the running thread may append to the right meanwhile.
             taken = [answers.popleft() for _ in range(len(answers))]
-            clients, ids, attempts, outcomes, durations, payloads = map(list, zip(*taken))
-            results = messages.Results(clients, ids, attempts, outcomes, durations, payloads)
-            if self.costs:
-                costs = [self.costs.pop(name, (0, 0)) for name in zip(clients, ids, attempts)]
-                if any(map(any, costs)):
-                    results.cpu_times, results.peaks = map(list, zip(*costs))
-            outgoing.append(results)
+            if self._void:
+                return [*outgoing, *self._sort_out_void(taken)]
+            outgoing.append(self._results(taken))
         return outgoing
+
+    def _results(self, taken: list[Answer]) -> messages.Results:
+        clients, ids, attempts, outcomes, durations, payloads = map(list, zip(*taken))
+        results = messages.Results(clients, ids, attempts, outcomes, durations, payloads)
+        if self.costs:
+            costs = [self.costs.pop(name, (0, 0)) for name in zip(clients, ids, attempts)]
+            if any(map(any, costs)):
+                results.cpu_times, results.peaks = map(list, zip(*costs))
+        return results
+
+    def _sort_out_void(self, taken: list[Answer]) -> list[messages.Message]:
+        """The answers without those of tasks that were stopped for a scheduler that has taken them over since, and does
+        not know: it must give them out again, which it does at a hello that does not name them."""
+        void = [answer for answer in taken if name_of(answer) in self._void]
+        self._void.difference_update(map(name_of, void))
+        lost = [answer for answer in void if answer[3] != messages.Outcome.VALUE]
+        told = [answer for answer in taken if answer not in lost]
+        sent: list[messages.Message] = [self._results(told)] if told else []
+        if lost:
+            self._begin_anew()
+            sent += self._outgoing
+            self._outgoing = []
+        return sent
 
     # -------------------------------------------------------------------------------------- what the scheduler has said
 
@@ -230,7 +253,11 @@ class WorkerSession:
     def _stop(self, message: messages.Stop) -> None:
         running = self.running
         running_name = None if running is None else name_of(running)
-        self.stops += [name for name in message.tasks if name == running_name or name in self.suspended]
+        stops = [name for name in message.tasks if name == running_name or name in self.suspended]
+        self.stops += stops
+        self._void.difference_update(stops)
+        self._stopped = {name for name in self._stopped if name == running_name or name in self.suspended}
+        self._stopped.update(stops)
 
     def _join(self, _: messages.Welcome) -> None:
         # There is something to drop where a second hello has crossed the first one's welcome.
@@ -246,8 +273,11 @@ class WorkerSession:
     def _say_hello(self, _: messages.HelloWanted) -> None:
         # Each message to a scheduler started anew is answered so. One hello is enough for all of them, unless it went
         # the way of the connection: a heartbeat behind it shows that.
-        if not self._is_joined and not self._has_beaten_since_hello:
-            return
+        if self._is_joined or self._has_beaten_since_hello:
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Say hello, naming what runs."""
         self._is_joined = False
         self._has_beaten_since_hello = False
         self.queue.clear()
@@ -257,6 +287,7 @@ class WorkerSession:
         running = self.running
         names = [*self.suspended] if running is None else [*self.suspended, name_of(running)]
         self._named = frozenset(names)
+        self._void = self._stopped.intersection(names)
         self.answers = deque()
         self.queue = deque()
         self._outgoing = [replace(self._hello, running=names)]

@@ -15,7 +15,7 @@ from scaler_scheduler.core.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.states import WAITING
 from scaler_scheduler.core.suspension import Name, is_suspended, suspend
 from scaler_scheduler.core.tables import Tables, Unclaimed
-from scaler_scheduler.core.withdrawals import Withdrawals
+from scaler_scheduler.core.withdrawals import GRACE_SECONDS, Withdrawals
 
 
 class Adoption:
@@ -60,9 +60,15 @@ class Adoption:
     def give_up_silent(self, now: float) -> None:
         """Clients that have not come for so long will not come any more."""
         for (client, task_id), unclaimed in self._tables.unclaimed.items():
-            if unclaimed.deadline <= now and not unclaimed.is_over:
+            if unclaimed.deadline > now:
+                continue
+            name = (client, task_id, unclaimed.attempt)
+            if unclaimed.is_over:
+                self._withdrawals.end_copy(unclaimed.worker, name)
+            else:
                 unclaimed.is_over = True
-                self._withdrawals.stop_copy(unclaimed.worker, (client, task_id, unclaimed.attempt))
+                self._withdrawals.stop_copy(unclaimed.worker, name)
+            unclaimed.deadline = now + GRACE_SECONDS
 
     def forget(self, worker: Worker) -> None:
         """The worker is gone, and what it ran with it."""
@@ -73,7 +79,7 @@ class Adoption:
     def _keep(self, worker: Worker, name: Name, suspended: bool, is_over: bool, now: float) -> None:
         """What the worker runs takes its slot, whoever wants it."""
         if name[:2] not in self._tables.unclaimed:
-            deadline = now + self._client_timeout_seconds
+            deadline = now + (GRACE_SECONDS if is_over else self._client_timeout_seconds)
             self._tables.unclaimed[name[:2]] = Unclaimed(worker, name[2], suspended, is_over, deadline)
             worker.unclaimed += not suspended
 

@@ -23,7 +23,7 @@ class Unclaimed:
         self.is_over = is_over
         """It is not wanted any more, and its worker was told to stop it."""
         self.deadline = deadline
-        """Until when its client may come, in seconds of the monotonic clock."""
+        """Until when its client may come, or what is over may take to end, in seconds of the monotonic clock."""
 
 
 class Tables:

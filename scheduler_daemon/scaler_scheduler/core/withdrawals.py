@@ -140,6 +140,12 @@ class Withdrawals:
         self._tables.counts.stopped += 1
         self._stops.setdefault(worker, []).append(name)
 
+    def end_copy(self, worker: Worker, name: Name) -> None:
+        """The worker still runs such a task, although it was told to stop it."""
+        agent = self._tables.agents.find(worker.agent)
+        if agent is not None:
+            self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, *name, "nobody waits for it any more"))
+
     def take_back(self, tasks: Iterable[Task]) -> None:
         """Have these dispatched tasks come back to be run elsewhere."""
         for task in tasks:

@@ -1,0 +1,48 @@
+"""Who goes first: higher priority, within one priority who is deeper; and who can serve whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.records import Worker
+
+from .ledger import TaskId
+from .trace import SimulationError
+
+Rank = tuple[int, int]
+
+
+def rank(options: events.Options) -> Rank:
+    return options.priority, options.depth
+
+
+def serves(worker: Worker, wanted: events.Capabilities) -> bool:
+    return all(worker.capabilities.get(name, 0) >= amount for name, amount in wanted)
+
+
+def check_order(
+    collected: list[effects.Effect],
+    workers: Mapping[bytes, Worker],
+    waiting: Mapping[TaskId, events.Options],
+    submitted: Mapping[TaskId, list[events.Options]],
+) -> None:
+    """Nobody was given anything while something waits that goes before it and that he could have been given.
+
+    Args:
+        collected: what the scheduler sends.
+        waiting: tasks that no worker holds, and that may be dispatched.
+        submitted: all that are open, with the options of each time that they were submitted.
+
+    Raises:
+        SimulationError: somebody was.
+    """
+    kinds = {(rank(options), options.capabilities): name for name, options in waiting.items()}
+    for effect in collected if kinds else ():
+        worker = workers.get(effect.route) if isinstance(effect, effects.Dispatch) else None
+        if worker is None or not isinstance(effect, effects.Dispatch):
+            continue
+        given = [rank(submitted[name][-1]) for name in zip(effect.clients, effect.ids) if name in submitted]
+        for (waiting_rank, capabilities), name in kinds.items():
+            if given and waiting_rank > min(given) and serves(worker, capabilities):
+                raise SimulationError(f"{name} of rank {waiting_rank} is passed over by one of rank {min(given)}")
