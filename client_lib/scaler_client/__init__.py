@@ -7,6 +7,8 @@ from .custom_serializer import Serializer
 from .errors import (
     ClientClosedError,
     FunctionLoadError,
+    ObjectNotFoundError,
+    ProtectedSchedulerError,
     ResultPickleError,
     ScalerError,
     SchedulerLostError,
@@ -18,12 +20,16 @@ from .future import TaskFuture
 from .local import SchedulerClusterCombo
 from .nesting import TaskStoppedError
 from .profiling import ProfilingInfo
+from .references import ObjectRef
 
 __all__ = [
     "Client",
     "ClientClosedError",
     "FunctionLoadError",
+    "ObjectNotFoundError",
+    "ObjectRef",
     "ProfilingInfo",
+    "ProtectedSchedulerError",
     "ResultPickleError",
     "ScalerError",
     "SchedulerClusterCombo",

@@ -8,22 +8,23 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from . import nested, nesting, suspending
-from . import serializer as default_serializer
 from .addresses import ADDRESS_VARIABLE, parse_connect_address
 from .connection import Connection
 from .custom_serializer import Serializer, call_dumper, check_serializer
 from .errors import ClientClosedError
 from .functions import Function
 from .future import TaskFuture
+from .graph_order import check_backend
 from .mapping import run_map
 from .messages import Options
 from .nesting import RunningTask
+from .objects_and_graphs import ObjectsAndGraphs, shut_down
 from .task_options import TaskOptions, checked_profiling
 
 T = TypeVar("T")
 
 
-class Client:
+class Client(ObjectsAndGraphs):
     """A connection to a scheduler, for any number of threads.
 
     It can be passed to tasks. Inside a worker it is a handle on the one connection that the process has to that
@@ -37,9 +38,12 @@ class Client:
         timeout_seconds: how long to wait for the scheduler, at the start and whenever it is gone.
         heartbeat_interval_seconds: how often the scheduler hears that the client lives.
         serializer: how functions, arguments and results become bytes; None: cloudpickle.
+        graph_backend: how graphs are analysed before they are submitted: "python", or "graphblas" for very large ones,
+            with the same results; that needs the extra `scaler-client[graphblas]`.
 
     Raises:
         ValueError: there is no address, or it is none.
+        ImportError: the graph backend's library is not installed.
         ConnectionError: no scheduler answers at the address in time, or it refuses the client.
     """
 
@@ -50,10 +54,12 @@ class Client:
         timeout_seconds: float = 60.0,
         heartbeat_interval_seconds: float = 2.0,
         serializer: Serializer | type | None = None,
+        graph_backend: str = "python",
     ) -> None:
         if serializer is not None:
             check_serializer(serializer)
-        options = TaskOptions(profiling=checked_profiling(profiling))
+        check_backend(graph_backend)
+        options = TaskOptions(profiling=checked_profiling(profiling), graph_backend=graph_backend)
         _check_positive("timeout_seconds", timeout_seconds)
         _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
         self._set_up(address, timeout_seconds, heartbeat_interval_seconds, serializer, options)
@@ -81,7 +87,7 @@ class Client:
             self._handle = _Handle()
         self._agent = self._connection.agent
         self._functions = self._connection.functions(serializer)
-        self._dump_call = default_serializer.dump_call if serializer is None else call_dumper(serializer)
+        self._dump_call = call_dumper(serializer, self._agent)
         self._take_options(options)
 
     def _take_options(self, options: TaskOptions) -> None:
@@ -230,6 +236,16 @@ class Client:
             self._agent.close(_DISCONNECTED)
         else:
             self._handle.is_closed = True
+
+    def shutdown(self) -> None:
+        """End the scheduler, its clusters, and this client with them.
+
+        Raises:
+            ProtectedSchedulerError: the scheduler is not to be ended by clients, which is the default.
+            ClientClosedError: the client is disconnected.
+        """
+        shut_down(self)
+        self.disconnect()
 
     def __enter__(self) -> Client:
         return self
