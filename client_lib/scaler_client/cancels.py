@@ -33,6 +33,15 @@ class Cancels:
             self._forced.update(wanted)
         self._ask(wanted)
 
+    def tell(self, ids: Sequence[int]) -> list[Message]:
+        """Nobody waits for these any more: a scheduler that may have them is to drop them, and to stop what runs.
+
+        Returns what to tell one that was only silent. The next one is told in any case: this may be lost.
+        """
+        sent = [task_id for task_id in ids if self._backlog.has_ever_sent(task_id)]
+        self._untold[True] += sent
+        return [Cancel(sent, force=True)] if sent else []
+
     def ask_again(self) -> None:
         """Everything that is open was submitted again."""
         self._ask(list(self._waiting))

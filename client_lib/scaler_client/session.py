@@ -22,11 +22,9 @@ from .held_objects import HeldObjects
 from .messages import Payload, TaskName
 from .open_tasks import OpenTasks
 from .owners import CHUNK_BITS, CHUNK_ROWS, ChunkOwner, GraphOwner, Owner, SingleOwner
+from .receipts import Receipts
 from .references import StoredObject
 from .shutting_down import PROTECTED, ShuttingDown
-
-RECEIVED_PARTS = 4
-"""How often in each window of results the scheduler is told what has come."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +52,7 @@ class Session:
         self.chunks = self.tasks.chunks
         self.refused: messages.Refused | None = None
         self._hello = hello
-        self._heartbeats = Heartbeats(heartbeat_interval_seconds, now)
+        self._heartbeats = Heartbeats(heartbeat_interval_seconds, timeout_seconds, now)
         self._timeout_seconds = timeout_seconds
         self._next_id = 0
         self._last_heard = now
@@ -65,9 +63,7 @@ class Session:
         self._rows.outgoing.append(hello)
         self.objects = HeldObjects(self._backlog)
         self._shutting_down = ShuttingDown()
-        self._received = 0
-        """Bytes of answers since the join."""
-        self._told_received = 0
+        self._receipts = Receipts()
         self._cancels = Cancels(self.tasks, self._backlog)
         self._suspended: dict[TaskName, None] = {}
 
@@ -118,7 +114,6 @@ class Session:
     def submit_graph(self, owner: GraphOwner) -> None:
         """New tasks that read one another's results, those that are read before those that read them."""
         first = self._take_ids(owner.count)
-        self._take_ids(0)  # no other task shall share an entry with these
         owner.submitted(first)
         if self.state is State.CLOSED:
             for task_id in owner.open_ids():
@@ -214,6 +209,9 @@ class Session:
 
     def tick(self, now: float) -> None:
         """Send a heartbeat when one is due; give up when nothing was heard for too long."""
+        standstill = self._heartbeats.standstill(now)
+        if standstill:
+            self._last_heard = min(now, self._last_heard + standstill)
         if now >= self._heartbeats.next and self.state is not State.CLOSED:
             self._beat(now)
         if now - self._last_heard > self._timeout_seconds:
@@ -246,7 +244,7 @@ class Session:
             self._shutting_down.end()  # the one that was to end has
         self.scheduler = welcome
         self.state = State.JOINED
-        self._received = self._told_received = 0
+        self._receipts.restart(welcome.result_window)
         self._heartbeats.keep_lease(welcome.lease_seconds, self._last_heard)
         self._rows.restart(welcome.credit)
         self.objects.join(self._rows.outgoing)
@@ -278,9 +276,13 @@ class Session:
 
     def _lose(self, error: SchedulerLostError) -> None:
         self.loss = error
-        self._cancels.answer(self.tasks.fail(error))
+        ids = self.tasks.fail(error)
+        self._cancels.answer(ids)
+        told = self._cancels.tell(ids)
         self._rows.drop_rows()
         self._shutting_down.end()
+        if self.state is State.JOINED:
+            self._rows.outgoing += told
 
     def _turn_away(self, owner: Owner, task_id: int) -> None:
         """A task that comes when nobody will ever answer."""
@@ -297,7 +299,8 @@ class Session:
         """Ids behind one another, of which this is the first."""
         # Aligned, so that few entries find all of them: a million entries would cost more than a million results.
         first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
-        self._next_id = first + count
+        # The rest of the last block stays free: what is answered for an id of the block is theirs.
+        self._next_id = first + count + CHUNK_ROWS - 1 & -CHUNK_ROWS
         return first
 
     def _credit(self, message: messages.Credit) -> None:
@@ -309,12 +312,8 @@ class Session:
     def _resolved(self, message: messages.Resolved) -> None:
         self.tasks.take(message)
         self._cancels.answer(message.ids)
-        welcome = self.scheduler
-        if welcome is not None and welcome.result_window and self.state is State.JOINED:
-            self._received += sum(map(len, message.payloads))
-            if self._received - self._told_received >= welcome.result_window // RECEIVED_PARTS:
-                self._told_received = self._received
-                self._rows.outgoing.append(messages.Received(self._received))
+        if self.state is State.JOINED:
+            self._rows.outgoing += self._receipts.take(message)
 
     def _goodbye(self, message: messages.Goodbye) -> None:
         _log.info("the scheduler at %s has left: %s", self.address, message.reason)

@@ -35,6 +35,14 @@ def joined_session(credit: int = UNLIMITED, result_window: int = 0) -> Session:
     return session
 
 
+def be_silent(session: Session, since: float, until: float) -> None:
+    """Let time pass in which the scheduler says nothing: a session is looked at as often as it asks for."""
+    now = since
+    while now < until:
+        now = min(until, now + HEARTBEAT_SECONDS)
+        session.tick(now)
+
+
 class Owner:
     """Notes what it is told."""
 

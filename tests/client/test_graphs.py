@@ -8,11 +8,10 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 import cloudpickle
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.client.graph_stand_ins import Cluster, SessionClient
+from tests.client.graph_stand_ins import Buffer, Cluster, SessionClient
 
 from scaler_client import messages
 from scaler_client.errors import ObjectNotFoundError
@@ -105,9 +104,9 @@ def test_keys_are_whatever_is_hashable() -> None:
 
 
 def test_arguments_that_no_key_could_be() -> None:
-    array = np.arange(10)
+    array = Buffer(b"array")
     (value,) = run({"a": (pack, array, {"k": array}, [array, "b"]), "b": array}, ["a"])
-    assert value[1][0].tolist() == value[1][1]["k"].tolist() == value[1][2][1].tolist() == list(range(10))
+    assert value == ("packed", (array, {"k": array}, [array, array]))
 
 
 def test_only_what_the_keys_need_is_sent() -> None:
@@ -188,12 +187,12 @@ def test_a_node_that_fails_fails_what_needs_it_and_nothing_else() -> None:
 
 def test_a_large_literal_that_several_nodes_read_is_sent_once() -> None:
     client = SessionClient()
-    array = np.zeros(100_000)
-    graph = {"x": array, "alias": "x", "a": (np.sum, "x"), "b": (np.shape, "alias"), "c": (add, "a", 1)}
+    array = Buffer(bytearray(100_000))
+    graph = {"x": array, "alias": "x", "a": (len, "x"), "b": (bool, "alias"), "c": (add, "a", 1)}
     futures = client.submit_graph(graph, ["a", "b", "c", "x"])
     outgoing = client.session.take_outgoing()
     (sent,) = [message for message in outgoing if isinstance(message, messages.Object)]
-    assert sum(map(len, sent.frames)) > array.nbytes
+    assert sum(map(len, sent.frames)) > len(array)
     assert futures[3].result(0) is array
     (batch,) = [message for message in outgoing if isinstance(message, messages.Submit)]
     assert sum(map(len, batch.payloads)) < 1000 and sent.id < batch.ids[0]

@@ -50,11 +50,11 @@ def test_ids_count_on(session: Session) -> None:
     assert [submit(session, owner) for owner in owners[:2]] == [0, 1]
     chunk = Chunk(function, [b"a", b"b", b"c"])
     assert chunk.submit(session) == CHUNK_ROWS
-    assert submit(session, owners[0]) == CHUNK_ROWS + 3
+    assert submit(session, owners[0]) == 2 * CHUNK_ROWS
     assert sent(session)[1:] == [
         messages.Submit([0, 1], [1, 1], [b"payload"] * 2),
         messages.Submit([CHUNK_ROWS, CHUNK_ROWS + 1, CHUNK_ROWS + 2], [1], [b"a", b"b", b"c"]),
-        messages.Submit([CHUNK_ROWS + 3], [1], [b"payload"]),
+        messages.Submit([2 * CHUNK_ROWS], [1], [b"payload"]),
     ]
 
 

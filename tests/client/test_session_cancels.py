@@ -21,6 +21,7 @@ from scaler_client import messages
 from scaler_client.backlog import TASK_OVERHEAD
 from scaler_client.functions import Function
 from scaler_client.messages import Outcome
+from scaler_client.owners import CHUNK_ROWS
 from scaler_client.session import Session
 
 
@@ -162,7 +163,7 @@ def test_cancel_in_the_backlog_is_done_here() -> None:
     first = chunk.submit(session)
     for owner in owners[1:]:
         submit(session, owner)
-    single = first + 3
+    single = first + CHUNK_ROWS
     session.cancel([0, first, first + 2, single], answered)
     assert said(session) == [messages.Cancel([0])]
     assert answered.times == 3

@@ -9,6 +9,7 @@ from tests.client.session_stand_ins import (
     UNLIMITED,
     Chunk,
     Owner,
+    be_silent,
     joined_session,
     resolved,
     sent,
@@ -20,6 +21,7 @@ from scaler_client import messages
 from scaler_client.backlog import BATCH_BYTES, BATCH_ROWS, TASK_OVERHEAD
 from scaler_client.functions import Function
 from scaler_client.messages import Outcome
+from scaler_client.owners import CHUNK_ROWS
 from scaler_client.session import Session
 
 
@@ -70,7 +72,7 @@ def test_the_backlog_keeps_the_order() -> None:
     submit_each(session, [b"last"])
     assert sent_ids(session) == []
     session.handle(messages.Credit(UNLIMITED), 1.0)
-    assert sent_ids(session) == [[1, 2], [first, first + 1], [first + 2]]
+    assert sent_ids(session) == [[1, 2], [first, first + 1], [first + CHUNK_ROWS]]
 
 
 def test_functions_go_ahead_of_the_tasks_that_wait() -> None:
@@ -128,7 +130,7 @@ def test_what_waits_when_the_scheduler_is_lost_is_lost_as_well() -> None:
     sent(session)
     (owner,) = submit_each(session, [b"1"])
     session.suspend((1, 1, 1))
-    session.tick(100.0)
+    be_silent(session, 0.0, 100.0)
     assert len(owner.told) == 1
     sent(session)
     session.handle(messages.Credit(UNLIMITED), 101.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.client.graph_stand_ins import SessionClient
-from tests.client.session_stand_ins import UNLIMITED, Answered, Owner, joined_session, submit, welcome
+from tests.client.session_stand_ins import UNLIMITED, Answered, Owner, be_silent, joined_session, submit, welcome
 
 from scaler_client import messages
 from scaler_client.backlog import BATCH_ROWS, TASK_OVERHEAD
@@ -325,7 +325,7 @@ def test_a_client_that_closes_cancels_the_targets(client: SessionClient) -> None
 def test_a_scheduler_that_is_lost_fails_the_targets(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     client.session.take_outgoing()
-    client.session.tick(1000.0)
+    be_silent(client.session, 0.0, 100.0)
     assert type(e.exception(0)) is type(d.exception(0)) is SchedulerLostError
     assert not client.session.tasks.all_graphs()
     client.session.handle(welcome(6), 1001.0)

@@ -11,6 +11,7 @@ from tests.client.session_stand_ins import (
     UNLIMITED,
     Chunk,
     Owner,
+    be_silent,
     joined_session,
     new_session,
     resolved,
@@ -154,7 +155,7 @@ def test_objects_that_wait_when_tasks_are_given_up_still_go() -> None:
     said(session)
     waiting = send(session)
     submit(session, reading(waiting.id))
-    session.tick(100.0)
+    be_silent(session, 0.0, 100.0)
     session.handle(messages.Credit(UNLIMITED), 101.0)
     assert ids_of(said(session)) == [waiting.id]
 
@@ -306,7 +307,7 @@ def test_nobody_waits_for_a_scheduler_that_is_gone(ends: str) -> None:
         session.close("over")
     session.shut_down(answers.append)
     if ends == "lost":
-        session.tick(1000.0)
+        be_silent(session, 0.0, 100.0)
     elif ends == "closed":
         session.close("over")
     elif ends == "refused":

@@ -13,6 +13,7 @@ from tests.client.session_stand_ins import (
     Answered,
     Chunk,
     Owner,
+    be_silent,
     joined_session,
     new_session,
     resolved,
@@ -75,7 +76,7 @@ def test_map_rows_are_submitted_again_by_their_owner(session: Session) -> None:
 def test_a_chunk_is_lost_and_cancelled_as_a_single_task_is(session: Session) -> None:
     lost, closed = (Chunk(Function(1, "f", b""), [b"1", b"2"]) for _ in range(2))
     lost.submit(session)
-    session.tick(100.0)
+    be_silent(session, 0.0, 100.0)
     assert [type(error) for _, error in lost.told] == [SchedulerLostError] * 2
     closed.submit(session)
     session.close("enough")
@@ -150,7 +151,7 @@ def test_a_lost_scheduler_fails_what_is_pending(session: Session) -> None:
     sent(session)
     session.cancel([0], answered)
     session.handle(messages.HeartbeatEcho(1), 10.0)
-    session.tick(10.0 + TIMEOUT_SECONDS)
+    be_silent(session, 0.0, 10.0 + TIMEOUT_SECONDS)
     assert owner.told == []
     session.tick(10.1 + TIMEOUT_SECONDS)
     ((task_id, error),) = owner.told
@@ -159,9 +160,29 @@ def test_a_lost_scheduler_fails_what_is_pending(session: Session) -> None:
     assert answered.times == 1 and not session.pending
 
 
+def test_a_lost_scheduler_that_is_there_again_is_told_to_stop_what_nobody_waits_for(session: Session) -> None:
+    submit(session, Owner())
+    sent(session)
+    be_silent(session, 0.0, 100.0)
+    assert messages.Cancel([0], force=True) in sent(session), "it may only have been silent"
+    session.handle(messages.HelloWanted(), 101.0)
+    session.handle(welcome(), 101.0)
+    assert messages.Cancel([0], force=True) in sent(session), "what was said before may be lost"
+
+
+def test_a_standstill_of_the_process_is_no_silence_of_the_scheduler(session: Session) -> None:
+    owner = Owner()
+    submit(session, owner)
+    be_silent(session, 0.0, 10.0)
+    be_silent(session, 1000.0, 1040.0)
+    assert owner.told == []
+    be_silent(session, 1040.0, 1080.0)
+    assert isinstance(owner.told[0][1], SchedulerLostError)
+
+
 def test_after_a_loss_it_works_with_the_next_scheduler(session: Session) -> None:
     submit(session, Owner())
-    session.tick(100.0)
+    be_silent(session, 0.0, 100.0)
     session.handle(messages.HelloWanted(), 101.0)
     session.handle(welcome(incarnation=9), 101.0)
     session.take_outgoing()
