@@ -17,7 +17,17 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import large_argument, latency, makespan, map_rate, scheduler_alone, start_up, submit_rate, waiting_memory
+from . import (
+    graph_analysis,
+    large_argument,
+    latency,
+    makespan,
+    map_rate,
+    scheduler_alone,
+    start_up,
+    submit_rate,
+    waiting_memory,
+)
 from .figures import Figure
 from .machine import Disturbance, describe_machine, describe_source, describe_versions
 from .processes import ROOT, interrupt_on_signals
@@ -33,6 +43,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "ipc": map_rate.measure_ipc,
     "start": start_up.measure,
     "large": large_argument.measure,
+    "graph": graph_analysis.measure,
 }
 
 QUIET_SECONDS = 1.0

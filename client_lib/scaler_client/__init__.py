@@ -9,6 +9,8 @@ from .custom_serializer import Serializer
 from .errors import (
     ClientClosedError,
     FunctionLoadError,
+    ObjectNotFoundError,
+    ProtectedSchedulerError,
     ResultPickleError,
     ScalerError,
     SchedulerLostError,
@@ -22,6 +24,7 @@ from .joblib_registration import register_joblib
 from .local import LocalCluster, SchedulerClusterCombo
 from .nesting import TaskStoppedError
 from .profiling import ProfilingInfo
+from .references import ObjectRef
 
 __all__ = [
     "AsyncClient",
@@ -31,7 +34,10 @@ __all__ = [
     "ClusterExecutor",
     "FunctionLoadError",
     "LocalCluster",
+    "ObjectNotFoundError",
+    "ObjectRef",
     "ProfilingInfo",
+    "ProtectedSchedulerError",
     "ResultPickleError",
     "ScalerError",
     "SchedulerClusterCombo",

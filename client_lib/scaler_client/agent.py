@@ -24,6 +24,7 @@ from .errors import ClientClosedError, SchedulerLostError
 from .functions import Function
 from .future import TaskFuture
 from .messages import Payload, TaskName
+from .references import StoredObject
 from .session import Session, State
 from .sockets import Reconnects, receive
 from .wake import Wake
@@ -121,7 +122,8 @@ class Agent:
         self._hand_over(lambda: self._session.cancel(ids(), lambda: None, force))
 
     def clear(self, parent: TaskName | None, over: Callable[[], None]) -> None:
-        """Ask that no open task runs that has not begun; does not wait. `over` is called when the fate of all is known.
+        """Ask that no open task runs that has not begun, and forget all objects; does not wait. `over` is called when
+        the fate of all is known.
 
         A nested client serves all tasks of its worker: there it is what this one has submitted.
         """
@@ -143,6 +145,14 @@ class Agent:
         """No task names this function any more. Called by the garbage collector, in any thread, at any time."""
         # Not worth a wake-up, and no lock may be taken here: it goes out with whatever is sent next.
         self._inbox.append(lambda: self._session.forget_function(number))
+
+    def forget_object(self, stored: StoredObject) -> None:
+        """Nothing refers to this object any more. Called as `forget_function` is."""
+        self._inbox.append(lambda: self._session.objects.forget(stored))
+
+    def hand_over(self, command: Callable[[Session], None]) -> None:
+        """Have this called by the I/O thread, behind all that was handed over before."""
+        self._hand_over(lambda: command(self._session))
 
     def wait_joined(self, timeout_seconds: float) -> bool:
         """Wait until the scheduler has accepted or refused the client; False when it did neither in time."""
@@ -284,6 +294,7 @@ class Agent:
                 over()
 
         self._session.cancel(ids, answered)
+        self._session.objects.clear(parent, not self.is_nested)
         answered()
 
     def _submit_with_options(self, future: TaskFuture[Any]) -> None:

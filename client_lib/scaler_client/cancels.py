@@ -71,8 +71,14 @@ class Cancels:
             if self._backlog.has_sent(task_id):
                 self._untold[force].append(task_id)
                 continue
-            self._backlog.drop(task_id)
-            if self._backlog.has_ever_sent(task_id):
-                self._untold[force].append(task_id)
-            self._tasks.resolve(task_id, Outcome.CANCELLED, b"")
-            self.answer([task_id])
+            for each in self._tasks.withdraw(task_id):
+                if not self._backlog.has_sent(each):
+                    self._cancel_here(each, force)
+
+    def _cancel_here(self, task_id: int, force: bool) -> None:
+        """A task that was not sent since the join."""
+        self._backlog.drop(task_id)
+        if self._backlog.has_ever_sent(task_id):
+            self._untold[force].append(task_id)
+        self._tasks.resolve(task_id, Outcome.CANCELLED, b"")
+        self.answer([task_id])

@@ -9,13 +9,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from . import nested, nesting, suspending
-from . import serializer as default_serializer
 from .addresses import ADDRESS_VARIABLE, parse_connect_address
 from .connection import Connection
 from .custom_serializer import Serializer, call_dumper, check_serializer
 from .display import counted, html_table, rows_of
+from .graph_order import check_backend
 from .local import LocalCluster
-from .submitting import DISCONNECTED, Handle, Submitter
+from .objects_and_graphs import ObjectsAndGraphs, shut_down
+from .submitting import DISCONNECTED, Handle
 from .task_options import TaskOptions, checked_bool
 
 C = TypeVar("C", bound="Client")
@@ -23,7 +24,7 @@ C = TypeVar("C", bound="Client")
 _log = logging.getLogger(__name__)
 
 
-class Client(Submitter):
+class Client(ObjectsAndGraphs):
     """A connection to a scheduler, for any number of threads.
 
     It can be passed to tasks. Inside a worker it is a handle on the one connection that the process has to that
@@ -38,9 +39,12 @@ class Client(Submitter):
         timeout_seconds: how long to wait for the scheduler, at the start and whenever it is gone.
         heartbeat_interval_seconds: how often the scheduler hears that the client lives.
         serializer: how functions, arguments and results become bytes; None: cloudpickle.
+        graph_backend: how graphs are analysed before they are submitted: "python", or "graphblas" for very large ones,
+            with the same results; that needs the extra `scaler-client[graphblas]`.
 
     Raises:
         TypeError, ValueError: an argument is of a wrong type or out of range; the text names it.
+        ImportError: the graph backend's library is not installed.
         ConnectionError: no scheduler answers at the address in time, or it refuses the client.
         RuntimeError, ModuleNotFoundError: a local cluster is shut down, or can't be started.
     """
@@ -52,9 +56,11 @@ class Client(Submitter):
         timeout_seconds: float = 60.0,
         heartbeat_interval_seconds: float = 2.0,
         serializer: Serializer | type | None = None,
+        graph_backend: str = "python",
     ) -> None:
         given = check_arguments(address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer)
-        options = TaskOptions(profiling=profiling)
+        check_backend(graph_backend)
+        options = TaskOptions(profiling=profiling, graph_backend=graph_backend)
         self._set_up(given, timeout_seconds, heartbeat_interval_seconds, serializer, options)
 
     def _set_up(
@@ -68,7 +74,6 @@ class Client(Submitter):
     ) -> None:
         """`scheduler` is its incarnation, where the client was pickled."""
         self._timeouts = timeout_seconds, heartbeat_interval_seconds
-        self._serializer = serializer
         self._own_cluster: LocalCluster | None = None
         handle = None
         if nesting.host is not None:
@@ -77,8 +82,8 @@ class Client(Submitter):
         else:
             self._connect(address or os.environ.get(ADDRESS_VARIABLE))
         functions = self._connection.functions(serializer)
-        dump_call = default_serializer.dump_call if serializer is None else call_dumper(serializer)
-        super().__init__(self._connection.agent, functions, dump_call, options, handle)
+        agent = self._connection.agent
+        super().__init__(agent, functions, call_dumper(serializer, agent), serializer, options, handle)
 
     def _connect(self, address: str | None) -> None:
         if not address:
@@ -151,6 +156,16 @@ class Client(Submitter):
                 self._own_cluster.shutdown()
         else:
             self._handle.is_closed = True
+
+    def shutdown(self) -> None:
+        """End the scheduler, its clusters, and this client with them.
+
+        Raises:
+            ProtectedSchedulerError: the scheduler is not to be ended by clients, which is the default.
+            ClientClosedError: the client is disconnected.
+        """
+        shut_down(self)
+        self.disconnect()
 
     def __enter__(self: C) -> C:
         return self

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from . import serializer as default
 from .errors import SerializerError
+from .references import NodeRef, ObjectRef
 
 
 @runtime_checkable
@@ -40,7 +41,7 @@ class RemoteCall:
         self._function = function
         self._loaded: Callable[..., Any] | None = None
 
-    def __call__(self, *args: bytes, **kwargs: bytes) -> bytes:
+    def __call__(self, *args: bytes | Direct, **kwargs: bytes | Direct) -> bytes:
         if self._loaded is None:
             self._loaded = self._load(self._function, f"function {self._name}")
         loaded = [self._load(payload, f"argument {position}") for position, payload in enumerate(args)]
@@ -50,8 +51,20 @@ class RemoteCall:
     def __reduce__(self) -> Any:
         return RemoteCall, (self._serializer, self._name, self._function)
 
-    def _load(self, payload: bytes, what: str) -> Any:
+    def _load(self, payload: bytes | Direct, what: str) -> Any:
+        if isinstance(payload, Direct):
+            return payload.value
         return load(self._serializer, payload, what, "on the worker")
+
+
+class Direct:
+    """In the place of an argument's bytes: one that is an object already, as it was sent by itself."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        return Direct, (self.value,)
 
 
 def dump(serializer: Serializer, value: Any, what: str, side: str) -> bytes:
@@ -82,14 +95,21 @@ def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
         raise SerializerError(f"{what} can't be deserialized {side}: {error!r}") from error
 
 
-def call_dumper(serializer: Serializer) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
-    """What makes a call's payload with this serializer, in the place of `serializer.dump_call`."""
+def call_dumper(serializer: Serializer | None, agent: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
+    """What makes calls' payloads with this serializer; None: as `serializer.call_dumper` does."""
+    dump_bytes = default.call_dumper(agent)
+    if serializer is None:
+        return dump_bytes
+
+    def dump_argument(value: Any, name: object) -> Any:
+        if type(value) is ObjectRef:
+            return Direct(value)
+        if type(value) is NodeRef:  # what nodes return is the serializer's bytes
+            return value
+        return dump(serializer, value, f"argument {name!r}", "in the client")
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
-        payloads = tuple(
-            dump(serializer, value, f"argument {position}", "in the client") for position, value in enumerate(args)
-        )
-        named = {name: dump(serializer, value, f"argument {name!r}", "in the client") for name, value in kwargs.items()}
-        return default.dump_call(payloads, named)
+        payloads = tuple(dump_argument(value, position) for position, value in enumerate(args))
+        return dump_bytes(payloads, {name: dump_argument(value, name) for name, value in kwargs.items()})
 
     return dump_call

@@ -46,3 +46,11 @@ class SchedulerLostError(ScalerError, BrokenExecutor):
 
 class ClientClosedError(ScalerError, RuntimeError):
     """The client was used after it was disconnected, or in a process forked from the one that made it."""
+
+
+class ObjectNotFoundError(ScalerError, LookupError):
+    """An object that a task was to read is not kept any more: nobody referred to it, or its client was cleared."""
+
+
+class ProtectedSchedulerError(ScalerError, PermissionError):
+    """A client asked a scheduler to shut down that takes this from none; see its option `--no-protected`."""

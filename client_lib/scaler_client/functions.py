@@ -20,6 +20,7 @@ from . import custom_serializer, serializer
 from .custom_serializer import RemoteCall, Serializer
 from .errors import (
     FunctionLoadError,
+    ObjectNotFoundError,
     RemoteTraceback,
     ResultPickleError,
     SerializerError,
@@ -37,6 +38,7 @@ _TEXT_ERRORS: dict[int, type[Exception]] = {
     Outcome.RESULT_FAILED: ResultPickleError,
     Outcome.WORKER_DIED: WorkerDiedError,
     Outcome.TIMED_OUT: TaskTimeoutError,
+    Outcome.INPUT_LOST: ObjectNotFoundError,
 }
 
 

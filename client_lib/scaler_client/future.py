@@ -79,6 +79,16 @@ class TaskFuture(Future[T]):
         self._function: Function | None = function
         self._payload: Payload | None = payload
 
+    @classmethod
+    def finished(cls, agent: Agent, value: T) -> TaskFuture[T]:
+        """One of no task, that has its value."""
+        future = cls.__new__(cls)
+        future._agent = agent
+        future._function = future._payload = None
+        future._result = value
+        future._state = FINISHED
+        return future
+
     # The standard library's module functions reach for these two.
 
     @property

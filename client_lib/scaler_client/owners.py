@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from .functions import Function
-from .messages import Options, Payload, TaskName
+from .messages import Options, Payload, Submit, TaskName
 
 CHUNK_BITS = 10
 CHUNK_ROWS = 1 << CHUNK_BITS
@@ -24,7 +25,7 @@ class Owner(Protocol):
         """The task that has submitted its tasks, where one has."""
 
     def row(self, task_id: int) -> tuple[Function, Payload]:
-        """What to submit again."""
+        """What to submit again; the payload says what else the row has, where it is a ReadingCall."""
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> object: ...
 
@@ -49,3 +50,48 @@ class ChunkOwner(Owner, Protocol):
 
     def open_ids(self) -> list[int]:
         """Those that are not answered."""
+
+
+class GraphOwner(Owner, Protocol):
+    """Who wants the answers of some tasks, the targets, among many that read one another's results.
+
+    Their ids are behind one another, those of what is read below those of what reads it.
+    """
+
+    @property
+    def first(self) -> int:
+        """The first id."""
+
+    @property
+    def count(self) -> int:
+        """How many tasks there are."""
+
+    def submitted(self, first: int) -> None:
+        """They have their ids."""
+
+    def functions(self) -> Iterable[Function]:
+        """What they call."""
+
+    def batch(self) -> Submit:
+        """All of them."""
+
+    def kept_ids(self) -> Sequence[int]:
+        """Those whose results are kept for others."""
+
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
+        """Returns whether all targets are answered now; then nothing more is to be told."""
+
+    def start(self, task_id: int) -> None:
+        """A worker runs the task."""
+
+    def measured(self, task_id: int, duration: int, cpu_time: int, peak: int) -> None:
+        """What the worker measured, in nanoseconds and bytes; told before the answer."""
+
+    def open_ids(self) -> list[int]:
+        """Targets that are not answered."""
+
+    def needed_ids(self) -> list[int]:
+        """The same, and all that they read, whether it is kept already or not."""
+
+    def withdraw(self, task_id: int) -> list[int]:
+        """A task is cancelled: its id, of those that read it, and of those that nobody needs any more."""

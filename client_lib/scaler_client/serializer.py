@@ -14,7 +14,9 @@ from typing import Any
 
 import cloudpickle
 
+from .call_pickles import dump_simple_call
 from .messages import Payload
+from .references import REFERENCES, Collector
 
 DEFAULT = "cloudpickle"
 """What the protocol calls this way of making bytes."""
@@ -70,23 +72,51 @@ def dumps(value: Any) -> bytes:
 loads: Callable[[Payload], Any] = pickle.loads
 
 
-def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
-    """The arguments of one call as bytes.
+def call_dumper(agent: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
+    """What turns the arguments of one call into bytes; a `references.ReadingCall` where they refer to objects.
 
-    Raises:
-        TypeError: an argument can't be pickled; the text names it.
+    Args:
+        agent: of the client whose calls these are.
     """
-    for value in args:
-        if type(value) not in _PLAIN and not is_plain(value):
-            break
-    else:
-        if not kwargs:
-            return _dumps(args, _PROTOCOL)
-        if all(map(is_plain, kwargs.values())):
-            return _dumps([args, kwargs], _PROTOCOL)
+
+    def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+        """The arguments of one call as bytes.
+
+        Raises:
+            TypeError: an argument can't be pickled; the text names it.
+            ObjectNotFoundError, ValueError: a reference among them is stale, or another client's.
+        """
+        for value in args:
+            if type(value) not in _PLAIN and not is_plain(value):
+                break
+        else:
+            if not kwargs:
+                return _dumps(args, _PROTOCOL)
+            if all(map(is_plain, kwargs.values())):
+                return _dumps([args, kwargs], _PROTOCOL)
+        with Collector(agent) as collector:
+            return collector.payload(_dump_any(args, kwargs, collector))
+
+    return dump_call
+
+
+dump_call = call_dumper(None)
+"""For calls that refer to no objects."""
+
+
+def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Collector) -> bytes:
+    if not kwargs:
+        data = dump_simple_call(args, collector.position)
+        if data is not None:
+            return data
     try:
-        data: bytes = cloudpickle.dumps([args, kwargs] if kwargs else args, _PROTOCOL)
+        values = (*args, *kwargs.values())
+        is_quick = all(type(value) in REFERENCES or is_plain(value) for value in values)
+        dumps_any = _dumps if is_quick else cloudpickle.dumps
+        data = dumps_any([args, kwargs] if kwargs else args, _PROTOCOL)
     except Exception as error:
+        if collector.problem is not None:
+            raise collector.problem from None
         raise _unpicklable(args, kwargs, error) from error
     return data
 

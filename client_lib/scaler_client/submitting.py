@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from . import collecting, suspending
 from .agent import Agent
+from .custom_serializer import Serializer
 from .errors import ClientClosedError
 from .executor import ClusterExecutor
 from .functions import Function, FunctionTable
@@ -34,17 +35,24 @@ class Submitter:
 
     Args:
         agent: hands them over.
-        functions, dump_call: turn functions and arguments into bytes.
+        functions, dump_call, serializer: turn functions, arguments and objects into bytes.
         options: what the tasks ask for.
         handle: of a client inside a worker; None for others.
     """
 
     def __init__(
-        self, agent: Agent, functions: FunctionTable, dump_call: DumpCall, options: TaskOptions, handle: Handle | None
+        self,
+        agent: Agent,
+        functions: FunctionTable,
+        dump_call: DumpCall,
+        serializer: Serializer | type | None,
+        options: TaskOptions,
+        handle: Handle | None,
     ) -> None:
         self._agent = agent
         self._functions = functions
         self._dump_call = dump_call
+        self._serializer = serializer
         self._handle = handle
         self._take_options(options)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .graph_order import PYTHON
 from .messages import Options
 from .retrying import RetryOn
 
@@ -36,13 +37,15 @@ class TaskOptions:
     capabilities: tuple[tuple[str, int], ...] = ()
     """Sorted by name."""
     profiling: bool = False
+    graph_backend: str = PYTHON
+    """Which way graphs are analysed in the client."""
     _wires: dict[tuple[int, int, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __reduce__(self) -> Any:
         parts = (self.timeout, self.retries, self.retry_on, self.priority, self.name, self.capabilities, self.profiling)
-        return TaskOptions, parts
+        return TaskOptions, (*parts, self.graph_backend)
 
     def with_given(
         self, timeout: Any, retries: Any, retry_on: Any, priority: Any, name: Any, capabilities: Any, profiling: Any

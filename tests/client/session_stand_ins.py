@@ -112,7 +112,8 @@ def plain(message: Any) -> Any:
     """A Submit with its columns as lists, whatever kind of sequence they are."""
     if isinstance(message, messages.Submit):
         columns = list(message.ids), list(message.functions), list(message.payloads)
-        return messages.Submit(*columns, message.options)
+        more = [list(column) or () for column in (message.inputs, message.input_counts, message.keep)]
+        return messages.Submit(*columns, message.options, *more)
     return message
 
 

@@ -12,8 +12,8 @@ from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses, likely_running
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Agent, Client, Worker
-from scaler_scheduler.core.suspension import resume_all
 from scaler_scheduler.core.supply import send
+from scaler_scheduler.core.suspension import resume_all
 from scaler_scheduler.core.tables import Tables
 from scaler_scheduler.core.withdrawals import Withdrawals
 
@@ -136,7 +136,8 @@ class Peers:
             agents.add(Agent(event.incarnation, event.route, event.name, event.host, deadline))
         else:
             agents.move(agent, event.route)
-            # What was on its way may be lost, and tasks that read it are queued at workers: an agent that has it keeps it.
+            # What was on its way may be lost, and tasks that read it are queued at workers. An agent that has it keeps
+            # it.
             for stored in sorted(agent.objects, key=lambda stored: stored.id):
                 send(stored, agent.route, self._outbox)
             agent.deadline = deadline

@@ -1,0 +1,152 @@
+"""Graphs: what `Client.submit_graph` and `Client.get` do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from concurrent.futures import CancelledError
+from typing import Any
+
+from . import objects, suspending
+from .errors import ClientClosedError
+from .future import TaskFuture
+from .graph_nodes import Nodes
+from .graph_order import order
+from .graph_rows import RowMaker
+from .graph_tasks import GraphTasks
+from .messages import Keep
+from .references import ObjectRef
+from .submitting import Submitter
+
+
+class Plan:
+    """A graph that is ready to be submitted, nothing of which has been sent.
+
+    Raises:
+        TypeError: the graph is no mapping, keys are no keys, or a node can't be pickled; the text names it.
+        ValueError: a key is not in the graph, nodes need one another in a circle, or a reference is another client's.
+        ObjectNotFoundError: a reference is stale.
+    """
+
+    def __init__(self, client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> None:
+        if not isinstance(graph, Mapping):
+            raise TypeError(f"a graph is a dict of keys and nodes, not {type(graph).__name__}: {graph!r}")
+        self.keys = _checked_keys(keys)
+        self._client = client
+        self._agent = client._agent
+        task = client._current_task()
+        self._parent = None if task is None else task.name
+        self._options = client._wire_options(task, None)
+        nodes = Nodes(graph)
+        wanted = nodes.positions(self.keys)
+        self._maker = RowMaker(client, nodes)
+        self._maker.add(order(nodes, wanted, client._options.graph_backend))
+        self._targets: dict[int, TaskFuture[Any]] = {}
+        places = self._maker.places
+        self.futures = [
+            self._targets.get(places[each]) or self._future(each, nodes)  # type: ignore[arg-type]
+            for each in wanted
+        ]
+        """One for each key."""
+        self.tasks = self._graph_tasks() if self._targets else None
+
+    def submit(self) -> None:
+        """Hand it over.
+
+        Raises:
+            ClientClosedError: the client is disconnected.
+        """
+        if self.tasks is not None:
+            self._agent.hand_over(self._submit_all)
+
+    def _submit_all(self, session: Any) -> None:
+        assert self.tasks is not None
+        for reference in self._maker.new_objects:
+            objects.send(session, reference)
+        session.submit_graph(self.tasks)
+
+    def _future(self, position: int, nodes: Nodes) -> TaskFuture[Any]:
+        place = self._maker.places[position]
+        if place is None or place < 0:
+            value = nodes.values[position]
+            if type(value) is not ObjectRef:
+                return TaskFuture.finished(self._agent, value)
+            place = self._maker.add_object(value)
+        rows = self._maker.rows
+        future: TaskFuture[Any] = TaskFuture(self._agent, rows.functions[rows.numbers[place]], b"")
+        if self._options is not None:
+            future.options = self._options
+            future.parent = self._parent
+        self._targets[place] = future
+        return future
+
+    def _graph_tasks(self) -> GraphTasks:
+        rows = self._maker.rows
+        read = set(rows.inputs)
+        keep = bytearray([Keep.YES]) * len(rows.numbers)
+        for row in self._targets:
+            keep[row] = Keep.BOTH if row in read else Keep.NO
+        return GraphTasks(
+            rows.functions,
+            rows.numbers,
+            rows.payloads,
+            rows.inputs,
+            rows.input_counts,
+            bytes(keep),
+            rows.objects,
+            self._targets,
+            self._options,
+            self._parent,
+        )
+
+
+def submit_graph(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
+    """Have the nodes run that these keys need; returns the keys' futures. Raises as Plan does."""
+    plan = Plan(client, graph, keys)
+    plan.submit()
+    return plan.futures
+
+
+def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
+    """The same, and wait: the keys' values. What the first node that fails raises is raised; the rest is cancelled."""
+    plan = Plan(client, graph, keys)
+    tasks = plan.tasks
+    if tasks is not None:
+        agent = client._agent
+        over = suspending.event_for(agent)
+        tasks.news = over.set
+        plan.submit()
+        try:
+            while tasks.targets and tasks.failed is None:
+                agent.check_waiting()
+                over.wait()
+                over.clear()
+            if tasks.failed is not None:
+                _raise(tasks.failed, agent.is_closed)
+        except BaseException:
+            try:
+                agent.cancel_many(tasks.open_ids)
+            except ClientClosedError:
+                pass  # they are cancelled
+            raise
+    return {key: future.result() for key, future in zip(plan.keys, plan.futures)}
+
+
+def _raise(failed: TaskFuture[Any], is_closed: bool) -> None:
+    try:
+        failed.result()
+    except CancelledError:
+        if is_closed:
+            raise ClientClosedError("the client was disconnected while it waited for a graph") from None
+        raise
+
+
+def _checked_keys(keys: Iterable[Any]) -> list[Hashable]:
+    if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
+        raise TypeError(f"keys must be a list of a graph's keys, not {keys!r}")
+    checked = list(keys)
+    for key in checked:
+        try:
+            hash(key)
+        except TypeError as error:
+            raise TypeError(f"{key!r} can't be a graph's key: {error}") from None
+    return checked

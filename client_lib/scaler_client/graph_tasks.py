@@ -1,0 +1,179 @@
+"""The tasks of a graph under way: who waits for which, and what has to be submitted again when a scheduler is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from .functions import Function
+from .future import TaskFuture
+from .messages import Options, Outcome, Payload, Submit, TaskName
+from .references import ObjectRef, ReadingCall, reading_call
+
+
+class GraphTasks:
+    """The owner of a graph's ids. Its rows are in an order in which inputs come before what reads them.
+
+    Args:
+        functions: by their numbers.
+        numbers, payloads, input_counts, keep: of each row.
+        inputs: what rows read, all rows' behind one another: rows, and `~k` for the k-th of `objects`.
+        targets: those whose results are asked for, by their rows.
+        options, parent: what the tasks ask for, and the task that submits them.
+    """
+
+    def __init__(
+        self,
+        functions: dict[int, Function],
+        numbers: list[int],
+        payloads: list[Payload],
+        inputs: list[int],
+        input_counts: list[int],
+        keep: bytes,
+        objects: list[ObjectRef],
+        targets: dict[int, TaskFuture[Any]],
+        options: Options | None,
+        parent: TaskName | None,
+    ) -> None:
+        self.first = -1
+        self.count = len(numbers)
+        self.targets = targets
+        """Those that are not answered."""
+        self.options = options
+        self.parent = parent
+        self.failed: TaskFuture[Any] | None = None
+        """The first target that ended without a value."""
+        self.news: Callable[[], None] | None = None
+        """Called by the I/O thread when a target has failed, and when all are answered."""
+        self._functions = functions
+        self._numbers = numbers
+        self._payloads = payloads
+        self._inputs = inputs
+        self._input_counts = input_counts
+        self._keep = keep
+        self._objects = objects
+        self._ends: list[int] = []
+        """Where the inputs of each row end; made when somebody needs it."""
+        self._readers: dict[int, int] = {}
+        """How many rows that were needed, and not withdrawn since, read each of these; made when somebody needs it."""
+
+    # ---------------------------------------------------------------------------------------------------------- answers
+
+    def submitted(self, first: int) -> None:
+        self.first = first
+        for row, future in self.targets.items():
+            future.task_id = first + row
+
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
+        future = self.targets.pop(task_id - self.first, None)
+        if future is None:
+            return False  # what is kept, or has failed, is no news to anybody here
+        future.resolve(task_id, outcome, answer)
+        self._tell(future, outcome != Outcome.VALUE)
+        return not self.targets
+
+    def fail(self, task_id: int, error: BaseException) -> None:
+        future = self.targets.pop(task_id - self.first, None)
+        if future is not None:
+            future.fail(task_id, error)
+            self._tell(future, True)
+
+    def start(self, task_id: int) -> None:
+        future = self.targets.get(task_id - self.first)
+        if future is not None:
+            future.start()
+
+    def measured(self, task_id: int, duration: int, cpu_time: int, peak: int) -> None:
+        future = self.targets.get(task_id - self.first)
+        if future is not None:
+            future.measured(duration, cpu_time, peak)
+
+    def open_ids(self) -> list[int]:
+        return [self.first + row for row in list(self.targets)]
+
+    def _tell(self, future: TaskFuture[Any], has_failed: bool) -> None:
+        if has_failed and self.failed is None:
+            self.failed = future
+        if self.news is not None and (self.failed is not None or not self.targets):
+            self.news()
+
+    # ------------------------------------------------------------------------------------------------- what to submit
+
+    def functions(self) -> Iterable[Function]:
+        return self._functions.values()
+
+    def batch(self) -> Submit:
+        ids = range(self.first, self.first + self.count)
+        batch = Submit(ids, self._numbers, self._payloads, self.options)
+        if self._inputs:
+            batch.inputs, batch.input_counts = self._ids(self._inputs), self._input_counts
+        if any(self._keep):
+            batch.keep = self._keep
+        return batch
+
+    def kept_ids(self) -> Sequence[int]:
+        return [self.first + row for row, keep in enumerate(self._keep) if keep]
+
+    def row(self, task_id: int) -> tuple[Function, ReadingCall]:
+        row = task_id - self.first
+        payload = reading_call(self._payloads[row], self._ids(self._inputs_of(row)), self._keep[row])
+        return self._functions[self._numbers[row]], payload
+
+    def needed_ids(self) -> list[int]:
+        return [self.first + row for row in self._needed()]
+
+    def withdraw(self, task_id: int) -> list[int]:
+        if not self._readers:
+            self._count_readers()
+        withdrawn = self._with_readers(task_id - self.first)
+        stack = list(withdrawn)
+        while stack:
+            for each in self._rows_read_by(stack.pop()):
+                self._readers[each] -= 1
+                if not self._readers[each] and each not in self.targets and each not in withdrawn:
+                    withdrawn.add(each)
+                    stack.append(each)
+        return [self.first + row for row in sorted(withdrawn)]
+
+    def _with_readers(self, row: int) -> set[int]:
+        """The row, and all that need it."""
+        rows = {row}
+        if self._readers[row]:
+            for each in range(row + 1, self.count):
+                if each in self._readers and not rows.isdisjoint(self._inputs_of(each)):
+                    rows.add(each)
+        return rows
+
+    def _count_readers(self) -> None:
+        needed = self._needed()
+        self._readers = dict.fromkeys(needed, 0)
+        for row in needed:
+            for each in self._rows_read_by(row):
+                self._readers[each] += 1
+
+    def _needed(self) -> list[int]:
+        """The open targets, and all that they read."""
+        needed = bytearray(self.count)
+        stack = list(self.targets)
+        while stack:
+            row = stack.pop()
+            if not needed[row]:
+                needed[row] = 1
+                stack += self._rows_read_by(row)
+        return [row for row, is_needed in enumerate(needed) if is_needed]
+
+    def _rows_read_by(self, row: int) -> list[int]:
+        return [each for each in self._inputs_of(row) if each >= 0]
+
+    def _inputs_of(self, row: int) -> list[int]:
+        if not self._ends:
+            self._ends = list(accumulate(self._input_counts))
+        end = self._ends[row]
+        return self._inputs[end - self._input_counts[row] : end]
+
+    def _ids(self, inputs: list[int]) -> list[int]:
+        first, objects = self.first, self._objects
+        if not objects:
+            return [first + row for row in inputs]
+        return [first + row if row >= 0 else objects[~row].object_id for row in inputs]

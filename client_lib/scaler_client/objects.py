@@ -1,0 +1,100 @@
+"""Objects that the scheduler keeps for a client: what `Client.send_object` sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+
+from . import custom_serializer, serializer
+from .custom_serializer import Serializer
+from .messages import Payload, TaskName
+from .references import ObjectRef, StoredObject
+
+if TYPE_CHECKING:
+    from .agent import Agent
+    from .session import Session
+
+OUT_OF_BAND_BYTES = 64 * 1024
+"""A buffer of at least this size becomes a frame of its own and is never copied; below it a copy costs less."""
+
+MOST_FRAMES = 64
+"""Of one object, by the protocol."""
+
+_PROTOCOL = 5
+
+
+def make_object(agent: Agent, frames: list[Payload], name: str = "", parent: TaskName | None = None) -> ObjectRef:
+    """The reference to an object that is to be handed over, by `send`, before anything that reads it."""
+    return ObjectRef(agent, StoredObject(name, frames, parent))
+
+
+def send(session: Session, reference: ObjectRef) -> None:
+    """Hand the object over; called by the I/O thread."""
+    session.send_object(reference._stored)
+
+
+def send_object(
+    agent: Agent, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskName | None
+) -> ObjectRef:
+    """Have the scheduler keep this value; returns its reference.
+
+    Raises:
+        TypeError: it can't be pickled; the text names its type.
+        ClientClosedError: the client is disconnected.
+    """
+    reference = make_object(agent, dump_object(value, own_serializer), name, parent)
+    agent.hand_over(lambda session: send(session, reference))
+    return reference
+
+
+def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Payload]:
+    """The value's frames: a pickle, and behind it large buffers, as they lie in memory: they must not change.
+
+    Raises:
+        TypeError: it can't be pickled; the text names its type.
+    """
+    if own_serializer is not None:
+        data = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
+        return [cloudpickle.dumps(_Serialized(own_serializer, data), _PROTOCOL)]
+    if serializer.is_plain(value):
+        return [serializer.dumps(value)]
+    try:
+        frames, sizes = _dump(value, OUT_OF_BAND_BYTES)
+        if len(frames) > MOST_FRAMES:
+            frames, _ = _dump(value, sorted(sizes)[-MOST_FRAMES] + 1)
+    except Exception as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+        raise TypeError(f"the object of type {kind} can't be pickled: {type(error).__name__}: {error}") from error
+    return frames
+
+
+def _dump(value: Any, least_bytes: int) -> tuple[list[Payload], list[int]]:
+    """The frames, and the sizes of all buffers, with those of at least so many bytes out of band."""
+    frames: list[Payload] = [b""]
+    sizes: list[int] = []
+
+    def is_in_band(buffer: Any) -> bool:
+        raw = buffer.raw()
+        sizes.append(raw.nbytes)
+        if raw.nbytes < least_bytes:
+            return True
+        frames.append(raw)
+        return False
+
+    frames[0] = cloudpickle.dumps(value, _PROTOCOL, buffer_callback=is_in_band)
+    return frames, sizes
+
+
+class _Serialized:
+    """An object as bytes of a user's serializer: unpickled, it is the object."""
+
+    def __init__(self, own_serializer: Any, data: bytes) -> None:
+        self._parts = own_serializer, data
+
+    def __reduce__(self) -> Any:
+        return _deserialized, self._parts
+
+
+def _deserialized(own_serializer: Any, data: bytes) -> Any:
+    return custom_serializer.load(own_serializer, data, "an object", "on the worker")

@@ -1,0 +1,99 @@
+"""What a client offers beside calls: objects that the scheduler keeps, and graphs of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
+
+from . import graph as graphs
+from . import objects, suspending
+from .errors import ProtectedSchedulerError
+from .future import TaskFuture
+from .references import ObjectRef
+from .submitting import Submitter
+
+_NOTHING: Any = object()
+
+
+class ObjectsAndGraphs(Submitter):
+    """The part of a client that makes the scheduler keep values."""
+
+    @overload
+    def send_object(self, obj: Any, /, *, name: str = "") -> ObjectRef: ...
+
+    @overload
+    def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
+
+    def send_object(self, first: Any, second: Any = _NOTHING, /, *, name: str = "") -> ObjectRef:
+        """Have the scheduler keep an object, and hosts that tasks read it on: `send_object(obj)`,
+        `send_object("name", obj)` or `send_object(obj, name="name")`.
+
+        It goes to the scheduler once, and once to each host. Arrays, and whatever else pickles to buffers, are not
+        copied here, and are read-only in tasks; they must not be changed as long as there is the reference.
+
+        Returns:
+            Its reference, for the arguments of `submit`, `map` and graphs. When there is none any more, and no task
+            that reads it, the object is freed everywhere.
+
+        Raises:
+            TypeError: it can't be pickled, or the name is no string.
+            ClientClosedError: the client is disconnected.
+        """
+        value = first
+        if second is not _NOTHING:
+            if name:
+                raise TypeError(f"the object has two names: {first!r} and {name!r}")
+            name, value = first, second
+        if not isinstance(name, str):
+            raise TypeError(f"an object's name must be a string, not {name!r}")
+        task = self._current_task()
+        return objects.send_object(self._agent, value, name, self._serializer, None if task is None else task.name)
+
+    def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
+        """Have a graph's nodes run on the workers, as far as these keys need them.
+
+        Args:
+            graph: a dict of keys, which are whatever is hashable, and nodes. A node is a tuple of a function and its
+                arguments, the name of another node, or a value. In arguments, keys stand for their nodes' values, in
+                lists, tuples and dicts as well, and tuples that begin with a function for what it returns.
+            keys: what is asked for.
+
+        Returns:
+            A future for each key.
+
+        Raises:
+            TypeError: the graph is no dict, or a node can't be pickled; the text names it.
+            ValueError: a key is not in the graph, or nodes need one another in a circle; the text names them.
+            ObjectNotFoundError: a node reads an object that is not kept any more.
+            ClientClosedError: the client is disconnected.
+        """
+        return graphs.submit_graph(self, graph, keys)
+
+    def get(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
+        """The values of a graph's keys, as a dict. Takes, and raises, what `submit_graph` does.
+
+        Raises:
+            BaseException: what the first node that fails has raised; what has not begun is then cancelled.
+        """
+        return graphs.get(self, graph, keys)
+
+
+def shut_down(client: Submitter) -> None:
+    """End the scheduler and its clusters; returns when it is going.
+
+    Raises:
+        ProtectedSchedulerError: it is not to be ended by clients.
+        ClientClosedError: the client is disconnected.
+    """
+    agent = client._agent
+    over = suspending.event_for(agent)
+    refusals: list[str | None] = []
+
+    def answered(refusal: str | None) -> None:
+        refusals.append(refusal)
+        over.set()
+
+    agent.hand_over(lambda session: session.shut_down(answered))
+    over.wait()
+    if refusals[0] is not None:
+        raise ProtectedSchedulerError(refusals[0])

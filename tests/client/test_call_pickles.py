@@ -1,0 +1,46 @@
+"""Calls' payloads put together by hand are what pickle would have written."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scaler_client.call_pickles import dump_simple_call
+from scaler_client.inputs import reading
+from scaler_client.references import Collector, NodeRef
+
+SIMPLE_VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.just("x" * 100_000)
+)
+
+
+def load(payload: bytes, values: list[Any]) -> Any:
+    with reading(values.__getitem__):
+        return pickle.loads(payload)
+
+
+@given(st.lists(st.one_of(SIMPLE_VALUES, st.integers(0, 3).map(NodeRef)), max_size=6))
+def test_any_simple_call(args: list[Any]) -> None:
+    by_row = {each.row: each for each in args if isinstance(each, NodeRef)}  # one reference for each row
+    args = [by_row[each.row] if isinstance(each, NodeRef) else each for each in args]
+    collector = Collector(None)
+    payload = dump_simple_call(args, collector.position)
+    assert payload is not None
+    values = [f"value {each.row}" for each in collector.inputs if isinstance(each, NodeRef)]
+    expected = tuple(f"value {each.row}" if isinstance(each, NodeRef) else each for each in args)
+    loaded = load(payload, values)
+    assert loaded == expected and list(map(type, loaded)) == list(map(type, expected))
+
+
+def test_more_inputs_than_a_byte_can_count() -> None:
+    collector = Collector(None)
+    payload = dump_simple_call([NodeRef(row) for row in range(70_000)], collector.position)
+    assert payload is not None
+    assert load(payload, list(range(70_000))) == tuple(range(70_000))
+
+
+def test_other_calls_are_left_to_pickle() -> None:
+    assert dump_simple_call([1, [2]], Collector(None).position) is None

@@ -1,0 +1,88 @@
+"""The GraphBLAS back end: the same as in Python, or a clear word that it is not there."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scaler_client.graph_nodes import Nodes
+from scaler_client.graph_order import GRAPHBLAS, PYTHON, check_backend, order
+
+needs_graphblas = pytest.mark.skipif(
+    importlib.util.find_spec("graphblas") is None, reason="python-graphblas is not installed"
+)
+
+
+def call(*args: Any) -> None: ...
+
+
+def outcome(graph: Any, wanted: list[int], backend: str) -> list[int] | str:
+    try:
+        return order(Nodes(graph), wanted, backend)
+    except ValueError as error:
+        return str(error)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[dict[str, Any], list[int]]:
+    """Any calls of one another, most without cycles."""
+    count = draw(st.integers(1, 12))
+    positions = st.integers(0, count - 1)
+    has_cycles = draw(st.booleans())
+    graph: dict[str, Any] = {}
+    for number in range(count):
+        reads = positions if has_cycles else st.integers(0, max(0, number - 1))
+        names = draw(st.lists(reads.map(lambda each: f"k{each}") | st.just("literal"), max_size=3))
+        graph[f"k{number}"] = (call, *(name for name in names if has_cycles or name != f"k{number}"))
+    return graph, draw(st.lists(positions, max_size=3))
+
+
+@needs_graphblas
+@given(graphs())
+@settings(max_examples=200, deadline=None)
+def test_both_say_the_same(drawn: tuple[dict[str, Any], list[int]]) -> None:
+    graph, wanted = drawn
+    assert outcome(graph, wanted, GRAPHBLAS) == outcome(graph, wanted, PYTHON)
+
+
+@needs_graphblas
+@pytest.mark.parametrize("width", [1, 50, 500])
+def test_both_say_the_same_of_large_graphs(width: int) -> None:
+    chance = random.Random(width)
+    graph: dict[str, Any] = {f"0-{number}": (call,) for number in range(width)}
+    for level in range(1, 20_000 // width):
+        for number in range(width):
+            graph[f"{level}-{number}"] = (call, *(f"{level - 1}-{chance.randrange(width)}" for _ in range(3)))
+    wanted = [len(graph) - 1, len(graph) // 2, 0]
+    ordered = outcome(graph, wanted, GRAPHBLAS)
+    assert ordered == outcome(graph, wanted, PYTHON) and len(ordered) >= 20_000 // width
+
+
+@needs_graphblas
+def test_the_back_end_is_taken() -> None:
+    check_backend(GRAPHBLAS)
+
+
+def test_unknown_back_ends() -> None:
+    with pytest.raises(ValueError, match="^graph_backend must be one of python, graphblas, not 'networkx'$"):
+        check_backend("networkx")
+
+
+def test_without_the_library() -> None:
+    """The text names the extra."""
+    program = (
+        "import sys; sys.modules['graphblas'] = None\n"
+        "from scaler_client import Client\n"
+        "try: Client('tcp://127.0.0.1:1', graph_backend='graphblas')\n"
+        "except ImportError as error: print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    text = "graph_backend='graphblas' needs python-graphblas: install the extra scaler-client[graphblas]\n"
+    assert run.stdout == text

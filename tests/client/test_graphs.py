@@ -1,0 +1,391 @@
+"""Graphs as the client takes them: what is read as what, and what its rows give when they are run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable
+from concurrent.futures import Future, wait
+from typing import Any
+
+import cloudpickle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.client.graph_stand_ins import Buffer, Cluster, SessionClient
+
+from scaler_client import messages
+from scaler_client.errors import ObjectNotFoundError
+from scaler_client.graph_nodes import is_call
+from scaler_client.messages import Keep
+from scaler_client.task_options import TaskOptions
+
+
+def inc(x: int) -> int:
+    return x + 1
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def minus(x: int, y: int) -> int:
+    return x - y
+
+
+def pack(*args: Any) -> tuple[str, tuple[Any, ...]]:
+    """What it was called with."""
+    return "packed", args
+
+
+class Packed:
+    """The same as a class with state."""
+
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Packed) and other.args == self.args
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def run(graph: Any, keys: list[Any], client: SessionClient | None = None) -> list[Any]:
+    """The values of the keys."""
+    client = client or SessionClient()
+    futures = client.submit_graph(graph, keys)
+    Cluster().run(client.session)
+    assert all(future.done() for future in futures)
+    return [future.result(0) for future in futures]
+
+
+def sent_rows(client: SessionClient) -> list[messages.Submit]:
+    return [message for message in client.session.take_outgoing() if isinstance(message, messages.Submit)]
+
+
+def test_the_graph_of_the_readme() -> None:
+    graph = {"a": 2, "b": 2, "c": (inc, "a"), "d": (add, "a", "b"), "e": (minus, "d", "c")}
+    assert run(graph, ["e"]) == [1]
+    assert run(graph, ["a", "e", "c", "e"]) == [2, 1, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("node", "value"),
+    [
+        ((pack, "x", "x"), ("packed", (10, 10))),
+        ((pack,), ("packed", ())),
+        ((pack, ["x", ["x", 1]], ("x", "no key"), {"x": "x", "k": ["x"]}),
+         ("packed", ([10, [10, 1]], (10, "no key"), {"x": 10, "k": [10]}))),
+        ((pack, (inc, "x"), [(inc, (inc, "x")), 5], {"k": (inc, 1)}), ("packed", (11, [12, 5], {"k": 2}))),
+        ((pack, ("key", 1), ("key", 2)), ("packed", ("tuple", ("key", 2)))),
+        ((pack, None, 1.5, b"bytes", True, 1 << 80), ("packed", (None, 1.5, b"bytes", True, 1 << 80))),
+        ((pack, *range(40), "x"), ("packed", (*range(40), 10))),
+        ((Packed, "x", {1, 2}), Packed(10, {1, 2})),
+        ("x", 10),
+        ("alias", 10),
+        (["x", 5, ["alias"]], [10, 5, [10]]),
+        ([(inc, "x")], [11]),
+        ({"k": "x"}, {"k": 10}),
+        ((), ()),
+        ([1, [2]], [1, [2]]),
+        (None, None),
+        ((pack, "nothing"), ("packed", (None,))),
+    ],
+)  # fmt: skip
+def test_what_a_node_may_be(node: Any, value: Any) -> None:
+    graph = {"x": 10, "alias": "x", ("key", 1): "tuple", "nothing": None, "node": node}
+    assert run(graph, ["node"]) == [value]
+    assert run({**graph, "reader": (pack, "node", "node")}, ["reader"]) == [("packed", (value, value))]
+
+
+def test_keys_are_whatever_is_hashable() -> None:
+    graph: dict[Hashable, Any] = {1: (inc, 0), ("a", 1): (inc, 1), frozenset({2}): (add, 1, ("a", 1)), None: (inc, 7)}
+    assert run(graph, [frozenset({2}), None]) == [3, 8]
+    assert SessionClient().get({b"literal": 1, 2.5: "two"}, {b"literal", 2.5}) == {b"literal": 1, 2.5: "two"}
+
+
+def test_arguments_that_no_key_could_be() -> None:
+    array = Buffer(b"array")
+    (value,) = run({"a": (pack, array, {"k": array}, [array, "b"]), "b": array}, ["a"])
+    assert value == ("packed", (array, {"k": array}, [array, array]))
+
+
+def test_only_what_the_keys_need_is_sent() -> None:
+    client = SessionClient()
+    graph = {"a": (inc, 1), "b": (inc, "a"), "not": (inc, "b"), "circle": (inc, "circle"), "too deep": _nested(5000)}
+    client.submit_graph(graph, ["b"])
+    (batch,) = sent_rows(client)
+    assert len(batch.ids) == 2
+
+
+def test_what_is_kept() -> None:
+    client = SessionClient()
+    graph = {"a": (inc, 1), "b": (inc, "a"), "c": (inc, "b"), "d": (add, "a", "b")}
+    client.submit_graph(graph, ["b", "d"])
+    (batch,) = sent_rows(client)
+    first = batch.ids[0]
+    assert list(batch.keep) == [Keep.YES, Keep.BOTH, Keep.NO]
+    assert (list(batch.inputs), list(batch.input_counts)) == ([first, first, first + 1], [0, 1, 2])
+
+
+def test_a_graph_without_dependencies_is_plain_tasks() -> None:
+    client = SessionClient()
+    client.submit_graph({"a": (inc, 1), "b": (inc, 2)}, ["a", "b"])
+    (batch,) = sent_rows(client)
+    assert (batch.inputs, batch.input_counts, batch.keep) == ((), (), ())
+
+
+def test_the_order_is_by_level_and_then_the_graph_s() -> None:
+    graph = {"e": (add, "c", "d"), "d": (inc, "b"), "c": (inc, "a"), "b": (inc, 1), "a": (pack, "b")}
+    client = SessionClient()
+    client.submit_graph(graph, ["e"])
+    (batch,) = sent_rows(client)
+    first = batch.ids[0]
+    # b; d, a; c; e
+    assert [each - first for each in batch.inputs] == [0, 0, 2, 3, 1]
+
+
+def test_functions_are_sent_once() -> None:
+    client = SessionClient()
+    client.submit_graph({number: (inc, str(number)) for number in range(9)} | {"s": (add, (inc, 1), 2)}, [*range(9)])
+    functions = [message for message in client.session.take_outgoing() if isinstance(message, messages.Function)]
+    assert len(functions) == 1
+
+
+def test_calls_within_calls_of_one_form_are_one_function() -> None:
+    client = SessionClient()
+    graph = {f"n{number}": (add, (inc, number), [(inc, "a"), number]) for number in range(9)}
+    client.submit_graph({**graph, "a": 1}, list(graph))
+    functions = [message for message in client.session.take_outgoing() if isinstance(message, messages.Function)]
+    assert [function.name for function in functions] == ["add"]
+
+
+def test_the_options_of_a_view_are_asked_for_each_node() -> None:
+    client = SessionClient(options=TaskOptions(priority=3))
+    client.submit_graph({"a": (inc, 1), "b": (inc, "a")}, ["b"])
+    (batch,) = sent_rows(client)
+    assert batch.options == messages.Options(priority=3)
+
+
+def test_chains_of_any_depth() -> None:
+    count = 100_000
+    graph = {f"k{number}": (inc, f"k{number - 1}") for number in range(count)}
+    assert run({**graph, "k-1": 0}, [f"k{count - 1}"]) == [count]
+    aliases = {f"k{number}": f"k{number - 1}" for number in range(count)}
+    assert run({**aliases, "k-1": 5}, [f"k{count - 1}"]) == [5]
+
+
+def test_a_node_that_fails_fails_what_needs_it_and_nothing_else() -> None:
+    graph = {"bad": (inc, None), "x": (inc, "bad"), "y": (inc, "x"), "good": (inc, 1), "z": (add, "good", 1)}
+    client = SessionClient()
+    futures = client.submit_graph(graph, ["x", "y", "z", "bad"])
+    Cluster().run(client.session)
+    x, y, z, bad = futures
+    assert z.result(0) == 3
+    for future in (x, y, bad):
+        assert type(future.exception(0)) is TypeError
+
+
+def test_a_large_literal_that_several_nodes_read_is_sent_once() -> None:
+    client = SessionClient()
+    array = Buffer(bytearray(100_000))
+    graph = {"x": array, "alias": "x", "a": (len, "x"), "b": (bool, "alias"), "c": (add, "a", 1)}
+    futures = client.submit_graph(graph, ["a", "b", "c", "x"])
+    outgoing = client.session.take_outgoing()
+    (sent,) = [message for message in outgoing if isinstance(message, messages.Object)]
+    assert sum(map(len, sent.frames)) > len(array)
+    assert futures[3].result(0) is array
+    (batch,) = [message for message in outgoing if isinstance(message, messages.Submit)]
+    assert sum(map(len, batch.payloads)) < 1000 and sent.id < batch.ids[0]
+
+
+def test_a_small_literal_is_sent_with_each() -> None:
+    assert run({"x": [1, 2], "a": (len, "x"), "b": (sum, "x"), "c": (add, "a", "b")}, ["c"]) == [5]
+
+
+@pytest.mark.parametrize("keys", [["c", "b"], ["a"]])
+def test_references_to_objects(keys: list[str]) -> None:
+    client = SessionClient()
+    ref = client.send_object("large", [1, 2, 3])
+    graph = {"a": ref, "b": (sum, "a"), "c": (pack, [ref, {"k": "a"}], ref)}
+    values = {"a": [1, 2, 3], "b": 6, "c": ("packed", ([[1, 2, 3], {"k": [1, 2, 3]}], [1, 2, 3]))}
+    assert run(graph, keys, client) == [values[key] for key in keys]
+
+
+# ------------------------------------------------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("graph", "text"),
+    [
+        ({"a": (inc, "b"), "b": (inc, "c"), "c": (inc, "a")}, "the graph has a cycle: 'a' -> 'b' -> 'c' -> 'a'"),
+        ({"a": (inc, "b"), "b": "c", "c": [5, "b"]}, "the graph has a cycle: 'b' -> 'c' -> 'b'"),
+        ({"a": "a"}, "the graph has a cycle: 'a' -> 'a'"),
+        ({"a": (inc, (inc, [{"k": "a"}]))}, "the graph has a cycle: 'a' -> 'a'"),
+    ],
+)
+def test_cycles(graph: Any, text: str) -> None:
+    client = SessionClient()
+    with pytest.raises(ValueError) as raised:
+        client.submit_graph(graph, ["a"])
+    assert str(raised.value) == text
+    assert client.session.take_outgoing() == []
+
+
+def test_a_long_cycle_is_not_said_as_a_whole() -> None:
+    graph = {f"k{number}": (inc, f"k{(number + 1) % 1000}") for number in range(1000)}
+    with pytest.raises(ValueError, match=r"'k0' -> 'k1' -> .*\.\.\. \(1,001 in all\)$"):
+        SessionClient().submit_graph(graph, ["k0"])
+
+
+def test_a_cycle_beside_nodes_that_are_looked_at_first() -> None:
+    """Nodes that wait to be looked at when they come again further down are no part of the circle."""
+    graph = {"a": (pack, "x", "b"), "b": (pack, "c", "x"), "x": (pack, "y"), "y": (pack, "c"), "c": (pack, "b")}
+    with pytest.raises(ValueError) as raised:
+        SessionClient().submit_graph(graph, ["a"])
+    names = str(raised.value).removeprefix("the graph has a cycle: ").replace("'", "").split(" -> ")
+    assert names[0] == names[-1]
+    for reader, read in zip(names, names[1:]):
+        assert read in graph[reader]
+
+
+def _nested(depth: int) -> Any:
+    node: Any = "a"
+    for _ in range(depth):
+        node = [node]
+    return node
+
+
+@pytest.mark.parametrize(
+    ("graph", "keys", "error", "text"),
+    [
+        ({"a": 1}, ["a", "b", ("c", 1)], ValueError, r"the graph has no 'b', \('c', 1\)$"),
+        ([("a", 1)], ["a"], TypeError, "a graph is a dict of keys and nodes, not list"),
+        ({"a": 1}, "a", TypeError, "keys must be a list of a graph's keys, not 'a'"),
+        ({"a": 1}, 5, TypeError, "keys must be a list of a graph's keys, not 5"),
+        ({"a": 1}, [["a"]], TypeError, r"\['a'\] can't be a graph's key: .*unhashable"),
+        ({"a": 1}, [("a", ["b"])], TypeError, "can't be a graph's key: .*unhashable"),
+        ({"a": (pack, (i for i in ()))}, ["a"], TypeError, "argument 0 of type generator can't be pickled"),
+        ({"a": _nested(5000)}, ["a"], ValueError, "node 'a' of the graph is nested too deep, or contains itself"),
+    ],
+)
+def test_what_no_graph_is(graph: Any, keys: Any, error: type[Exception], text: str) -> None:
+    client = SessionClient()
+    for call in (client.submit_graph, client.get):
+        with pytest.raises(error, match=text):
+            call(graph, keys)
+    assert client.session.take_outgoing() == []
+
+
+def test_references_of_other_clients_and_stale_ones() -> None:
+    client, other = SessionClient(), SessionClient()
+    ref = other.send_object([1])
+    for graph in ({"a": ref, "b": (sum, "a")}, {"b": (sum, ref)}, {"b": [ref]}, {"b": ref}):
+        with pytest.raises(ValueError, match="belongs to another client"):
+            client.submit_graph(graph, ["b"])
+    stale = client.send_object([1])
+    client.session.objects.clear(None, True)
+    with pytest.raises(ObjectNotFoundError, match="not kept any more"):
+        client.submit_graph({"b": (sum, stale)}, ["b"])
+
+
+# ------------------------------------------------------------------------------------------------------------------ get
+
+
+def test_get_of_literals_needs_no_cluster() -> None:
+    client = SessionClient()
+    assert client.get({"a": 1, "b": "a", "c": [2]}, ["a", "b", "c", "a"]) == {"a": 1, "b": 1, "c": [2]}
+    assert client.get({}, []) == {}
+    assert client.session.take_outgoing() == []
+
+
+# --------------------------------------------------------------------------------- against a straightforward evaluation
+
+KEYS: list[Hashable] = ["k0", "k1", ("k", 2), 1003, b"k4", ("k", ("k", 5)), "k6", frozenset({7}), None, 9.5]
+
+
+@dataclasses.dataclass(frozen=True)
+class Opaque:
+    """Hashable, and not known to anybody."""
+
+    number: int
+
+
+LITERALS = st.one_of(
+    st.integers(-5, 5), st.sampled_from(["text", b"", True, 2.5]), st.just(Opaque(1)), st.just(()), st.just([])
+)
+
+
+def _arguments(keys: list[Hashable]) -> st.SearchStrategy[Any]:
+    leaves = st.one_of(LITERALS, st.sampled_from(keys)) if keys else LITERALS
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.lists(inner, max_size=3).map(tuple),
+            st.dictionaries(st.sampled_from(["p", "q"]), inner, max_size=2),
+            st.lists(inner, max_size=2).map(lambda args: (pack, *args)),
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[dict[Hashable, Any], list[Hashable]]:
+    names = draw(st.permutations(KEYS))[: draw(st.integers(1, len(KEYS)))]
+    nodes = {}
+    for number, name in enumerate(names):
+        arguments = _arguments(names[:number])
+        call = st.lists(arguments, max_size=3).map(lambda args: (pack, *args))
+        nodes[name] = draw(st.one_of(arguments, call, call))
+    shuffled = draw(st.permutations(names))
+    return {name: nodes[name] for name in shuffled}, draw(st.lists(st.sampled_from(names), max_size=4))
+
+
+def evaluate(graph: dict[Hashable, Any], node: Any) -> Any:
+    if is_call(node):
+        return node[0](*[evaluate(graph, each) for each in node[1:]])
+    try:
+        if node in graph:
+            return evaluate(graph, graph[node])
+    except TypeError:
+        pass
+    if type(node) in (list, tuple):
+        return type(node)(evaluate(graph, each) for each in node)
+    if type(node) is dict:
+        return {key: evaluate(graph, each) for key, each in node.items()}
+    return node
+
+
+class Pickled:
+    """A serializer of somebody's own, which knows nothing of references."""
+
+    @staticmethod
+    def serialize(obj: Any) -> bytes:
+        return b"own" + bytes(cloudpickle.dumps(obj))
+
+    @staticmethod
+    def deserialize(payload: bytes) -> Any:
+        assert type(payload) is bytes and payload.startswith(b"own")
+        return cloudpickle.loads(payload[3:])
+
+
+@given(graphs())
+@settings(max_examples=300, deadline=None)
+def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
+    graph, keys = drawn
+    assert run(graph, keys) == [evaluate(graph, key) for key in keys]
+
+
+@given(graphs())
+@settings(max_examples=100, deadline=None)
+def test_any_graph_with_a_serializer_of_the_user_s(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
+    graph, keys = drawn
+    assert run(graph, keys, SessionClient(serializer=Pickled)) == [evaluate(graph, key) for key in keys]
+
+
+def test_a_target_is_a_future_of_the_standard_library() -> None:
+    client = SessionClient()
+    futures = client.submit_graph({"a": 1, "b": (inc, "a")}, ["a", "b"])
+    assert all(isinstance(future, Future) for future in futures)
+    assert wait(futures[:1], 0).done == {futures[0]}
+    assert repr(futures[0]).endswith("returned int>") and not futures[0].cancel()
