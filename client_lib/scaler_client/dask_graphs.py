@@ -1,4 +1,4 @@
-"""dask's graphs, read into the plain form that `graph_runner` runs.
+"""dask's graphs on the workers, as graphs of the scheduler's: what `Client.dask_get` does.
 
 Their nodes are those of dask's task specification (Task, Alias, DataNode, List and so on), or the older tuples and
 keys, which dask itself turns into the former.
@@ -6,10 +6,11 @@ keys, which dask itself turns into the former.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+import functools
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from .graph_runner import Call, PlainGraph, Ref, run_graph
 
 if TYPE_CHECKING:
     from .client import Client
@@ -17,17 +18,46 @@ if TYPE_CHECKING:
 Node = Any
 """A `dask._task_spec.GraphNode`."""
 
+OBJECT_BYTES = 64 * 1024
+"""A literal of about this size goes to the scheduler by itself, and to each host once; smaller ones go with readers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node, or a chain of nodes each of which reads the one before it and is read by nothing else."""
+
+    nodes: tuple[Node, ...]
+    names: tuple[Hashable, ...]
+    """What the first one reads, by the names that it has for it. The others read one key each."""
+    inputs: tuple[Hashable, ...]
+    """The calls and literals that these names stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainGraph:
+    """What some keys need of a dask graph. Every input names a call or a literal; there are no cycles."""
+
+    calls: dict[Hashable, Call]
+    literals: dict[Hashable, Any]
+    found: dict[Hashable, Hashable]
+    """Of each wanted key the one of the call or literal that it stands for."""
+
+    @property
+    def targets(self) -> list[Hashable]:
+        """The calls whose values are asked for, in their order."""
+        wanted = set(self.found.values())
+        return [key for key in self.calls if key in wanted]
+
 
 def dask_get(client: Client, dsk: Any, keys: Any) -> Any:
     """What dask calls a scheduler's `get`; see `Client.dask_get`."""
-    wanted = set(flat(keys))
-    graph, names = plain_graph(dsk, wanted)
-    values = run_graph(client, graph)
-    return in_shape(keys, {key: values[names[key]] for key in wanted})
+    graph = plain_graph(dsk, set(flat(keys)))
+    values = {**graph.literals, **client.get(_submittable(client, graph), graph.targets)}
+    return in_shape(keys, {key: values[name] for key, name in graph.found.items()})
 
 
-def plain_graph(dsk: Any, wanted: set[Hashable]) -> tuple[PlainGraph, dict[Hashable, Hashable]]:
-    """What the wanted keys need of a dask graph, and under which key each of them is found in it.
+def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
+    """What the wanted keys need.
 
     Raises:
         TypeError: it is no dask graph.
@@ -42,19 +72,19 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> tuple[PlainGraph, dict[Hasha
     literals: dict[Hashable, Any] = {}
     names: dict[Hashable, Hashable] = {}
     """Aliases, and what they stand for."""
-    for key in _in_order(nodes):
+    places = _places(nodes)
+    for key in sorted(nodes, key=places.__getitem__):
         node = nodes[key]
-        inputs = tuple(node.dependencies)
         if isinstance(node, DataNode):
             literals[key] = node.value
         elif isinstance(node, Alias):
-            (target,) = inputs
+            (target,) = node.dependencies
             names[key] = names.get(target, target)
         else:
-            calls[key] = Call(run_node, (node, inputs, *(Ref(names.get(name, name)) for name in inputs)))
+            read = sorted(node.dependencies, key=places.__getitem__)
+            calls[key] = Call((node,), tuple(read), tuple(names.get(name, name) for name in read))
     found = {key: names.get(key, key) for key in wanted}
-    targets = set(found.values())
-    return PlainGraph(_fused(calls, targets), literals, targets), found
+    return PlainGraph(_fused(calls, set(found.values())), literals, found)
 
 
 def flat(keys: Any) -> Iterator[Hashable]:
@@ -71,11 +101,6 @@ def in_shape(keys: Any, values: Mapping[Hashable, Any]) -> Any:
     if isinstance(keys, list):
         return tuple(in_shape(each, values) for each in keys)
     return values[keys]
-
-
-def run_node(node: Node, names: tuple[Hashable, ...], *values: Any) -> Any:
-    """On the worker: what a node is, once the keys of these names have these values."""
-    return node(dict(zip(names, values)))
 
 
 def _nodes(dsk: Any) -> dict[Hashable, Node]:
@@ -107,42 +132,95 @@ def _needed(nodes: Mapping[Hashable, Node], wanted: set[Hashable]) -> dict[Hasha
     return needed
 
 
-def _in_order(nodes: dict[Hashable, Node]) -> list[Hashable]:
-    """The keys in the order in which dask would have them run: no key before one that it needs, and few values kept."""
+def _places(nodes: dict[Hashable, Node]) -> dict[Hashable, int]:
+    """When dask would have each key run: none before one that it needs, and so that few values are kept."""
     from dask.order import order
 
     places: dict[Hashable, int] = order(nodes)
-    return sorted(nodes, key=places.__getitem__)
+    return places
 
 
 def _fused(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Hashable, Call]:
     """The calls, with those as one that hand a value on from one to the next and nowhere else."""
-    readers: dict[Hashable, int] = {}
-    for call in calls.values():
-        for key in call.inputs:
-            readers[key] = readers.get(key, 0) + 1
-    chains: dict[Hashable, list[Call]] = {}
+    readers = Counter(key for call in calls.values() for key in set(call.inputs))
+    fused: dict[Hashable, Call] = {}
     for key, call in calls.items():
-        inputs = call.inputs
-        chain: list[Call] = []
-        if len(inputs) == 1:
-            (before,) = inputs
-            if before in chains and readers[before] == 1 and before not in targets:
-                chain = chains.pop(before)
-        chain.append(call)
-        chains[key] = chain
-    return {key: chain[0] if len(chain) == 1 else _as_one(chain) for key, chain in chains.items()}
+        before = call.inputs[0] if len(call.inputs) == 1 else None
+        if before in fused and readers[before] == 1 and before not in targets:
+            first = fused.pop(before)
+            call = Call(first.nodes + call.nodes, first.names, first.inputs)
+        fused[key] = call
+    return fused
 
 
-def _as_one(chain: list[Call]) -> Call:
-    first, *others = chain
-    return Call(run_chain, (first.fn, tuple(others), *first.args))
+# --------------------------------------------------------------------------------------------------- what is submitted
 
 
-def run_chain(fn: Callable[..., Any], others: tuple[Call, ...], *args: Any) -> Any:
-    """On the worker: the first call's value, passed on from call to call."""
-    value = fn(*args)
-    for call in others:
-        (key,) = call.inputs
-        value = call.fn(*call.with_values({key: value}))
-    return value
+def _submittable(client: Client, graph: PlainGraph) -> dict[Hashable, Any]:
+    """The calls as a graph of the client's."""
+    nodes: dict[Hashable, Any] = {
+        key: client.send_object(graph.literals[key])
+        for key in {key: None for call in graph.calls.values() for key in call.inputs if key in graph.literals}
+        if _is_large(graph.literals[key])
+    }
+    for key, call in graph.calls.items():
+        is_bound = [name in graph.literals and name not in nodes for name in call.inputs]
+        bound = {name: graph.literals[of] for name, of, here in zip(call.names, call.inputs, is_bound) if here}
+        read = [name for name, here in zip(call.names, is_bound) if not here]
+        others = [of for of, here in zip(call.inputs, is_bound) if not here]
+        nodes[key] = (_run_nodes_of(_name(key)), BoundNodes(call.nodes, tuple(read), bound), *others)
+    return nodes
+
+
+def _is_large(value: Any) -> bool:
+    from dask.sizeof import sizeof
+
+    return bool(sizeof(value) >= OBJECT_BYTES)
+
+
+def _name(key: Hashable) -> str:
+    """What tasks of this kind are called."""
+    from dask.utils import key_split
+
+    return str(key_split(key))
+
+
+class BoundNodes:
+    """Nodes that go to a worker, each of which reads the one before it.
+
+    Args:
+        names: what the first one reads beside the values that are bound to it.
+    """
+
+    # No dataclass: it must not be equal to a key of the graph, whatever that is.
+
+    def __init__(self, nodes: tuple[Node, ...], names: tuple[Hashable, ...], bound: dict[Hashable, Any]) -> None:
+        self._nodes = nodes
+        self._names = names
+        self._bound = bound
+
+    def run(self, values: tuple[Any, ...]) -> Any:
+        first, *others = self._nodes
+        value = first({**self._bound, **dict(zip(self._names, values))})
+        for node in others:
+            (name,) = node.dependencies
+            value = node({name: value})
+        return value
+
+
+class RunNodes:
+    """The function of tasks that are called so: what is seen of them, and what their run times are kept by."""
+
+    def __init__(self, name: str) -> None:
+        self.__qualname__ = name
+
+    def __call__(self, nodes: BoundNodes, *values: Any) -> Any:
+        return nodes.run(values)
+
+    def __reduce__(self) -> Any:
+        return _run_nodes_of, (self.__qualname__,)
+
+
+@functools.lru_cache(maxsize=1024)
+def _run_nodes_of(name: str) -> RunNodes:
+    return RunNodes(name)

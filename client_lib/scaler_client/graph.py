@@ -17,6 +17,8 @@ from .messages import Keep
 from .references import ObjectRef
 from .submitting import Submitter
 
+_DASK_NODES = "dask._task_spec"
+
 
 class Plan:
     """A graph that is ready to be submitted, nothing of which has been sent.
@@ -28,8 +30,7 @@ class Plan:
     """
 
     def __init__(self, client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> None:
-        if not isinstance(graph, Mapping):
-            raise TypeError(f"a graph is a dict of keys and nodes, not {type(graph).__name__}: {graph!r}")
+        _check_graph(graph)
         self.keys = _checked_keys(keys)
         self._client = client
         self._agent = client._agent
@@ -138,6 +139,19 @@ def _raise(failed: TaskFuture[Any], is_closed: bool) -> None:
         if is_closed:
             raise ClientClosedError("the client was disconnected while it waited for a graph") from None
         raise
+
+
+def _check_graph(graph: Any) -> None:
+    is_mapping = isinstance(graph, Mapping)
+    if type(graph).__module__.startswith("dask.") or (is_mapping and _DASK_NODES in _modules(graph)):
+        raise TypeError("this is dask's graph, which client.dask_get takes, as in compute(scheduler=client.dask_get)")
+    if not is_mapping:
+        raise TypeError(f"a graph is a dict of keys and nodes, not {type(graph).__name__}: {graph!r}")
+
+
+def _modules(graph: Mapping[Any, Any]) -> set[str]:
+    """Where the types of the nodes are from."""
+    return {kind.__module__ for kind in set(map(type, graph.values()))}
 
 
 def _checked_keys(keys: Iterable[Any]) -> list[Hashable]:

@@ -1,6 +1,7 @@
-"""What a graph's keys need, and in which order: level by level, so that inputs come before what reads them.
+"""What a graph's keys need, and in which order: inputs before what reads them.
 
-Two ways to find out, with the same results: in Python, and by GraphBLAS (`graph_blas`).
+Two ways to find out: in Python, which goes depth first, so that what is computed is soon read and can be freed; and by
+GraphBLAS (`graph_blas`), which goes level by level.
 """
 
 from __future__ import annotations
@@ -13,10 +14,7 @@ PYTHON = "python"
 GRAPHBLAS = "graphblas"
 BACKENDS = (PYTHON, GRAPHBLAS)
 
-# In the place of a level, which is 0 or more:
-NO_NODE = -1
-UNSEEN = -2
-UNDER_WAY = -3
+_UNSEEN, _UNDER_WAY, _DONE = 0, 1, 2
 
 
 def check_backend(name: str) -> None:
@@ -33,9 +31,9 @@ def check_backend(name: str) -> None:
 
 
 def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
-    """Read the nodes that these need, themselves included; returns them by level, and by position within a level.
+    """Read the nodes that these need, themselves included; returns them, inputs before what reads them.
 
-    A node without inputs is of level 0, any other one level above the highest of its inputs.
+    The scheduler starts what is ready in this order.
 
     Raises:
         ValueError: nodes need one another in a circle, or one is nested too deep; the text names them.
@@ -51,39 +49,28 @@ def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
 
 def order_in_python(nodes: Nodes, wanted: Sequence[int]) -> list[int]:
     """The same, depth first."""
-    levels = [UNSEEN] * len(nodes)
-    levels.append(NO_NODE)  # where position -1 is found
-    level_of = levels.__getitem__
+    states = bytearray(len(nodes))
+    states.append(_DONE)  # where position -1 is found, which is no node
     shapes, named, begins, ends = nodes.shapes, nodes.named, nodes.begins, nodes.ends
-    needed = []
-    under_way: list[int] = []  # each is read by the one before it
-    stack = list(reversed(wanted))  # these, and behind each what it reads and is to be looked at
+    ordered: list[int] = []
+    stack = list(reversed(wanted))  # these, and above each what it reads and is to be looked at
     while stack:
         position = stack[-1]
-        level = levels[position]
-        if level == UNSEEN:
+        if states[position] == _UNSEEN:
+            states[position] = _UNDER_WAY
             if not shapes[position]:
                 nodes.read(position)
-            inputs = named[begins[position] : ends[position]]
-            needed.append(position)
-            if inputs and min(map(level_of, inputs)) < NO_NODE:
-                levels[position] = UNDER_WAY
-                under_way.append(position)
-                for each in inputs:
-                    if levels[each] == UNSEEN:
-                        stack.append(each)
-                    elif levels[each] == UNDER_WAY:
-                        circle = [*under_way[under_way.index(each) :], each]
-                        raise ValueError(f"the graph has a cycle: {nodes.names(circle, ' -> ')}")
+            for each in reversed(named[begins[position] : ends[position]]):
+                if states[each] == _UNSEEN:
+                    stack.append(each)
+                elif states[each] == _UNDER_WAY:
+                    under_way = [other for other in stack if states[other] == _UNDER_WAY]
+                    circle = [*under_way[under_way.index(each) :], each]
+                    raise ValueError(f"the graph has a cycle: {nodes.names(circle, ' -> ')}")
+            if stack[-1] != position:
                 continue
-        elif level == UNDER_WAY:
-            inputs = named[begins[position] : ends[position]]
-            under_way.pop()
-        else:
-            stack.pop()
-            continue
-        levels[position] = max(map(level_of, inputs)) + 1 if inputs else 0
         stack.pop()
-    needed.sort()
-    needed.sort(key=level_of)
-    return needed
+        if states[position] == _UNDER_WAY:
+            states[position] = _DONE
+            ordered.append(position)
+    return ordered

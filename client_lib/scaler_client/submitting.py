@@ -216,4 +216,3 @@ class Submitter:
         if task is None:
             return self._options.wire(profiling=profiling)
         return self._options.wire(task.depth + 1, task.priority, profiling)
-

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import cloudpickle
+import dask
+import numpy
 import pytest
 from dask._task_spec import Alias, DataNode, Dict, List, Set, Task, TaskRef, Tuple
 from dask.local import get_sync
 
-from scaler_client import Client, ClientClosedError, SchedulerClusterCombo, graph_runner
-from scaler_client.dask_graphs import plain_graph, run_chain
-from scaler_client.graph_runner import Ref
+from scaler_client import Client, ClientClosedError, SchedulerClusterCombo
+from scaler_client.dask_graphs import plain_graph
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -159,14 +160,6 @@ def test_a_failure_cancels_what_waits(client: Client, tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) < 200
 
 
-def test_more_nodes_than_are_open_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_runner, "MOST_OPEN", 3)
-    leaves = {("leaf", i): (increment, i) for i in range(40)}
-    pairs = {("pair", i): (add, ("leaf", i), ("leaf", i + 1)) for i in range(0, 40, 2)}
-    dsk = {**leaves, **pairs, "sum": (sum, list(pairs))}
-    assert client.dask_get(dsk, "sum") == sum(range(41))
-
-
 def test_a_client_that_leaves_meanwhile(combo: SchedulerClusterCombo) -> None:
     def leave(_: Any) -> None:
         client.disconnect()
@@ -177,30 +170,48 @@ def test_a_client_that_leaves_meanwhile(combo: SchedulerClusterCombo) -> None:
             client.dask_get({"long": (time.sleep, 60)}, "long")
 
 
-def test_values_are_dropped_after_their_last_reader(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[int] = []
-    take = graph_runner._Run.take_finished
+def test_large_literals_are_shared_and_small_ones_are_not(client: Client) -> None:
+    def is_shared(array: Any) -> bool:
+        return not array.flags.writeable
 
-    def count(run: Any) -> None:
-        take(run)
-        kept.append(len(run.values))
+    large, small = numpy.zeros(100_000), numpy.zeros(10)
+    dsk = {
+        "large": large,
+        "small": small,
+        "a": (is_shared, "large"),
+        "b": (is_shared, "large"),
+        "c": (is_shared, "small"),
+    }
+    assert client.dask_get(dsk, ["a", "b", "c"]) == (True, True, False)
+    assert client.dask_get(dsk, "large") is large
 
-    monkeypatch.setattr(graph_runner._Run, "take_finished", count)
-    monkeypatch.setattr(graph_runner, "MOST_OPEN", 4)
-    leaves = {("leaf", i): (increment, i) for i in range(120)}
-    groups = {("group", i): (total, *(("leaf", 6 * i + k) for k in range(6))) for i in range(20)}
-    assert client.dask_get({**leaves, **groups, "sum": (total, *groups)}, "sum") == sum(range(121))
-    assert max(kept) < 60
+
+def test_tasks_are_called_what_dask_calls_their_keys(client: Client) -> None:
+    with pytest.raises(LookupError) as raised:
+        client.dask_get(
+            {("load-0123456789abcdef0123456789abcdef", 3): (fail, "")}, ("load-0123456789abcdef0123456789abcdef", 3)
+        )
+    assert "load" in str(raised.value.__cause__)
 
 
 def test_chains_become_one_call() -> None:
     dsk = {"a": 1, "b": (increment, "a"), "c": (increment, "b"), "d": (increment, "c"), "e": (increment, "c"), "f": "e"}
-    graph, names = plain_graph(dsk, {"d", "f"})
-    assert names == {"d": "d", "f": "e"} and graph.wanted == {"d", "e"}
+    graph = plain_graph(dsk, {"d", "f"})
+    assert graph.found == {"d": "d", "f": "e"} and set(graph.targets) == {"d", "e"}
     assert set(graph.calls) == {"c", "d", "e"} and graph.literals == {"a": 1}
     chain = graph.calls["c"]
-    assert chain.fn is run_chain and chain.inputs == {"a"}
-    assert chain.fn(*chain.with_values({"a": 1})) == 3
-    assert graph.calls["d"].args[-1] == Ref("c")
+    assert [node.key for node in chain.nodes] == ["b", "c"] and chain.inputs == ("a",)
+    assert graph.calls["d"].inputs == ("c",)
     # Not what is asked for itself.
-    assert set(plain_graph(dsk, {"b", "d", "e"})[0].calls) == {"b", "c", "d", "e"}
+    assert set(plain_graph(dsk, {"b", "d", "e"}).calls) == {"b", "c", "d", "e"}
+
+
+@pytest.mark.parametrize("call", ["get", "submit_graph"])
+def test_graphs_of_dask_s_are_for_dask_get(call: str, client: Client) -> None:
+    with pytest.raises(TypeError, match=r"which client.dask_get takes"):
+        getattr(client, call)(NODES, ["y"])
+
+
+def test_a_client_in_the_place_of_its_dask_get(client: Client) -> None:
+    with pytest.raises(TypeError, match=r"scheduler=client.dask_get"):
+        dask.delayed(increment)(1).compute(scheduler=client)

@@ -1,4 +1,4 @@
-"""The GraphBLAS back end: the same as in Python, or a clear word that it is not there."""
+"""The GraphBLAS back end: the nodes that Python finds, inputs first; or a clear word that it is not there."""
 
 from __future__ import annotations
 
@@ -23,11 +23,18 @@ needs_graphblas = pytest.mark.skipif(
 def call(*args: Any) -> None: ...
 
 
-def outcome(graph: Any, wanted: list[int], backend: str) -> list[int] | str:
+def outcome(graph: Any, wanted: list[int], backend: str) -> set[int] | str:
+    """Which nodes are ordered, none of them before one that it reads; or what is wrong with them."""
+    nodes = Nodes(graph)
     try:
-        return order(Nodes(graph), wanted, backend)
+        ordered = order(nodes, wanted, backend)
     except ValueError as error:
         return str(error)
+    seen = {-1}
+    for position in ordered:
+        assert position not in seen and seen.issuperset(nodes.inputs(position))
+        seen.add(position)
+    return set(ordered)
 
 
 @st.composite

@@ -134,14 +134,14 @@ def test_a_graph_without_dependencies_is_plain_tasks() -> None:
     assert (batch.inputs, batch.input_counts, batch.keep) == ((), (), ())
 
 
-def test_the_order_is_by_level_and_then_the_graph_s() -> None:
+def test_what_a_node_reads_is_computed_just_before_it() -> None:
     graph = {"e": (add, "c", "d"), "d": (inc, "b"), "c": (inc, "a"), "b": (inc, 1), "a": (pack, "b")}
     client = SessionClient()
     client.submit_graph(graph, ["e"])
     (batch,) = sent_rows(client)
     first = batch.ids[0]
-    # b; d, a; c; e
-    assert [each - first for each in batch.inputs] == [0, 0, 2, 3, 1]
+    # b, a, c, d, e
+    assert [each - first for each in batch.inputs] == [0, 1, 0, 2, 3]
 
 
 def test_functions_are_sent_once() -> None:

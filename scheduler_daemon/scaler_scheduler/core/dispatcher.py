@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections import OrderedDict, deque
+from heapq import heappop, heappush
 from typing import Deque, Dict, List, Optional, Tuple
 
 from scaler_scheduler.core import effects
@@ -33,6 +34,8 @@ class Dispatcher:
         self._agents = agents
         self._queue_size = queue_size
         self._next_serial = 1
+        self._requeued = 0
+        """How often a task was: what tells the entries of the same one apart."""
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
 
@@ -51,7 +54,8 @@ class Dispatcher:
     def requeue(self, task: Task) -> None:
         """The task, which has just been moved there, waits again: before those that never were dispatched."""
         lane = task.client.lane(task.options)
-        lane.requeued.append(task)
+        self._requeued += 1
+        heappush(lane.requeued, (task.id, self._requeued, task))
         self.enqueue(lane, 1)
 
     def dequeue(self, lane: Lane) -> None:
@@ -141,7 +145,7 @@ class Dispatcher:
 
     def _holder(self, lane: Lane) -> Optional[Worker]:
         """Of the free workers the one that has most of what the lane's next task reads, taken out of its list."""
-        inputs = lane.requeued[0].inputs if lane.requeued else ()
+        inputs = lane.requeued[0][-1].inputs if lane.requeued else ()
         best: Optional[Worker] = None
         most = 0
         for stored in inputs:
@@ -175,10 +179,10 @@ class Dispatcher:
         """The function of the task that this lane's next dispatch begins with; None, and the lane is gone, when nothing
         waits."""
         while lane.requeued:
-            task = lane.requeued[0]
+            task = lane.requeued[0][-1]
             if task.state == WAITING:
                 return task.function
-            lane.requeued.popleft()
+            heappop(lane.requeued)
         while lane.batches:
             batch = lane.batches.first
             batch.skip_cancelled()
@@ -213,7 +217,7 @@ class Dispatcher:
         self._counts.dispatched += taken
 
     def _give_again(self, worker: Worker, lane: Lane, outgoing: effects.Dispatch) -> int:
-        task = lane.requeued.popleft()
+        task = heappop(lane.requeued)[-1]
         task.move(DISPATCH)
         task.attempt += 1
         task.cost = cost(task.function)

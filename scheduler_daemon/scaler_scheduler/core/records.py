@@ -225,8 +225,10 @@ class Lane:
         self.rank = rank
         self.capabilities = capabilities
         self.batches = BatchQueue()
-        self.requeued: Deque[Task] = deque()
-        """Tasks that came back from a worker: they go before the batches. May hold tasks that wait no more."""
+        self.requeued: List[Tuple[int, int, Task]] = []
+        """Tasks that came back from a worker, or have got what they read: they go before the batches. A heap by their
+        ids: a graph's come in an order in which what is read by few is read, and freed, early. May hold tasks that wait
+        no more."""
         self.waiting = 0
         """Tasks in `batches` and `requeued`."""
         self.is_queued = False
