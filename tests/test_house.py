@@ -183,6 +183,4 @@ def test_a_breach_is_found() -> None:
         "scaler_scheduler.daemon": {"scaler_scheduler.core.scheduler"},
     }
     assert breaches(imports, "core") == ["scaler_scheduler.core.tasks imports scaler_scheduler.wire.decode"]
-    assert breaches(imports, "wire") == [
-        "scaler_scheduler.wire.decode imports scaler_scheduler.core.tasks.TaskTable"
-    ]
+    assert breaches(imports, "wire") == ["scaler_scheduler.wire.decode imports scaler_scheduler.core.tasks.TaskTable"]

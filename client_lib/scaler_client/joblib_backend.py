@@ -67,6 +67,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             weakref.finalize(self, _leave, client).atexit = False
         self._client = client
         self._n_workers = n_workers
+        self._array_bytes: int | None = None
         self._call: ParallelCall | None = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
@@ -80,16 +81,17 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             raise ValueError("n_jobs == 0 in Parallel has no meaning")
         return n_jobs if n_jobs > 0 else max(2, self._count_workers() + 1 + n_jobs)
 
-    def configure(self, n_jobs: int = 1, parallel: Any = None, **_settings: Any) -> int:
+    def configure(self, n_jobs: int = 1, parallel: Any = None, max_nbytes: int | None = None, **_settings: Any) -> int:
         if parallel.return_generator and joblib_calls.is_inside_task(self._client):
             # Between two results the task does other things, for which it needs its slot.
             raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
         # No circle: a client of the backend's own leaves when the backend is gone.
         self.parallel = weakref.proxy(parallel)
+        self._array_bytes = max_nbytes
         return self.effective_n_jobs(n_jobs)
 
     def start_call(self) -> None:
-        self._call = ParallelCall(self._client, self.parallel.timeout)
+        self._call = ParallelCall(self._client, self.parallel.timeout, self._array_bytes)
 
     def submit(self, func: Any, callback: Callable[[Any], object]) -> concurrent.futures.Future[Any]:
         assert self._call is not None

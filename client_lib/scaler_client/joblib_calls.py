@@ -13,6 +13,7 @@ from . import suspending
 from .client import Client
 from .errors import ClientClosedError
 from .future import TaskFuture
+from .joblib_arrays import SharedArrays
 from .nesting import RunningTask
 
 Future = concurrent.futures.Future
@@ -24,10 +25,12 @@ class ParallelCall:
 
     Args:
         timeout: of each batch, in seconds; None: none.
+        array_bytes: arrays of at least this size are sent by themselves; None: none is.
     """
 
-    def __init__(self, client: Client, timeout: float | None) -> None:
+    def __init__(self, client: Client, timeout: float | None, array_bytes: int | None) -> None:
         self._client = client
+        self._arrays = SharedArrays(client, array_bytes)
         self._timeout = timeout
         self._task = suspending.current_task(client.agent)
         self._news = None if self._task is None else suspending.Event(client.agent)
@@ -36,7 +39,7 @@ class ParallelCall:
         """Those whose callbacks have not returned."""
         self._has_failed = False
 
-    def submit(self, batch: Callable[[], Any], threads: int | None, callback: Callback) -> Future[Any]:
+    def submit(self, batch: Any, threads: int | None, callback: Callback) -> Future[Any]:
         """A future of `batch()`, whose `callback` is called with it when it is done. Raises nothing.
 
         Args:
@@ -44,6 +47,7 @@ class ParallelCall:
         """
         # joblib does not expect it: in a callback it would wait for the batch without end.
         try:
+            self._arrays.share(batch)
             future = self._client.submit(run_batch, batch, threads)
         except Exception as error:
             failed: Future[Any] = Future()

@@ -66,6 +66,11 @@ class Submitter:
         """Where the tasks are handed over; for the library's own parts."""
         return self._agent
 
+    @property
+    def has_own_serializer(self) -> bool:
+        """Whether functions, arguments and results become bytes in a way of the user's."""
+        return self._serializer is not None
+
     def options(
         self: S,
         *,

@@ -169,6 +169,29 @@ def test_an_error_stops_the_others(backend: None, client: Client, tmp_path: Path
     assert [future.result(30) for future in [client.submit(square, i) for i in range(4)]] == [0, 1, 4, 9]
 
 
+def where(array: Any, keyword: Any = None) -> tuple[bool, bool, float]:
+    return array.flags.writeable, keyword is None or keyword.flags.writeable, float(array[0])
+
+
+def test_large_arrays_are_sent_once(backend: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    send = Client.send_object
+
+    def note(client: Any, value: Any) -> Any:
+        sent.append(value)
+        return send(client, value)
+
+    monkeypatch.setattr(Client, "send_object", note)
+    large, small = np.ones(200_000), np.ones(10)
+    calls = [delayed(where)(large), delayed(where)(small), delayed(where)(small, keyword=large)] * 20
+    assert Parallel()(calls) == [(False, True, 1.0), (True, True, 1.0), (True, False, 1.0)] * 20
+    assert len(sent) == 1 and sent[0] is large
+    assert Parallel(max_nbytes=None)(calls[:1]) == [(True, True, 1.0)] and len(sent) == 1
+    some = np.ones(10_000)
+    assert Parallel()([delayed(where)(some)]) == [(True, True, 1.0)] and len(sent) == 1
+    assert Parallel(max_nbytes=80_000)([delayed(where)(some)]) == [(False, True, 1.0)] and len(sent) == 2
+
+
 @pytest.mark.parametrize("position", [0, 30])
 def test_an_argument_that_cannot_be_pickled(position: int, backend: None) -> None:
     arguments: list[Any] = list(range(40))

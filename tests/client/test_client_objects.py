@@ -164,11 +164,11 @@ def test_get(scheduler: FakeScheduler, client: Client) -> None:
 def test_get_of_what_fails_cancels_the_rest(scheduler: FakeScheduler, client: Client) -> None:
     thread, results = in_thread(lambda: client.get({**GRAPH, "d": (inc, 1)}, ["c", "d"]))
     submitted = scheduler.receive("submit")
-    d = submitted["ids"][1]
+    d = submitted["ids"][3]
     scheduler.resolve([d], pickle.dumps((ZeroDivisionError("no"), "frames\n")), outcome=Outcome.EXCEPTION)
     thread.join(WAIT_SECONDS)
     assert type(results[0]) is ZeroDivisionError
-    assert scheduler.receive("cancel")["ids"] == [submitted["ids"][-1]]
+    assert scheduler.receive("cancel")["ids"] == [submitted["ids"][2]]
 
 
 def test_get_ends_with_its_client(scheduler: FakeScheduler, client: Client) -> None:

@@ -28,9 +28,9 @@ def add(*args: int) -> int:
     return sum(args)
 
 
-# In order: a and b, c and d, e and f. With e and d asked for:
+# In the order in which they go when e and d are asked for: a, b, c, e, d.
 GRAPH = {"a": (inc, 1), "b": (inc, 2), "c": (add, "a", "b"), "d": (inc, "b"), "e": (inc, "c"), "f": (inc, "c")}
-A, B, C, D, E = range(5)
+A, B, C, E, D = range(5)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def answer(session: Session, first: int, row: int, outcome: int = Outcome.VALUE,
     session.handle(messages.Resolved([first + row], [outcome], [payload]), 1.0)
 
 
-ALL = [(A, [], 1), (B, [], 1), (C, [A, B], 1), (D, [B], 0), (E, [C], 0)]
+ALL = [(A, [], 1), (B, [], 1), (C, [A, B], 1), (E, [C], 0), (D, [B], 0)]
 
 
 def test_what_is_submitted(client: SessionClient) -> None:
@@ -306,7 +306,7 @@ def test_what_targets_that_are_over_have_read_is_not_needed(client: SessionClien
 
 def test_clear_cancels_targets_alone(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
-    assert client.session.tasks.ids() == [d.task_id, e.task_id]
+    assert client.session.tasks.ids() == [e.task_id, d.task_id]
 
 
 # --------------------------------------------------------------------------------------------------------------- ending

@@ -95,7 +95,7 @@ def test_it_is_asked_once_until_it_has_answered(core):
         core.wait(1)
     assert core.take() == []
     core.retracted(W, [(11, 8, 1), (11, 7, 1)], 1)
-    assert rows_of(core) == [(11, 8, 2), (11, 7, 2)]
+    assert rows_of(core) == [(11, 7, 2), (11, 8, 2)]
     core.retracted(W, [(11, 6, 1), (11, 5, 1)], 0)
     assert core.take() == []
 
@@ -166,7 +166,7 @@ def test_one_after_the_other_joins(core):
     core.worker(W2, 23)
     assert core.take() == [retract(4, 3)]
     core.retracted(W, [(11, 4, 1), (11, 3, 1)], 1)
-    assert core.take_dispatched(W2) == [(11, 4, 2), (11, 3, 2)]
+    assert core.take_dispatched(W2) == [(11, 3, 2), (11, 4, 2)]
     core.started(W2, (11, 4, 2))
     core.worker(b"worker 3", 24)
     assert core.take() == [("started", C, [4]), retract(2), retract(3, attempt=2, route=W2)]

@@ -42,7 +42,7 @@ def test_storm(seed):
     counts = storm.core.scheduler.counts
     assert counts.resolved > STEPS // 5 and counts.late > STEPS // 100
     assert counts.retracted > 3 and counts.stopped > 10
-    assert set(storm.kinds) | {"forget", "refused", "credit"} == EVERY_KIND  # these are rare
+    assert set(storm.kinds) | {"forget", "refused", "credit", "end worker"} == EVERY_KIND  # these are rare
     storm.settle()
     storm.leave()
     assert not any(storm.core.tables().values()), storm.core.tables()

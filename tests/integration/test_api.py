@@ -204,7 +204,9 @@ def test_a_client_without_an_address_brings_its_cluster(end: Callable[[subproces
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        assert line.startswith("no scheduler address was given: a local cluster for this client runs at tcp://127.0.0.1:")
+        assert line.startswith(
+            "no scheduler address was given: a local cluster for this client runs at tcp://127.0.0.1:"
+        )
         assert process.stdout.readline() == "1024\n"
         family = psutil.Process(process.pid).children(recursive=True)
         assert len(family) >= 3, "scheduler, agent, nursery, workers"

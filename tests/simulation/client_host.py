@@ -38,9 +38,7 @@ class ClientHost:
         """When the last message was read, by the process' own time."""
         self.link = world.network.open(name, self._arrived, world.latency_factor())
         self.link.reconnected = self._reconnected
-        hello = messages.Hello(
-            Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker
-        )
+        hello = messages.Hello(Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker)
         self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
         self._functions: dict[int, Function] = {}
         self._next_function = 1

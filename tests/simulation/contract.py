@@ -228,9 +228,7 @@ class Contract:
         """What no worker holds and may be dispatched."""
         takers = {client.incarnation for client in self._clients.values() if not client.is_stalled}
         return {
-            name: options[-1]
-            for name, options in self._open.items()
-            if name not in self._held and name[0] in takers
+            name: options[-1] for name, options in self._open.items() if name not in self._held and name[0] in takers
         }
 
     def _check_window(self, name: TaskId) -> None:

@@ -1,7 +1,7 @@
 """The simulation's command: one seed with all its events, or many with their figures.
 
-    python -m tests.simulation.run --seed 7
-    python -m tests.simulation.run --seeds 1000 [--first 0] [--processes 2]
+python -m tests.simulation.run --seed 7
+python -m tests.simulation.run --seeds 1000 [--first 0] [--processes 2]
 """
 
 from __future__ import annotations

@@ -22,6 +22,10 @@ from scaler_worker.worker import Worker
 
 TASKS = 10_000
 
+# It may also hit a destructor, or what the garbage collector calls (hypothesis has it call something): Python prints
+# and drops what is raised there. The task is then not stopped at once, as one that is in a C function is not either.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 
 def work(number: int) -> list[int]:
     """Some 10 us, with pickling to speak of."""
