@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import random
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from scaler_client.graph_nodes import Nodes
 from scaler_client.graph_order import GRAPHBLAS, PYTHON, order
 
 from .figures import Figure, ratios
-from .workload import noop
-
-LEVELS = 20
-INPUTS = 3
-
-Graph = dict[Hashable, Any]
+from .graph_shapes import INPUTS, LEVELS, Graph, levels, tree
 
 
 @dataclass(frozen=True)
@@ -39,15 +32,15 @@ def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     figures: list[Figure] = []
     for nodes in sizes.nodes:
-        figures += _measure_shape("tree", f"a reduction of pairs, {nodes:,} nodes", _tree(nodes), sizes.runs)
+        figures += _measure_shape("tree", f"a reduction of pairs, {nodes:,} nodes", tree(nodes), sizes.runs)
         title = f"{LEVELS} levels, {INPUTS} inputs a node, {nodes:,} nodes"
-        figures += _measure_shape("levels", title, _levels(nodes), sizes.runs)
+        figures += _measure_shape("levels", title, levels(nodes), sizes.runs)
     return figures
 
 
 def _measure_shape(shape: str, title: str, made: tuple[Graph, list[Hashable]], runs: int) -> list[Figure]:
     graph, keys = made
-    name = f"graph.{shape}.{len(graph)}"
+    name = f"analysis.{shape}.{len(graph)}"
     python = [_seconds(graph, keys, PYTHON) for _ in range(runs)]
     figures = [Figure(f"{name}.python", f"{title}, in Python", "s", python)]
     if importlib.util.find_spec("graphblas") is not None:
@@ -67,28 +60,3 @@ def _seconds(graph: Graph, keys: list[Hashable], backend: str) -> float:
     if len(ordered) != len(graph):
         raise RuntimeError(f"{len(ordered)} of {len(graph)} nodes")
     return seconds
-
-
-def _tree(count: int) -> tuple[Graph, list[Hashable]]:
-    call: Callable[..., None] = noop
-    graph: Graph = {}
-    level = [f"leaf-{number}" for number in range((count + 1) // 2)]
-    for number, name in enumerate(level):
-        graph[name] = (call, number)
-    while len(level) > 1:
-        above = [f"{name}+" for name in level[: len(level) // 2]]
-        for position, name in enumerate(above):
-            graph[name] = (call, level[2 * position], level[2 * position + 1])
-        level = [*above, *level[2 * len(above) :]]
-    return graph, list(level)
-
-
-def _levels(count: int) -> tuple[Graph, list[Hashable]]:
-    chance = random.Random(1)
-    width = count // LEVELS
-    graph: Graph = {("node", 0, number): (noop, number) for number in range(width)}
-    for level in range(1, LEVELS):
-        for number in range(width):
-            others = [number, *(chance.randrange(width) for _ in range(INPUTS - 1))]  # so that all are needed
-            graph["node", level, number] = (noop, *(("node", level - 1, other) for other in others))
-    return graph, [("node", LEVELS - 1, number) for number in range(width)]

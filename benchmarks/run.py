@@ -19,6 +19,7 @@ from typing import Any
 
 from . import (
     graph_analysis,
+    graph_rate,
     large_argument,
     latency,
     makespan,
@@ -43,7 +44,8 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "ipc": map_rate.measure_ipc,
     "start": start_up.measure,
     "large": large_argument.measure,
-    "graph": graph_analysis.measure,
+    "graph": graph_rate.measure,
+    "analysis": graph_analysis.measure,
 }
 
 QUIET_SECONDS = 1.0

@@ -64,17 +64,18 @@ def let_die(scheduler: MortalScheduler, hosts: list[Agent], options: argparse.Na
     """Kill until the time is over."""
     deaths = Deaths()
     over = threading.Event()
-    with ThreadPoolExecutor(2) as pool:
+    pool = ThreadPoolExecutor(2)
+    try:  # from before the first thread is there: an interrupt may come at any moment
         killers: list[Future[None]] = [
             pool.submit(kill_workers, hosts, options.worker_every, options.seed, over, deaths),
             pool.submit(kill_schedulers, scheduler, options.scheduler_every, over, deaths),
         ]
-        try:
-            wait(killers, options.seconds, FIRST_COMPLETED)
-        finally:
-            over.set()
-        for killer in killers:
-            killer.result()
+        wait(killers, options.seconds, FIRST_COMPLETED)
+    finally:
+        over.set()
+        pool.shutdown()
+    for killer in killers:
+        killer.result()
     return deaths
 
 

@@ -34,6 +34,8 @@ FIGURES = {
     "ipc": {"ipc.map_rate"},
     "start": {"start.seconds"},
     "large": {"large.round_trip"},
+    "graph": {"graph.plain", "graph.tree", "graph.tree_ratio", "graph.levels", "graph.levels_ratio"},
+    "analysis": {"analysis.tree.1000.python", "analysis.levels.1000.python"},
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
 BARS = {
@@ -45,6 +47,8 @@ BARS = {
     "memory.per_waiting_task": ("at most", 200),
     "sleep.fixed": ("at least", 95),
     "sleep.random": ("at least", 95),
+    "graph.tree_ratio": ("at most", 2),
+    "graph.levels_ratio": ("at most", 2),
 }
 
 
