@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -35,9 +36,10 @@ FIGURES = {
     "start": {"start.seconds"},
     "large": {"large.round_trip"},
     "graph": {"graph.plain", "graph.tree", "graph.tree_ratio", "graph.levels", "graph.levels_ratio"},
-    "analysis": {"analysis.tree.1000.python", "analysis.levels.1000.python"},
+    "analysis": {"analysis.tree.999.python", "analysis.levels.1000.python"},
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
+WITH_GRAPHBLAS = {f"analysis.{shape}.{what}" for shape in ("tree.999", "levels.1000") for what in ("graphblas", "ratio")}
 BARS = {
     "submit.rate": ("at least", 200_000),
     "submit.ratio_to_pool": ("at least", 12),
@@ -128,6 +130,8 @@ def test_every_measure_gives_figures(tmp_path: Path) -> None:
     for name, measure in result["measures"].items():
         assert set(measure) == {"seconds", "busy_before_percent", "steal_percent", "error", "figures"}
         expected = FIGURES[name] | (UNDER_PYPY if name == "scheduler" and is_pypy else set())
+        if name == "analysis" and importlib.util.find_spec("graphblas") is not None:
+            expected |= WITH_GRAPHBLAS
         assert {figure["name"] for figure in measure["figures"]} == expected
         for figure in measure["figures"]:
             assert_is_sound(figure)
