@@ -33,6 +33,9 @@ DRAIN_MESSAGES = 256
 DRAIN_BYTES = 16 << 20
 """Bytes taken in one step, for the same reason."""
 
+DRAIN_SECONDS = 0.005
+"""Time spent on them: workers could begin with what has come first, such as the first rows of a large graph."""
+
 SNAPSHOT_SECONDS = 1.0
 MALFORMED_LOG_SECONDS = 1.0
 """At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
@@ -141,6 +144,8 @@ class Daemon:
             for frame in frames:
                 size += len(frame)
             frames = None
+            if self._clock() - now > DRAIN_SECONDS:
+                return received + 1
         return DRAIN_MESSAGES
 
     def _drop(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
