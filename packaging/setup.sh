@@ -13,7 +13,7 @@ LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout hypothesis)
 LINT_TOOLS=(ruff mypy types-psutil)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
-ADAPTED=(-e 'client_lib[dask,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
+ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
@@ -180,7 +180,7 @@ setup_tests() {
     if ! is_fresh .venv/stamp-test .venv/bin/python; then
         must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
             "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}"
-        must ".venv: dask, joblib, scikit-learn" .venv/bin/python -m pip install --only-binary :all: "${ADAPTED[@]}"
+        must ".venv: dask, graphblas, joblib, scikit-learn" .venv/bin/python -m pip install --only-binary :all: "${ADAPTED[@]}"
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
     if [ -d .venv-pypy ] && ! is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python; then
