@@ -9,8 +9,8 @@ from scaler_scheduler.core import events
 from scaler_scheduler.core.credit import TASK_OVERHEAD, UNLIMITED
 
 WINDOW = 1 << 20
-LIMIT = 4 * WINDOW
-"""Of memory: a quarter of it is for windows of tasks and of results each."""
+LIMIT = 8 * WINDOW
+"""Of memory: an eighth of it is for windows of tasks and of results each."""
 
 BODY = bytes(WINDOW // 16 - TASK_OVERHEAD)
 """Sixteen tasks of it fill a window."""

