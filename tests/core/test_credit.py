@@ -55,7 +55,7 @@ def test_the_welcome_tells_the_window(core):
     assert told(core, W) == told(core, A) == (0, 0)
 
 
-@pytest.mark.parametrize("limit, window", [(0, 64 << 10), (1 << 20, 256 << 10), (1 << 40, 1 << 38)])
+@pytest.mark.parametrize("limit, window", [(0, 64 << 10), (1 << 20, 128 << 10), (1 << 40, 1 << 37)])
 def test_windows_by_memory_limit(make_core, limit, window):
     core = make_core(memory_limit_bytes=limit)
     core.client(C, 11)
