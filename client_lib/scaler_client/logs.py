@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 from typing import Sequence
 
@@ -15,6 +16,10 @@ from .options import Option, OptionError, choice, text
 LINE_FORMAT = "[%(levelname)s]%(asctime)s: %(message)s"
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S%z"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+JOURNAL_VARIABLE = "JOURNAL_STREAM"
+_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+"""syslog's, as systemd's journal takes them at the beginning of a line (sd-daemon(3))."""
 
 LOGGING_OPTIONS = (
     Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
@@ -42,11 +47,37 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
     if config_file:
         _set_up_from_file(config_file)
         return
-    formatter = logging.Formatter(LINE_FORMAT, TIME_FORMAT)
+    plain, for_journal = logging.Formatter(LINE_FORMAT, TIME_FORMAT), _JournalFormatter()
     handlers = [_handler(path) for path in paths]
     for handler in handlers:
-        handler.setFormatter(formatter)
+        handler.setFormatter(for_journal if _is_journal(handler) else plain)
     logging.basicConfig(level=level, handlers=handlers, force=True)
+
+
+def reopen() -> None:
+    """Go on in new files where somebody has moved the old ones away."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.close()  # the next line opens it
+
+
+class _JournalFormatter(logging.Formatter):
+    """systemd's journal has the time, and takes the level as a number before each line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = f"<{_PRIORITIES.get(record.levelname, 5)}>"
+        return "\n".join(prefix + line for line in super().format(record).split("\n"))
+
+
+def _is_journal(handler: logging.Handler) -> bool:
+    """Whether it writes to what the service manager says is its journal."""
+    if type(handler) is not logging.StreamHandler or not os.environ.get(JOURNAL_VARIABLE):
+        return False
+    try:
+        there = os.fstat(handler.stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return os.environ[JOURNAL_VARIABLE] == f"{there.st_dev}:{there.st_ino}"
 
 
 def _handler(path: str) -> logging.Handler:

@@ -10,17 +10,19 @@ import logging
 import os
 import platform
 import signal
+import sys
 import time
 import traceback
 from typing import Callable, List, Optional
 
-from . import __version__, event_loops
+from . import __version__, event_loops, logs
 from .addresses import default_monitor_address
 from .config import Config, fail
 from .core import effects, events
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
+from .service_manager import ServiceManager
 from .sockets import BindError, Context, Monitor, Router
 from .status import Traffic, snapshot_frames
 from .wire.decode import decode
@@ -58,10 +60,14 @@ class StopWaiting(BaseException):
 
 
 class Daemon:
-    def __init__(self, config: Config, router: Router, monitor: Monitor, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, config: Config, router: Router, monitor: Monitor, manager: ServiceManager, clock: Callable[[], float]
+    ) -> None:
         self.router = router
         self.monitor = monitor
         self.is_stopping = False
+        self.is_hung_up = False
+        """Whether the log files are to be opened again: somebody has moved them away."""
         self.is_waiting = False
         self.traffic = Traffic()
         self.identity = Identity(int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__)
@@ -78,6 +84,8 @@ class Daemon:
         self._clock = clock
         self._started = clock()
         self._next_snapshot = self._started
+        self._manager = manager
+        self._next_beat = self._started if manager.beat_seconds else float("inf")
         self._next_malformed_line = self._started
         self._malformed_unsaid = 0
         self._malformed_answers = 0
@@ -111,12 +119,20 @@ class Daemon:
         if now >= self._next_snapshot:
             self._next_snapshot = now + SNAPSHOT_SECONDS
             self._publish(now)
+            self._tell_status()
             self._look_for_parent()
+        if now >= self._next_beat:
+            self._next_beat = now + self._manager.beat_seconds
+            self._manager.beat()
+        if self.is_hung_up:
+            self.is_hung_up = False
+            logs.reopen()
+            _log.info("SIGHUP: the log files are opened again")
         return received > 0 or len(collected) > 0
 
     def seconds_to_wait(self) -> float:
         """How long the loop may sleep when nothing is received."""
-        return max(0.0, min(self.core.next_deadline, self._next_snapshot) - self._clock())
+        return max(0.0, min(self.core.next_deadline, self._next_snapshot, self._next_beat) - self._clock())
 
     def say_goodbye(self) -> None:
         self._send(self.core.farewell("the scheduler stops"))
@@ -172,6 +188,13 @@ class Daemon:
                 # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
                 self.traffic.dropped["unreachable"] += 1
 
+    def _tell_status(self) -> None:
+        tables, counts = self.core.tables, self.core.counts
+        self._manager.status(
+            f"{len(tables.workers)} workers on {len(tables.agents)} hosts, {len(tables.clients)} clients; "
+            f"{counts.waiting:,} tasks wait, {counts.dispatched:,} are with workers, {counts.resolved:,} are done"
+        )
+
     def _look_for_parent(self) -> None:
         if self._parent_process and os.getppid() != self._parent_process and not self.is_stopping:
             _log.info("the parent process %d is gone", self._parent_process)
@@ -197,11 +220,14 @@ def run(config: Config) -> int:
     except (BindError, ValueError) as error:
         router.close()
         return fail(str(error))
-    daemon = Daemon(config, router, monitor, time.monotonic)
+    manager = ServiceManager(os.environ)
+    daemon = Daemon(config, router, monitor, manager, time.monotonic)
     _log_start(config, daemon)
+    manager.ready()
     status = 0
     try:
         _run_until_signal(daemon, event_loops.LOOPS[config.event_loop])
+        manager.stopping()
         daemon.say_goodbye()
     except InvariantError:
         _log.critical("broken invariant, the scheduler ends: %s", traceback.format_exc())
@@ -210,6 +236,7 @@ def run(config: Config) -> int:
     router.close(FAREWELL_MILLISECONDS)
     context.close()
     _log.info("stopped")
+    manager.close()
     return status
 
 
@@ -233,8 +260,6 @@ def _log_start(config: Config, daemon: Daemon) -> None:
 
 def _interpreter_version() -> str:
     if platform.python_implementation() == "PyPy":
-        import sys
-
         version = ".".join(str(part) for part in sys.implementation.version[:3])
         return f"{version} (Python {platform.python_version()})"
     return platform.python_version()
@@ -252,11 +277,16 @@ def _run_until_signal(daemon: Daemon, loop: event_loops.Loop) -> None:
         if daemon.is_waiting:
             raise StopWaiting
 
+    def hang_up(_number: int, _frame: object) -> None:
+        daemon.is_hung_up = True
+
     # The pipe is for loops that poll.
     signal.set_wakeup_fd(wake_sender, warn_on_full_buffer=False)
     # They stay to the end of the process: a second signal must not cut the last goodbyes short.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    if not sys.stdin or not sys.stdin.isatty():  # what was started in a terminal ends with it
+        signal.signal(signal.SIGHUP, hang_up)
     try:
         loop(daemon, wake_receiver)
     finally:

@@ -1,0 +1,88 @@
+"""What systemd is told, by its protocol. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from scaler_scheduler.service_manager import ServiceManager
+
+
+@pytest.fixture
+def manager_socket(tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
+        there.bind(str(tmp_path / "notify"))
+        there.settimeout(10)
+        yield there
+
+
+def environment(there, **more):
+    return {"NOTIFY_SOCKET": there.getsockname(), **more}
+
+
+def told(there):
+    return there.recv(4096).decode()
+
+
+def test_a_life(manager_socket):
+    manager = ServiceManager(environment(manager_socket))
+    manager.ready()
+    manager.status("3 workers")
+    manager.status("3 workers")
+    manager.status("4 workers")
+    manager.beat()
+    manager.stopping()
+    lines = [told(manager_socket) for _ in range(5)]
+    assert lines == ["READY=1", "STATUS=3 workers", "STATUS=4 workers", "WATCHDOG=1", "STOPPING=1"]
+    manager.close()
+    manager.ready()
+    manager_socket.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        manager_socket.recv(1)
+
+
+def test_a_socket_without_a_file():
+    name = f"scaler-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
+        there.bind("\0" + name)
+        there.settimeout(10)
+        manager = ServiceManager({"NOTIFY_SOCKET": "@" + name})
+        manager.ready()
+        assert told(there) == "READY=1"
+        manager.close()
+
+
+@pytest.mark.parametrize("address", ["", "relative", "/there/is/none"])
+def test_nobody_is_told(address):
+    manager = ServiceManager({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1000000"})
+    manager.ready()
+    manager.beat()
+    manager.stopping()
+    manager.close()
+    assert (manager.beat_seconds > 0) == address.startswith("/")
+
+
+@pytest.mark.parametrize(
+    ("variables", "seconds"),
+    [
+        ({}, 0),
+        ({"WATCHDOG_USEC": "30000000"}, 10),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 10),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, 0),
+        ({"WATCHDOG_USEC": "soon"}, 0),
+        ({"WATCHDOG_USEC": "-1"}, 0),
+    ],
+)
+def test_how_often_the_loop_says_that_it_turns(manager_socket, variables, seconds):
+    manager = ServiceManager(environment(manager_socket, **variables))
+    assert manager.beat_seconds == seconds
+    manager.close()
+
+
+def test_a_manager_that_does_not_read_holds_nothing_up(manager_socket):
+    manager = ServiceManager(environment(manager_socket))
+    for _ in range(10_000):
+        manager.beat()
+    manager.close()

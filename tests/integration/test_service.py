@@ -1,0 +1,106 @@
+"""The scheduler under a service manager: what it tells, what it does on SIGHUP, and how it logs to a journal."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.commands import Command, cluster, scheduler_command
+from tests.waiting import wait_until
+
+
+class Manager:
+    """In systemd's place."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder / "notify")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(self.path)
+        self._socket.settimeout(30)
+        self.told: list[str] = []
+
+    def await_line(self, begin: str) -> str:
+        """The next line that begins so."""
+        while True:
+            self.told.append(self._socket.recv(4096).decode())
+            if self.told[-1].startswith(begin):
+                return self.told[-1]
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[Manager]:
+    there = Manager(tmp_path)
+    yield there
+    there.close()
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[list[Command]]:
+    started: list[Command] = []
+    yield started
+    for each in started:
+        each.end()
+
+
+def start(command: list[Command], tmp_path: Path, *options: str, **variables: str) -> Command:
+    command.append(Command(scheduler_command("tcp://127.0.0.1:*", *options), tmp_path / "scheduler.log", **variables))
+    return command[0]
+
+
+def test_a_service_s_life(command: list[Command], manager: Manager, tmp_path: Path) -> None:
+    running = start(command, tmp_path, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="1500000")
+    manager.await_line("READY=1")
+    assert manager.told == ["READY=1"]
+    address = running.logged(r"address (\S+), event loop")  # it is bound: the line is there
+    assert manager.await_line("STATUS=").startswith("STATUS=0 workers on 0 hosts, 0 clients; 0 tasks wait")
+    manager.await_line("WATCHDOG=1")
+    with cluster(tmp_path, address):
+        manager.await_line("STATUS=1 workers on 1 hosts")
+        manager.await_line("WATCHDOG=1")
+    running.process.send_signal(signal.SIGTERM)
+    manager.await_line("STOPPING=1")
+    assert running.process.wait(5) == 0
+
+
+def test_a_hung_loop_says_nothing(command: list[Command], manager: Manager, tmp_path: Path) -> None:
+    running = start(command, tmp_path, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="300000")
+    manager.await_line("WATCHDOG=1")
+    running.process.send_signal(signal.SIGSTOP)
+    manager._socket.settimeout(1.0)
+    with pytest.raises(TimeoutError):
+        manager.await_line("never")
+    running.process.send_signal(signal.SIGCONT)
+    manager.await_line("WATCHDOG=1")
+
+
+def test_log_files_are_opened_again(command: list[Command], tmp_path: Path) -> None:
+    log, moved = tmp_path / "the.log", tmp_path / "the.log.1"
+    running = start(command, tmp_path, "--logging-paths", str(log))
+    wait_until(lambda: log.exists() and "monitor address" in log.read_text(), what="the log")
+    log.rename(moved)
+    running.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: log.exists() and "the log files are opened again" in log.read_text(), what="the new log")
+    assert "monitor address" in moved.read_text() and "monitor address" not in log.read_text()
+    assert running.stop() == 0 and "stopped" in log.read_text()
+
+
+def test_lines_for_the_journal(command: list[Command], tmp_path: Path) -> None:
+    log = tmp_path / "scheduler.log"
+    log.touch()
+    there = log.stat()
+    running = start(command, tmp_path, JOURNAL_STREAM=f"{there.st_dev}:{there.st_ino}")
+    running.logged(r"(<6>monitor address)")
+    assert running.stop() == 0
+    assert all(line.startswith("<6>") for line in running.log().splitlines())
+
+
+def test_a_journal_that_is_another_file(command: list[Command], tmp_path: Path) -> None:
+    running = start(command, tmp_path, JOURNAL_STREAM="1:2")
+    running.logged(r"(\[INFO\]\S+ \S+: monitor address)")
+    assert running.stop() == 0 and "<6>" not in running.log()
