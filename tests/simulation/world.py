@@ -75,7 +75,7 @@ class World:
         self._wait_for("nothing is left to do", self._is_at_rest, REST_SECONDS)
         for client in self.living_clients():
             client.holdings.let_go_of_all()
-        self._wait_for("nobody keeps an object", self._is_rid_of_objects, LEAVE_SECONDS)
+        self._wait_for("nobody keeps an object", self._is_rid_of_objects, REST_SECONDS)
         self._leave()
         self.trace.count("steps", self.clock.steps)
 

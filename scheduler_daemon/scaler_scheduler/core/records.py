@@ -251,6 +251,7 @@ class Client:
         "is_stalled",
         "lanes",
         "name",
+        "object_bytes",
         "objects",
         "outbox",
         "received",
@@ -279,6 +280,8 @@ class Client:
         """Those with waiting tasks."""
         self.objects: Dict[int, StoredObject] = {}
         """By id."""
+        self.object_bytes = 0
+        """What those of them count that it has sent."""
         self.highest_id = -1
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""

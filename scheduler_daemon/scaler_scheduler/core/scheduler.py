@@ -215,6 +215,7 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             self._graphs.take_object(client, event)
+            self._credits.object_came(client)
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         client = self._peers.client(event.route)
