@@ -245,6 +245,20 @@ def test_submitted_again_after_a_lost_connection(core):
     assert core.take() == [("forget objects", W, [(NAME, 1)])]
 
 
+@pytest.mark.parametrize("is_plain_first", [True, False])
+def test_rows_are_told_apart_whatever_is_submitted_with_them(core, is_plain_first):
+    joined(core)
+    submits = [lambda: core.submit(C, [2], 1), lambda: submit(core, [(1, [], KEEP), (2, [], NO)])]
+    for each in submits if is_plain_first else submits[::-1]:
+        each()
+    core.worker(W, 21)
+    run(core, W, 1)
+    run(core, W, 2)
+    assert core.tables() == dict(core.tables(), waiting=0, dispatched=0)
+    assert core.scheduler.counts.resolved == 2
+    core.take()
+
+
 def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):
     joined(core, W, V)
     send(core, 5, b"5" * 1000)

@@ -93,7 +93,7 @@ class Graphs:
 
     def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
-        if task_id in client.tasks:
+        if task_id in client.tasks or task_id <= client.highest_id and self._is_queued(client, task_id):
             return True
         stored = self._tables.objects.find(client, task_id)
         if stored is None or stored.frames is None:
@@ -103,6 +103,10 @@ class Graphs:
         else:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
         return True
+
+    def _is_queued(self, client: Client, task_id: int) -> bool:
+        """Whether it waits as a row of a batch in which none read anything."""
+        return any(lane.batches.find(task_id) is not None for lane in client.lanes.values())
 
     def _admit(self, task: Task, keep: int, inputs: Sequence[int]) -> None:
         client = task.client

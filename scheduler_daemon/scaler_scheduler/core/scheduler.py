@@ -184,6 +184,7 @@ class Scheduler:
             functions.append(function)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
+            client.highest_id = max(client.highest_id, event.ids[-1])
             return
         batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options)
         if event.ids[0] <= client.highest_id:
