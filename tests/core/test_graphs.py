@@ -259,6 +259,44 @@ def test_rows_are_told_apart_whatever_is_submitted_with_them(core, is_plain_firs
     core.take()
 
 
+def rejoined(core, *running):
+    core.worker(W, 21, running=[(NAME, task_id, 1) for task_id in running])
+
+
+@pytest.mark.parametrize("is_worker_first", [True, False])
+def test_a_task_that_reads_objects_and_runs_already_is_taken_over(core, is_worker_first):
+    if is_worker_first:
+        rejoined(core, 2)
+    joined(core)
+    send(core, 1, b"one")
+    submit(core, [(2, [1], NO)])
+    if not is_worker_first:
+        rejoined(core, 2)
+    assert core.take() == []
+    run(core, W, 2, b"two")
+    assert core.take() == [resolved((2, 0, b"two"))]
+    forget(core, 1)
+
+
+@pytest.mark.parametrize("is_worker_first", [True, False])
+def test_one_that_runs_while_its_inputs_are_made_anew_is_taken_over_once_they_are_there(core, is_worker_first):
+    if is_worker_first:
+        rejoined(core, 2)
+    joined(core)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    forget(core, 1)
+    if not is_worker_first:
+        rejoined(core, 2)
+    core.worker(V, 22)
+    assert dispatched(core) == [(V, 1)]
+    run(core, V, 1, b"one")
+    assert core.take() == [resolved((1, KEPT, b""))]
+    assert core.tables() == dict(core.tables(), unclaimed=0, dispatched=1, objects=1)
+    run(core, W, 2, b"two")
+    assert core.take() == [resolved((2, 0, b"two"))]
+    assert core.tables()["objects"] == 0
+
+
 def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):
     joined(core, W, V)
     send(core, 5, b"5" * 1000)

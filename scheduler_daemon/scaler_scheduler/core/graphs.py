@@ -23,6 +23,8 @@ class Graphs:
         self._outbox = outbox
         self.unneeded: List[Task] = []
         """Tasks whose kept result nobody is going to read."""
+        self.ready: List[Task] = []
+        """Tasks that have what they read now, and that may run already at a worker that has joined again."""
 
     # ---------------------------------------------------------------------------------------------------------- objects
 
@@ -54,6 +56,10 @@ class Graphs:
         """Tasks to be cancelled, as nobody is going to read their results."""
         unneeded, self.unneeded = self.unneeded, []
         return [task for task in unneeded if task.client.tasks.get(task.id) is task]
+
+    def take_ready(self) -> List[Task]:
+        ready, self.ready = self.ready, []
+        return ready
 
     def _drop_unneeded(self, stored: StoredObject) -> None:
         if stored.is_needed:
@@ -122,8 +128,14 @@ class Graphs:
             self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
             self.failed(task, effects.OUTCOME_INPUT_LOST, text.encode())
         elif not task.missing:
-            task.move(READY)
-            self._dispatcher.requeue(task)
+            self._wait(task)
+
+    def _wait(self, task: Task) -> None:
+        """All that it reads is there."""
+        task.move(READY)
+        self._dispatcher.requeue(task)
+        if self._tables.unclaimed:
+            self.ready.append(task)
 
     def _bind(self, task: Task, inputs: Sequence[int]) -> Optional[int]:
         """Find the task's inputs; returns the id of one that is not there."""
@@ -163,8 +175,7 @@ class Graphs:
         for reader in blocked:
             reader.missing -= 1
             if reader.state == BLOCKED and not reader.missing:
-                reader.move(READY)
-                self._dispatcher.requeue(reader)
+                self._wait(reader)
         self._drop_unneeded(stored)
 
     def failed(self, task: Task, outcome: int, payload: bytes) -> None:

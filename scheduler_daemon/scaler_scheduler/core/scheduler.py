@@ -185,6 +185,7 @@ class Scheduler:
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
             client.highest_id = max(client.highest_id, event.ids[-1])
+            self._claim_ready(now)
             return
         batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options)
         if event.ids[0] <= client.highest_id:
@@ -203,6 +204,10 @@ class Scheduler:
         self.dispatcher.enqueue(lane, rows)
         if self.tables.unclaimed:
             self._adoption.claim(client, lane, batch, now)
+
+    def _claim_ready(self, now: float) -> None:
+        if self._graphs.ready:
+            self._adoption.claim_ready(self._graphs.take_ready(), now)
 
     def _drop_known_rows(self, client: Client, batch: Batch) -> None:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
@@ -231,6 +236,7 @@ class Scheduler:
             self.counts.late += len(event.ids)
             return
         take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs)
+        self._claim_ready(now)
         self._offer(worker)
 
     def _offer(self, worker: Worker) -> None:
