@@ -259,6 +259,26 @@ def test_rows_are_told_apart_whatever_is_submitted_with_them(core, is_plain_firs
     core.take()
 
 
+def test_what_a_worker_can_not_read_in_a_file_is_sent_to_it(core):
+    core.agent(A, 31)
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.worker(W, 21, agent=31)
+    send(core, 1, bytes(SHARED_BYTES))
+    submit(core, [(2, [1, 1], NO)])
+    sent = only(core, "object", "dispatch", "credit")
+    assert [each[1] for each in sent if each[0] == "object"] == [A]
+    run(core, W, 2, b"no space", outcome=LOST)
+    assert only(core, "object", "dispatch") == [
+        ("object", W, NAME, 1, [bytes(SHARED_BYTES)]),
+        ("dispatch", W, [(NAME, 2, 2, 1, b"x")]),
+    ]
+    run(core, W, 2, b"not even so", outcome=LOST, attempt=2)
+    assert core.take() == [resolved((2, LOST, b"not even so"))]
+    forget(core, 1)
+    assert sorted(each[:2] for each in core.take()) == [("forget objects", A), ("forget objects", W)]
+
+
 def rejoined(core, *running):
     core.worker(W, 21, running=[(NAME, task_id, 1) for task_id in running])
 

@@ -46,7 +46,7 @@ class HostObjects:
         client, object_id = name
         size = self._sizes.get(name, 0)
         text = f"object {object_id} of client {client}, {size} bytes, can't be shared among the workers: {error}"
-        return [Log(level, f"{text}; tasks that read it fail here"), MarkObjectLost(name, f"{error} ({size} bytes)")]
+        return [Log(level, f"{text}; each of them is sent it"), MarkObjectLost(name, f"{error} ({size} bytes)")]
 
     def forget(self, message: ForgetObjects) -> list[Effect]:
         names = zip(message.clients, message.ids)
