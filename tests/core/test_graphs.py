@@ -262,19 +262,19 @@ def test_rows_are_told_apart_whatever_is_submitted_with_them(core, is_plain_firs
 def test_what_a_worker_can_not_read_in_a_file_is_sent_to_it(core):
     core.agent(A, 31)
     core.client(C, NAME)
-    core.function(C, 1, b"f")
     core.worker(W, 21, agent=31)
+    core.teach(C, W, 1, b"f", 1000, 0)  # for both to be given to it
     send(core, 1, bytes(SHARED_BYTES))
-    submit(core, [(2, [1, 1], NO)])
+    submit(core, [(2, [1, 1], NO), (3, [1], NO)])
     sent = only(core, "object", "dispatch", "credit")
     assert [each[1] for each in sent if each[0] == "object"] == [A]
-    run(core, W, 2, b"no space", outcome=LOST)
+    core.results(W, [(NAME, 2, 1), (NAME, 3, 1)], body=b"no space", outcome=LOST)
     assert only(core, "object", "dispatch") == [
         ("object", W, NAME, 1, [bytes(SHARED_BYTES)]),
-        ("dispatch", W, [(NAME, 2, 2, 1, b"x")]),
+        ("dispatch", W, [(NAME, 2, 2, 1, b"x"), (NAME, 3, 2, 1, b"x")]),
     ]
-    run(core, W, 2, b"not even so", outcome=LOST, attempt=2)
-    assert core.take() == [resolved((2, LOST, b"not even so"))]
+    core.results(W, [(NAME, 2, 2), (NAME, 3, 2)], body=b"not even so", outcome=LOST)
+    assert core.take() == [resolved((2, LOST, b"not even so"), (3, LOST, b"not even so"))]
     forget(core, 1)
     assert sorted(each[:2] for each in core.take()) == [("forget objects", A), ("forget objects", W)]
 

@@ -227,7 +227,8 @@ class Dispatcher:
             if any(special):
                 outgoing.special[len(outgoing.ids)] = special
         if task.inputs:
-            outgoing.inputs[len(outgoing.ids)] = supply(task.inputs, worker, self._agents, self._outbox)
+            supplied = outgoing.inputs[len(outgoing.ids)] = supply(task.inputs, worker, self._agents, self._outbox)
+            task.reads_files = any(is_shared for _, is_shared in supplied)
         outgoing.clients.append(task.client.incarnation)
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
@@ -331,6 +332,7 @@ class Dispatcher:
         task.move(ADOPT)
         task.attempt = attempt
         task.cost = cost(task.function)
+        task.reads_files = len(task.inputs) > 0
         self._adopted(worker, task, lane)
         self.let_go(lane)
 

@@ -82,6 +82,7 @@ class Task:
         "missing",
         "options",
         "payload",
+        "reads_files",
         "serial",
         "size",
         "start",
@@ -133,6 +134,8 @@ class Task:
         """What became of the workers that died while they ran it."""
         self.inputs: Sequence[StoredObject] = ()
         """What it reads; one may be there twice."""
+        self.reads_files = False
+        """Whether its worker was told to find some of these in files of its host, as far as is known here."""
         self.missing = 0
         """Of those, how many are not there yet."""
         self.keep = 0

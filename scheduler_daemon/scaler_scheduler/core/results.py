@@ -125,8 +125,9 @@ def _take_special(task: Task, outcome: int, worker: Worker, endings: Endings, ou
         task.move(RESULT)
         endings.settle_stopped(task)
         return _ANSWERED
-    if outcome == OUTCOME_INPUT_LOST and send_unread(task.inputs, worker, outbox):
+    if outcome == OUTCOME_INPUT_LOST and task.reads_files:
         # No space there for a file, or its host agent is gone, or was: what it reads is here.
+        send_unread(task.inputs, worker, outbox)
         return _wait_again(task, endings)
     if outcome == OUTCOME_RETRYABLE:
         task.failures += 1

@@ -32,14 +32,12 @@ def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox
     return 0
 
 
-def send_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> bool:
-    """The worker could not read some of these: it gets the bytes of those that it was to find in files, or of which
-    nothing is known here. Returns whether there are any."""
-    unsent = [stored for stored in dict.fromkeys(inputs) if worker not in stored.workers]
-    for stored in unsent:
-        stored.file_readers.discard(worker)
-        _send_to_worker(stored, worker, outbox)
-    return len(unsent) > 0
+def send_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
+    """The worker could not read some of these: it gets the bytes of those that it was to find in files."""
+    for stored in inputs:
+        if worker not in stored.workers:
+            stored.file_readers.discard(worker)
+            _send_to_worker(stored, worker, outbox)
 
 
 def _send_to_worker(stored: StoredObject, worker: Worker, outbox: Outbox) -> None:
