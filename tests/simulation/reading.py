@@ -71,6 +71,8 @@ class Inputs:
         found = files.find(known.name)
         if isinstance(found, str):
             raise self._lost(position, found)
+        if found is None and known.is_void:
+            raise self._lost(position, "the worker has joined anew before it was")
         if found is None:
             now = self._clock.now
             if not self._looks or files.changes != self._change:
