@@ -187,6 +187,27 @@ def test_large_objects_go_once_to_the_agent_of_a_host(core):
     assert sorted(forgotten) == [b"agent again", W, V]
 
 
+def test_an_agent_that_was_given_up_and_comes_back_is_sent_what_its_workers_are_to_find(core):
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.agent(A, 31)
+    core.worker(W, 21, agent=31)
+    for number in (5, 6):
+        send(core, number, bytes(SHARED_BYTES))
+    submit(core, [(7, [5], NO)])
+    for _ in range(13):
+        core.wait(5)
+        core.heartbeat(C)
+        core.heartbeat(W)
+    assert core.tables()["agents"] == 0
+    core.take()
+    core.agent(A, 31)
+    assert core.take() == [("object", A, NAME, 5, [bytes(SHARED_BYTES)])]
+    forget(core, 5, 6)
+    run(core, W, 7)
+    assert [each[1] for each in core.take() if each[0] == "forget objects"] in ([A, W], [W, A])
+
+
 def test_inputs_that_are_not_there(core):
     joined(core, W)
     submit(core, [(2, [1], KEEP), (3, [2], NO)])

@@ -4,7 +4,7 @@ An object lives while its client refers to it or a task that reads it is not ove
 or worker that needs them.
 """
 
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from scaler_scheduler.core.records import Agent, Client, StoredObject, Worker
 
@@ -33,6 +33,19 @@ class ObjectTable:
             worker.objects.discard(stored)
         for agent in stored.agents:
             agent.objects.discard(stored)
+
+    def files_of(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
+        """What workers of this host agent were told to find as its files."""
+        found: Set[StoredObject] = set()
+        for worker in workers:
+            if worker.agent == agent.incarnation:
+                found.update(stored for stored in worker.objects if worker in stored.file_readers)
+        return sorted(found, key=lambda stored: (stored.client.incarnation, stored.id))
+
+    def give(self, stored: StoredObject, agent: Agent) -> None:
+        """The host agent is sent the object."""
+        stored.agents.add(agent)
+        agent.objects.add(stored)
 
     def worker_left(self, worker: Worker) -> None:
         """What the worker had is gone."""
