@@ -16,7 +16,7 @@ from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.states import BLOCKED
 
 from .ledger import Ledger, TaskId
-from .object_contract import ObjectContract, inputs_of
+from .object_contract import ObjectContract, dispatched_inputs, inputs_of
 from .order import check_order, serves
 from .trace import SimulationError, Trace
 
@@ -225,10 +225,11 @@ class Contract:
         sent = self._functions.get(effect.route, set())
         agent = self._core.tables.agents.find(worker.agent)
         agent_route = None if agent is None else agent.route
+        inputs = dispatched_inputs(effect)
         for row, (name, attempt, function) in enumerate(
             zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions)
         ):
-            self._objects.dispatched(name, effect.inputs.get(row, []), effect.route, agent_route)
+            self._objects.dispatched(name, inputs[row], effect.route, agent_route)
             self._expect(name in self._open, "dispatched, and nobody waits for it", name)
             options = self._open[name][-1]
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))

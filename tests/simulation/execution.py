@@ -39,9 +39,7 @@ Submit = Callable[["Run", Script], Future]
 
 
 class Run:
-    def __init__(
-        self, row: Row, script: Script, inputs: Inputs, oracle: Oracle, clock: Clock, submit: Submit
-    ) -> None:
+    def __init__(self, row: Row, script: Script, inputs: Inputs, oracle: Oracle, clock: Clock, submit: Submit) -> None:
         self.row = row
         self.name: TaskName = name_of(row)
         self.script = script

@@ -27,6 +27,8 @@ def draw_plan(seed: int) -> Plan:
 
 def _add_graphs(plan: Plan, writer: Writer, chance: random.Random) -> None:
     plan.shared_bytes = chance.choice((100, 100, 1000, 1 << 40))
+    plan.small_bytes = chance.choice((0, 0, 60, 256))
+    plan.inline_bytes = chance.choice((0, 0, 500, 1 << 14))
     plan.full_share = chance.choice((0.0, 0.0, 0.0, 0.0, 0.5))
     for program in plan.clients:
         graph_writer = _GraphWriter(chance, writer)

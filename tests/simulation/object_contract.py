@@ -67,10 +67,14 @@ class ObjectContract:
     def route_gone(self, route: bytes) -> None:
         self._sent.pop(route, None)
 
-    def dispatched(self, name: TaskId, inputs: list[tuple[int, int]], worker: bytes, agent: bytes | None) -> None:
+    def dispatched(self, name: TaskId, inputs: list[tuple[int, int, int]], worker: bytes, agent: bytes | None) -> None:
+        """`inputs`: id, whether it is a file, whether it comes along."""
         read = self._inputs.get(name, [])
-        _expect([(name[0], each) for each, _ in inputs] == read, "dispatched with other inputs", name, inputs, read)
-        for each, is_shared in inputs:
+        _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
+        for each, is_shared, is_inlined in inputs:
+            if is_inlined:
+                _expect(not is_shared, "comes along and is a file", name, each)
+                continue
             route = agent if is_shared else worker
             there = route is not None and (name[0], each) in self._sent.get(route, ())
             _expect(there, "dispatched without its input", name, each, is_shared)
@@ -99,6 +103,17 @@ class ObjectContract:
         """The task is over."""
         for each in set(self._inputs.pop(name, ())):
             self._readers[each] -= 1
+
+
+def dispatched_inputs(effect: effects.Dispatch) -> list[list[tuple[int, int, int]]]:
+    """Of each row: the ids, which are files, which come along."""
+    rows = []
+    begin = 0
+    for row in range(len(effect.ids)):
+        end = begin + effect.input_counts.get(row, 0)
+        rows.append(list(zip(effect.inputs[begin:end], effect.shared[begin:end], effect.inlined[begin:end])))
+        begin = end
+    return rows
 
 
 def inputs_of(event: events.Submit) -> list[list[int]]:

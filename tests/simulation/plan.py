@@ -71,6 +71,10 @@ class Plan:
     faults: list[tuple[float, str]]
     shared_bytes: int = 1 << 40
     """Objects of this size are files of hosts."""
+    small_bytes: int = 256
+    """Up to this size they go along with tasks that read them."""
+    inline_bytes: int = 1 << 14
+    """So do larger ones, if they are no more bytes in all that go along."""
     full_share: float = 0.0
     """Of hosts, on which there is no space for some objects."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scaler_client.messages import Payload
-from scaler_worker.object_table import ABSENT
+from scaler_worker.object_table import ABSENT, KnownObject
 from scaler_worker.rows import Row
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Inputs:
     def __init__(self, row: Row, session: WorkerSession, files: HostFiles, clock: Clock) -> None:
         ids = row[8] if len(row) != 5 else ()
         self._ids = ids
-        self._objects = [session.objects.find((row[0], object_id)) for object_id in ids]
+        self._objects = [session.objects.find((row[0], each)) if type(each) is int else each for each in ids]
         self._files = files
         self._clock = clock
         self._looks = 0
@@ -52,6 +52,8 @@ class Inputs:
         known = self._objects[position] if position < len(self._objects) else None
         if known is None:
             raise self._lost(position, "it was not sent to this worker")
+        if not isinstance(known, KnownObject):
+            return [known]  # its bytes, which have come along
         if known.value is not ABSENT:
             value: Sequence[Payload] = known.value
             return value
@@ -63,7 +65,7 @@ class Inputs:
 
     def _in_file(self, position: int) -> Sequence[Payload] | None:
         known, files = self._objects[position], self._files
-        assert known is not None
+        assert isinstance(known, KnownObject)
         if known.is_forgotten:
             raise self._lost(position, "nobody refers to it any more")
         if files.is_gone:

@@ -32,7 +32,9 @@ class Thing:
     @cached_property
     def frames(self) -> tuple[bytes, ...]:
         """What tasks that read it find."""
-        return tuple(_filled(b"%d holds %d at %d " % (self.key, self.key, at), size) for at, size in enumerate(self.sizes))
+        return tuple(
+            _filled(b"%d holds %d at %d " % (self.key, self.key, at), size) for at, size in enumerate(self.sizes)
+        )
 
 
 @dataclass(frozen=True)

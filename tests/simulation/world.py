@@ -63,7 +63,9 @@ class World:
         Raises:
             SimulationError: something went wrong that must not.
         """
-        with patch.object(supply, "SHARED_BYTES", self.plan.shared_bytes):
+        plan = self.plan
+        sizes = {"SHARED_BYTES": plan.shared_bytes, "SMALL_BYTES": plan.small_bytes, "INLINE_BYTES": plan.inline_bytes}
+        with patch.multiple(supply, **sizes):
             self._live()
 
     def _live(self) -> None:

@@ -57,7 +57,14 @@ def test_one_that_can_not_be_written_is_marked() -> None:
     line, mark = host.session.object_written((CLIENT, 7), "No space left on device: /dev/shm/x")
     assert mark == MarkObjectLost((CLIENT, 7), "No space left on device: /dev/shm/x (106 bytes)")
     assert isinstance(line, Log) and line.level == logging.ERROR
-    for part in ("object 7", f"client {CLIENT}", "106 bytes", "No space left on device", "/dev/shm/x", "each of them is sent it"):
+    for part in (
+        "object 7",
+        f"client {CLIENT}",
+        "106 bytes",
+        "No space left on device",
+        "/dev/shm/x",
+        "each of them is sent it",
+    ):
         assert part in line.text
     assert host.receive(an_object(7)) == [], "what is marked stays so"
     assert host.receive(forget(7)) == [RemoveObjects(((CLIENT, 7),))], "the mark as well"

@@ -52,7 +52,7 @@ Capabilities = FrozenSet[Tuple[str, int]]
 class Options:
     """What a Submit asks of every row. `retries` -1: the scheduler's own; `timeout_seconds` 0: no limit."""
 
-    __slots__ = ("capabilities", "depth", "name", "priority", "profiling", "retries", "timeout_seconds")
+    __slots__ = ("capabilities", "depth", "lane_key", "name", "priority", "profiling", "retries", "timeout_seconds")
 
     def __init__(
         self,
@@ -71,6 +71,8 @@ class Options:
         self.profiling = profiling
         self.name = name
         self.capabilities = capabilities
+        self.lane_key = (priority << 32) + depth, capabilities
+        """Where the rows wait. Of ranks the highest goes first: by priority, within one by depth."""
 
 
 DEFAULT_OPTIONS = Options()

@@ -4,58 +4,64 @@ An object lives while its client refers to it or a task that reads it is not ove
 or worker that needs them.
 """
 
-from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Iterable, List, Optional, Set
 
-from scaler_scheduler.core.records import Agent, Client, StoredObject, Worker
+from scaler_scheduler.core.records import Agent, Client, Copies, StoredObject, Worker
 
 
 class ObjectTable:
+    """The objects themselves stand in their clients' records."""
+
     def __init__(self) -> None:
-        self._objects: Dict[Tuple[int, int], StoredObject] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._objects)
-
-    def __iter__(self) -> Iterator[StoredObject]:
-        return iter(list(self._objects.values()))
+        return self._count
 
     def find(self, client: Client, object_id: int) -> Optional[StoredObject]:
-        return self._objects.get((client.incarnation, object_id))
+        return client.objects.get(object_id)
 
     def add(self, stored: StoredObject) -> None:
-        self._objects[stored.client.incarnation, stored.id] = stored
         stored.client.objects[stored.id] = stored
+        self._count += 1
 
     def remove(self, stored: StoredObject) -> None:
-        del self._objects[stored.client.incarnation, stored.id]
         del stored.client.objects[stored.id]
-        for worker in stored.holders:
-            worker.objects.discard(stored)
-        for agent in stored.agents:
-            agent.objects.discard(stored)
+        self._count -= 1
+        if stored.copies is not None:
+            for worker in stored.copies.holders:
+                worker.objects.discard(stored)
+            for agent in stored.copies.agents:
+                agent.objects.discard(stored)
 
     def files_of(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
         """What workers of this host agent were told to find as its files."""
         found: Set[StoredObject] = set()
         for worker in workers:
             if worker.agent == agent.incarnation:
-                found.update(stored for stored in worker.objects if worker in stored.file_readers)
+                found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
         return sorted(found, key=lambda stored: (stored.client.incarnation, stored.id))
 
     def give(self, stored: StoredObject, agent: Agent) -> None:
         """The host agent is sent the object."""
-        stored.agents.add(agent)
+        _copies_of(stored).agents.add(agent)
         agent.objects.add(stored)
 
     def worker_left(self, worker: Worker) -> None:
         """What the worker had is gone."""
         for stored in worker.objects:
-            stored.workers.discard(worker)
-            stored.file_readers.discard(worker)
+            _copies_of(stored).workers.discard(worker)
+            _copies_of(stored).file_readers.discard(worker)
         worker.objects = set()
 
     def agent_left(self, agent: Agent) -> None:
         """What the host agent had is gone."""
         for stored in agent.objects:
-            stored.agents.discard(agent)
+            _copies_of(stored).agents.discard(agent)
         agent.objects = set()
+
+
+def _copies_of(stored: StoredObject) -> Copies:
+    """Of an object that stands in the record of somebody who was sent it."""
+    assert stored.copies is not None
+    return stored.copies
