@@ -29,7 +29,7 @@ class HostObjects:
         return self._remove(list(self._sizes)) if is_new else []
 
     def settled(self) -> list[Effect]:
-        """All that came at once has come: nobody needs the rest, which may have been said while the connection broke."""
+        """All that came at once has come: nobody needs the rest. That may have been said while the connection broke."""
         unconfirmed, self._unconfirmed = self._unconfirmed, set()
         return self._remove(sorted(unconfirmed))
 
