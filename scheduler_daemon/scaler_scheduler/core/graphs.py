@@ -11,8 +11,9 @@ from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client, Function, StoredObject, Task
-from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY
+from scaler_scheduler.core.records import BALANCE, Client, Function, StoredObject, Task
+from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
+from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY
 from scaler_scheduler.core.tables import Tables
 
 
@@ -99,9 +100,14 @@ class Graphs:
 
     def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
-        if task_id in client.tasks or task_id <= client.highest_id and self._is_queued(client, task_id):
-            return True
         stored = self._tables.objects.find(client, task_id)
+        task = client.tasks.get(task_id)
+        if task is not None:
+            if keep and stored is None:
+                self._want_again(task)
+            return True
+        if task_id <= client.highest_id and self._is_queued(client, task_id):
+            return True
         if stored is None or stored.frames is None:
             return False
         if keep == events.KEEP_BOTH:
@@ -109,6 +115,12 @@ class Graphs:
         else:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
         return True
+
+    def _want_again(self, task: Task) -> None:
+        """Nobody needed the result of this task, or its client was given up, and now it comes back for it."""
+        self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
+        if task.wish == CANCEL_WISH:
+            task.wish = BALANCE
 
     def _is_queued(self, client: Client, task_id: int) -> bool:
         """Whether it waits as a row of a batch in which none read anything."""
@@ -129,6 +141,21 @@ class Graphs:
             self.failed(task, effects.OUTCOME_INPUT_LOST, text.encode())
         elif not task.missing:
             self._wait(task)
+
+    def wait_again(self, task: Task) -> bool:
+        """The task, which has just left its worker, is to run again; returns False where what it reads is not there."""
+        find = self._tables.objects.find
+        if any(find(task.client, stored.id) is not stored for stored in task.inputs):
+            # They went with its client, which was given up and has come back: it sends and submits them again.
+            ids = [stored.id for stored in task.inputs]
+            task.missing = 0
+            if self._bind(task, ids, 0, len(ids)) is not None:
+                return False
+            if task.missing:
+                task.move(UNREADY)
+                return True
+        self._dispatcher.requeue(task)
+        return True
 
     def _wait(self, task: Task) -> None:
         """All that it reads is there."""
