@@ -12,15 +12,16 @@ class Heartbeats:
     def __init__(self, interval_seconds: float, timeout_seconds: float, now: float) -> None:
         # A quiet scheduler is not a lost one: it is asked more than once before it is given up.
         self._interval_seconds = min(interval_seconds, timeout_seconds / LEASE_HEARTBEATS)
-        self._sequence = 0
+        self.sequence = 0
+        """Of the last one."""
         self._last_tick = now
         self.next = now + self._interval_seconds
         """The time of the next one."""
 
     def beat(self, now: float) -> Heartbeat:
         self.next = now + self._interval_seconds
-        self._sequence += 1
-        return Heartbeat(self._sequence)
+        self.sequence += 1
+        return Heartbeat(self.sequence)
 
     def standstill(self, now: float) -> float:
         """Seconds, since this was asked last, in which this process did not run (stopped, suspended); else 0."""

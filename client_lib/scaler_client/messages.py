@@ -172,8 +172,9 @@ class Dispatch:
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
     shared: list[int] = field(default_factory=list)
-    inlined: list[int] = field(default_factory=list)
     """For each of `inputs`: 1 where it is a file of the host agent."""
+    inlined: list[int] = field(default_factory=list)
+    """For each of `inputs`: its size and 1, where it is the end of the row's payload; empty: none is."""
 
 
 FLAG_PROFILE = 1

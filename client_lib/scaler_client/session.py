@@ -230,7 +230,7 @@ class Session:
         if rows.ids and (self._backlog.is_open or len(rows.ids) >= BATCH_ROWS):
             rows.flush()
         if self.state is _JOINED:
-            rows.outgoing += self.objects.take_messages()
+            rows.outgoing += self.objects.take_messages(self._heartbeats.sequence)
         outgoing, rows.outgoing = rows.outgoing, []
         return outgoing
 
@@ -242,6 +242,7 @@ class Session:
             return
         if self.scheduler is not None and self.scheduler.incarnation != welcome.incarnation:
             self._shutting_down.end()  # the one that was to end has
+            self.objects.forgotten_by_scheduler()
         self.scheduler = welcome
         self.state = State.JOINED
         self._receipts.restart(welcome.result_window)
@@ -254,6 +255,7 @@ class Session:
         self._rows.flush()
         for graph in self.tasks.all_graphs():
             self.objects.forget_behind(graph.first + graph.count - 1, graph.kept_ids())
+        self.objects.tell_again()
         self._cancels.ask_again()
         self._rows.outgoing += self._cancels.take_messages()
         if self._suspended:
@@ -336,6 +338,7 @@ class Session:
         messages.HelloWanted: _hello_wanted,
         messages.Refused: _refuse,
         messages.Goodbye: _goodbye,
+        messages.HeartbeatEcho: lambda self, message: self.objects.confirm(message.sequence),
         messages.Error: _error,
     }
 

@@ -314,3 +314,33 @@ def test_nobody_waits_for_a_scheduler_that_is_gone(ends: str) -> None:
         session.handle(messages.Refused("protocolVersion", "no", 9, "9"), 1.0)
     assert answers == [None]
     session.handle(resolved(0), 1.0)
+
+
+def forgotten(session: Session) -> list[Any]:
+    return [each for each in ids_of(said(session)) if isinstance(each, tuple)]
+
+
+def rejoin(session: Session) -> None:
+    session.handle(messages.HelloWanted(), 0.0)
+    said(session)
+    session.handle(welcome(), 0.0)
+
+
+def test_what_was_forgotten_is_told_again_after_a_lost_connection() -> None:
+    session = joined_session()
+    first, second = send(session), send(session)
+    session.objects.forget(first)
+    assert forgotten(session) == [(0,)]
+    rejoin(session)
+    session.objects.forget(second)
+    assert forgotten(session) == [(0, 1)]
+    session.reconnected(1.0)
+    (beat,) = said(session)
+    rejoin(session)
+    assert forgotten(session) == [(0, 1)], "the heartbeat behind it had no answer"
+    session.handle(messages.HeartbeatEcho(beat.sequence), 1.0)
+    session.reconnected(2.0)
+    (beat,) = said(session)
+    session.handle(messages.HeartbeatEcho(beat.sequence), 2.0)
+    rejoin(session)
+    assert forgotten(session) == []

@@ -176,6 +176,27 @@ def test_large_objects_go_once_to_the_agent_of_a_host(core):
     assert sorted(forgotten) == [b"agent again", W, V]
 
 
+def test_an_agent_that_was_given_up_and_comes_back_is_sent_what_its_workers_are_to_find(core):
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.agent(A, 31)
+    core.worker(W, 21, agent=31)
+    for number in (5, 6):
+        send(core, number, bytes(SHARED_BYTES))
+    submit(core, [(7, [5], NO)])
+    for _ in range(13):
+        core.wait(5)
+        core.heartbeat(C)
+        core.heartbeat(W)
+    assert core.tables()["agents"] == 0
+    core.take()
+    core.agent(A, 31)
+    assert core.take() == [("object", A, NAME, 5, [bytes(SHARED_BYTES)])]
+    forget(core, 5, 6)
+    run(core, W, 7)
+    assert [each[1] for each in core.take() if each[0] == "forget objects"] in ([A, W], [W, A])
+
+
 def test_inputs_that_are_not_there(core):
     joined(core, W)
     submit(core, [(2, [1], KEEP), (3, [2], NO)])
@@ -232,6 +253,152 @@ def test_submitted_again_after_a_lost_connection(core):
     assert core.take() == [("resolved", b"client again", [(2, 0, b"two")])]
     core.feed(events.ForgetObjects(b"client again", array("q", [1])))
     assert core.take() == [] and core.tables()["objects"] == 0
+
+
+@pytest.mark.parametrize("is_plain_first", [True, False])
+def test_rows_are_told_apart_whatever_is_submitted_with_them(core, is_plain_first):
+    joined(core)
+    submits = [lambda: core.submit(C, [2], 1), lambda: submit(core, [(1, [], KEEP), (2, [], NO)])]
+    for each in submits if is_plain_first else submits[::-1]:
+        each()
+    core.worker(W, 21)
+    run(core, W, 1)
+    run(core, W, 2)
+    assert core.tables() == dict(core.tables(), waiting=0, dispatched=0)
+    assert core.scheduler.counts.resolved == 2
+    core.take()
+
+
+def test_what_a_worker_can_not_read_in_a_file_is_sent_to_it(core):
+    core.agent(A, 31)
+    core.client(C, NAME)
+    core.worker(W, 21, agent=31)
+    core.teach(C, W, 1, b"f", 1000, 0)  # for both to be given to it
+    send(core, 1, bytes(SHARED_BYTES))
+    submit(core, [(2, [1, 1], NO), (3, [1], NO)])
+    sent = only(core, "object", "dispatch", "credit")
+    assert [each[1] for each in sent if each[0] == "object"] == [A]
+    core.results(W, [(NAME, 2, 1), (NAME, 3, 1)], body=b"no space", outcome=LOST)
+    assert only(core, "object", "dispatch") == [
+        ("object", W, NAME, 1, [bytes(SHARED_BYTES)]),
+        ("dispatch", W, [(NAME, 2, 2, 1, b"x"), (NAME, 3, 2, 1, b"x")]),
+    ]
+    core.results(W, [(NAME, 2, 2), (NAME, 3, 2)], body=b"not even so", outcome=LOST)
+    assert core.take() == [resolved((2, LOST, b"not even so"), (3, LOST, b"not even so"))]
+    forget(core, 1)
+    assert sorted(each[:2] for each in core.take()) == [("forget objects", A), ("forget objects", W)]
+
+
+def rejoined(core, *running):
+    core.worker(W, 21, running=[(NAME, task_id, 1) for task_id in running])
+
+
+@pytest.mark.parametrize("is_worker_first", [True, False])
+def test_a_task_that_reads_objects_and_runs_already_is_taken_over(core, is_worker_first):
+    if is_worker_first:
+        rejoined(core, 2)
+    joined(core)
+    send(core, 1, b"one")
+    submit(core, [(2, [1], NO)])
+    if not is_worker_first:
+        rejoined(core, 2)
+    assert core.take() == []
+    run(core, W, 2, b"two")
+    assert core.take() == [resolved((2, 0, b"two"))]
+    forget(core, 1)
+
+
+@pytest.mark.parametrize("is_worker_first", [True, False])
+def test_one_that_runs_while_its_inputs_are_made_anew_is_taken_over_once_they_are_there(core, is_worker_first):
+    if is_worker_first:
+        rejoined(core, 2)
+    joined(core)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    forget(core, 1)
+    if not is_worker_first:
+        rejoined(core, 2)
+    core.worker(V, 22)
+    assert dispatched(core) == [(V, 1)]
+    run(core, V, 1, b"one")
+    assert core.take() == [resolved((1, KEPT, b""))]
+    assert core.tables() == dict(core.tables(), unclaimed=0, dispatched=1, objects=1)
+    run(core, W, 2, b"two")
+    assert core.take() == [resolved((2, 0, b"two"))]
+    assert core.tables()["objects"] == 0
+
+
+def given_up_and_back(core, task_ids):
+    """The client's lease runs out, and it comes back before its tasks have ended; returns its new connection."""
+    for _ in range(12):
+        core.wait(5)
+        core.heartbeat(W)
+    core.wait(1)
+    assert core.scheduler.tables.clients.find(NAME).is_gone
+    core.take()
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+
+
+@pytest.mark.parametrize("keeps", [NO, KEEP])
+def test_what_a_client_sends_again_that_was_given_up_is_what_its_tasks_read(core, keeps):
+    joined(core, W)
+    send(core, 1, b"one")
+    submit(core, [(2, [1], keeps)])
+    core.take()
+    core.started(W, (NAME, 2, 1))
+    given_up_and_back(core, [2])
+    send(core, 1, b"one")
+    submit(core, [(2, [1], keeps), (3, [2] if keeps else [], NO)])
+    run(core, W, 2, outcome=effects.OUTCOME_EXCEPTION)  # it was stopped
+    assert dispatched(core)[0] == (W, 2)
+    run(core, W, 2, b"two", attempt=2)
+    run(core, W, 3)
+    outcomes = {row[0]: row[1] for each in core.take() if each[0] == "resolved" for row in each[2]}
+    assert outcomes == {2: KEPT if keeps else 0, 3: 0}
+    forget(core, 1, 2)
+    core.take()
+    assert core.tables() == dict(core.tables(), objects=0, waiting=0, dispatched=0)
+
+
+def test_a_task_given_up_whose_input_is_made_anew_waits_for_it(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    run(core, W, 1, b"one")
+    core.started(W, (NAME, 2, 1))
+    given_up_and_back(core, [2])
+    core.worker(V, 22)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    run(core, W, 2, outcome=effects.OUTCOME_EXCEPTION)  # it was stopped
+    assert dispatched(core) == [(V, 1)]
+    run(core, V, 1, b"one")
+    [(worker, _)] = dispatched(core)
+    run(core, worker, 2, b"two", attempt=2)
+    assert resolved((2, 0, b"two")) in core.take()
+    forget(core, 1)
+
+
+def test_a_result_that_is_needed_again_while_its_task_is_taken_back(core):
+    joined(core, W)
+    rows = [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)]
+    core.teach(C, W, 1, b"f", 1000, 0)
+    submit(core, rows)
+    forget(core, 1, 2)
+    assert dispatched(core) == [(W, 1), (W, 2)]
+    run(core, W, 1, b"broken", outcome=effects.OUTCOME_EXCEPTION)
+    assert [each[0] for each in core.take()] == ["resolved", "retract"]
+    core.client(C, NAME)  # and the answers were lost
+    core.function(C, 1, b"f")
+    submit(core, rows)
+    core.retracted(W, [(NAME, 2, 1)], 1)
+    core.take()
+    run(core, W, 2, b"two", attempt=2)
+    assert resolved((2, KEPT, b"")) in core.take()
+    run(core, W, 1, b"one")
+    run(core, W, 3, b"three")
+    assert resolved((3, 0, b"three")) in core.take()
+    forget(core, 1, 2)
+    core.take()
+    assert core.tables()["objects"] == 0
 
 
 def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):

@@ -9,12 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
 from scaler_client.wire import decode, encode
-from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Measure, Send, StartWorker
+from scaler_worker.agent_effects import (
+    Beat,
+    Effect,
+    EndWorker,
+    Exit,
+    Log,
+    MarkObjectLost,
+    Measure,
+    RemoveObjects,
+    Send,
+    StartWorker,
+    WriteObject,
+)
 from scaler_worker.agent_session import AgentSession
 from scaler_worker.process_events import ProcessEnded
 from scaler_worker.state_page import StatePage
 
 from .clock import Process
+from .host_files import HostFiles
 from .network import Frames
 from .worker_host import WorkerHost
 
@@ -28,6 +41,8 @@ MEMORY_LIMIT_BYTES = 1 << 29
 
 DEATH_TIMEOUT_SECONDS = 60.0
 
+NO_SPACE = "no space left on the host"
+
 
 class AgentHost:
     def __init__(self, world: World, name: str, workers: int, capabilities: dict[str, int]) -> None:
@@ -39,6 +54,9 @@ class AgentHost:
         self.workers: dict[int, WorkerHost] = {}
         """Living processes, by incarnation."""
         self.page = StatePage(workers)
+        self.files = HostFiles()
+        self.is_full = world.is_full_host()
+        """Whether some objects find no space."""
         self.is_gone = False
         self.latency_factor = world.latency_factor()
         """Of all connections of this host."""
@@ -86,6 +104,7 @@ class AgentHost:
         self.process.kill()
         self.link.close(lingers=False)
         self.is_gone = True
+        self.world.clock.after(self._chance.uniform(0.0, 0.1), self.files.remove_all)  # by the nursery
         for worker in self.workers.values():
             worker.process.later(self._chance.uniform(0.0, 1.0), partial(worker.die, lingers=False))
 
@@ -197,6 +216,15 @@ class AgentHost:
 
         self.process.later(self._chance.uniform(0.0, 0.005), tell)
 
+    def _write_object(self, write: WriteObject) -> None:
+        if self.is_full and self._chance.random() < 0.5:
+            self.world.trace.count("objects without space")
+            self._do(self.session.object_written(write.name, NO_SPACE))
+            return
+        self.world.trace.count("objects as files")
+        self.files.write(write.name, write.frames)
+        self._do(self.session.object_written(write.name))
+
     def _exit(self, effect: Exit) -> None:
         self.world.trace.note(self.name, "exits", str(effect.status))
         for worker in list(self.workers.values()):
@@ -208,6 +236,7 @@ class AgentHost:
         self.process.kill()
         self.link.close(lingers)
         self.is_gone = True
+        self.files.remove_all()
 
     def _log(self, effect: Log) -> None:
         self.world.trace.note(self.name, "logs:", effect.text)
@@ -218,6 +247,9 @@ class AgentHost:
         Measure: _measure,
         StartWorker: _start_worker,
         EndWorker: _end_worker,
+        WriteObject: _write_object,
+        MarkObjectLost: lambda self, effect: self.files.write(effect.name, effect.reason),
+        RemoveObjects: lambda self, effect: self.files.remove(effect.names),
         Log: _log,
         Exit: _exit,
     }

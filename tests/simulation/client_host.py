@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from scaler_client import messages
 from scaler_client.functions import Function
-from scaler_client.messages import Message, Options, Outcome, Role, TaskName
+from scaler_client.graph_tasks import GraphTasks
+from scaler_client.messages import Keep, Message, Options, Outcome, Role, TaskName
 from scaler_client.session import Session, State
 from scaler_client.wire import decode, encode
 
+from .client_objects import Holdings
 from .clock import Process
 from .network import Frames
 from .oracle import Chunk, Future
-from .scripts import Script, function_bytes
+from .scripts import Script, Thing, function_bytes
 from .trace import SimulationError
 
 if TYPE_CHECKING:
@@ -34,12 +36,14 @@ class ClientHost:
         self.incarnation = world.draw_incarnation()
         self.futures: list[Future] = []
         self.has_left = False
+        self.was_cleared = False
         self._heard_at = self.process.run_seconds
         """When the last message was read, by the process' own time."""
         self.link = world.network.open(name, self._arrived, world.latency_factor())
         self.link.reconnected = self._reconnected
         hello = messages.Hello(Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker)
         self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
+        self.holdings = Holdings(self)
         self._functions: dict[int, Function] = {}
         self._next_function = 1
         self._inbox: list[Message] = []
@@ -52,10 +56,13 @@ class ClientHost:
     # ---------------------------------------------------------------------------------------------- what users call
 
     def submit(self, script: Script, options: Options, parent: TaskName | None = None) -> Future:
-        future = Future(self.world.oracle, self, self._function(script.function), script, options, parent)
+        refs = [self.holdings.get(thing) for thing in script.things]
+        payload = self.holdings.call(script, refs)
+        future = Future(self.world.oracle, self, self._function(script.function), script, options, parent, payload)
+        future.ended = self.holdings.hold(refs)
         assert future.function is not None
         submit = self.session.submit if future.options is None else self.session.submit_with_options
-        future.task_id = submit(future, future.function, script.payload())
+        future.task_id = submit(future, future.function, payload)
         self.world.oracle.submitted(self.incarnation, future)
         self.futures.append(future)
         self.world.trace.note(self.name, "submits", str(script.key), "as", str(future.task_id))
@@ -65,15 +72,75 @@ class ClientHost:
     def map(self, scripts: list[Script], options: Options) -> list[Future]:
         """Tasks of one function and with the same options."""
         function = self._function(scripts[0].function)
-        futures = [Future(self.world.oracle, self, function, script, options) for script in scripts]
-        chunk = Chunk(function, futures)
-        chunk.submitted(self.session.submit_chunk(chunk, function, [script.payload() for script in scripts]))
+        futures = []
+        payloads = []
+        for script in scripts:
+            refs = [self.holdings.get(thing) for thing in script.things]
+            payloads.append(self.holdings.call(script, refs))
+            futures.append(Future(self.world.oracle, self, function, script, options, None, payloads[-1]))
+            futures[-1].ended = self.holdings.hold(refs)
+        chunk = Chunk(function, futures, payloads)
+        chunk.submitted(self.session.submit_chunk(chunk, function, payloads))
         for future in futures:
             self.world.oracle.submitted(self.incarnation, future)
         self.futures += futures
         self.world.trace.note(self.name, "maps", *[str(script.key) for script in scripts], "as", str(chunk.first))
         self.wake()
         return futures
+
+    def submit_graph(self, scripts: list[Script], targets: list[int], options: Options) -> list[Future]:
+        """Tasks of which later ones read earlier ones' results; as graph.Plan does it."""
+        oracle = self.world.oracle
+        things: dict[Thing, int] = {}
+        for script in scripts:
+            for thing in script.things:
+                things.setdefault(thing, ~len(things))
+        refs = [self.holdings.get(thing) for thing in things]
+        functions = [self._function(script.function) for script in scripts]
+        futures = [Future(oracle, self, function, script, options) for function, script in zip(functions, scripts)]
+        rows = {script.key: row for row, script in enumerate(scripts)}
+        inputs = [
+            things[each] if isinstance(each, Thing) else rows[each.key] for script in scripts for each in script.inputs
+        ]
+        keep = bytearray([Keep.YES]) * len(scripts)
+        for row in targets:
+            keep[row] = Keep.BOTH if row in inputs else Keep.NO
+        graph = GraphTasks(
+            {function.number: function for function in functions},
+            [function.number for function in functions],
+            [script.payload() for script in scripts],
+            inputs,
+            [len(script.inputs) for script in scripts],
+            bytes(keep),
+            refs,  # type: ignore[arg-type]
+            {row: futures[row] for row in targets},  # type: ignore[misc]
+            None if options == Options() else options,
+            None,
+        )
+        self.session.submit_graph(graph)
+        asked = [futures[row] for row in targets]
+        release = self.holdings.hold(refs, len(asked))
+        for row, future in enumerate(futures):
+            future.task_id = graph.first + row
+            future.graph = asked
+            future.ended = release
+            future.functions = set(functions)
+            oracle.submitted(self.incarnation, future, is_asked=row in targets)
+        self.futures += asked
+        self.world.trace.note(self.name, "submits a graph", [script.key for script in scripts], "as", str(graph.first))
+        self.wake()
+        return asked
+
+    def clear(self) -> None:
+        """As Client.clear: what has not begun is cancelled, all objects are forgotten."""
+        self.world.trace.note(self.name, "clears")
+        self.world.trace.count("clears")
+        self.was_cleared = True
+        for future in self.futures:
+            future.is_cancel_asked = future.is_cancel_asked or not future.is_done
+        self.session.cancel(self.session.tasks.ids(), lambda: None)
+        self.session.objects.clear(None, True)
+        self.wake()
 
     def cancel(self, futures: list[Future], force: bool) -> None:
         """As TaskFuture.cancel: of what is over nobody is asked, nor of what runs unless by force."""
@@ -98,7 +165,7 @@ class ClientHost:
     def forget_function(self, number: int) -> None:
         """Nothing refers to it any more; the next task of that kind ships it anew, under another number."""
         function = self._functions.get(number)
-        if function is not None and not any(future.function is function for future in self.futures):
+        if function is not None and not any(function in future.functions for future in self.futures):
             del self._functions[number]
             self.session.forget_function(function.number)
             self.wake()
@@ -178,6 +245,8 @@ class ClientHost:
                 self.world.trace.note(self.name, "sends", message)
             if isinstance(message, messages.Submit):
                 self._check_credit(message)
+            elif isinstance(message, messages.Object):
+                self._submitted_bytes += sum(map(len, message.frames)) + TASK_OVERHEAD
             copies = self.world.network.copies(type(message).__name__)
             self.link.send([bytes(frame) for frame in encode(message)], copies)
 

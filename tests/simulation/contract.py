@@ -13,8 +13,10 @@ from typing import Any
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.records import Client
 from scaler_scheduler.core.scheduler import Scheduler
+from scaler_scheduler.core.states import BLOCKED
 
 from .ledger import Ledger, TaskId
+from .object_contract import ObjectContract, dispatched_inputs, inputs_of
 from .order import check_order, serves
 from .trace import SimulationError, Trace
 
@@ -31,6 +33,7 @@ class Contract:
         self._open: dict[TaskId, list[events.Options]] = {}
         """What was submitted and not answered; more than once where it was answered in between, if not yet sent."""
         self._held = Ledger()
+        self._objects = ObjectContract()
         self._attempts: dict[TaskId, int] = {}
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
@@ -71,6 +74,8 @@ class Contract:
             self._worker_died(event)
         elif isinstance(event, events.Hello):
             self._hello(event)
+        elif isinstance(event, (events.Object, events.ForgetObjects)):
+            self._take_objects(event)
         elif isinstance(event, events.Received) and event.route in self._windows:
             window = self._windows[event.route]
             window[2] = max(window[2], min(event.bytes, window[1]))
@@ -88,14 +93,26 @@ class Contract:
         if client is None or any(number not in client.functions for number in event.functions):
             return
         self._names[event.route] = client.incarnation
-        for task_id in event.ids:
+        for row, (task_id, inputs) in enumerate(zip(event.ids, inputs_of(event))):
             # Not twice what the scheduler has already; but again what was answered in this very step.
             name = client.incarnation, task_id
             there = self._open.setdefault(name, [])
             if not there or not _knows(client, task_id):
                 there.append(event.options)
+                stored = self._core.tables.objects.find(client, task_id)
+                is_kept = stored is not None and stored.frames is not None
+                self._objects.submitted(event, row, name, inputs, is_kept)
                 if name not in self._held:
                     self._attempts.pop(name, None)
+
+    def _take_objects(self, event: events.Object | events.ForgetObjects) -> None:
+        client = self._clients.get(event.route)
+        if client is None:
+            return
+        if isinstance(event, events.ForgetObjects):
+            self._objects.forgotten([(client.incarnation, each) for each in event.ids])
+        elif self._core.tables.objects.find(client, event.id) is None:
+            self._objects.object_sent((client.incarnation, event.id))
 
     def _results(self, event: events.Results) -> None:
         for client, task_id, attempt, outcome in zip(event.clients, event.ids, event.attempts, event.outcomes):
@@ -168,6 +185,11 @@ class Contract:
 
     def _check_effects(self, collected: list[effects.Effect]) -> None:
         for effect in collected:
+            if isinstance(effect, effects.Resolved) and effect.route in self._clients:
+                client = self._clients[effect.route].incarnation
+                for task_id, outcome in zip(effect.ids, effect.outcomes):
+                    self._objects.ended((client, task_id), outcome)
+        for effect in collected:
             if isinstance(effect, effects.Dispatch):
                 self._dispatched(effect)
             elif isinstance(effect, effects.Resolved):
@@ -175,6 +197,11 @@ class Contract:
             elif isinstance(effect, effects.Function):
                 self._expect_peer(effect.route, self._workers, "a function goes to no worker")
                 self._functions.setdefault(effect.route, set()).add(effect.number)
+            elif isinstance(effect, effects.Object):
+                self._expect_peer(effect.route, {**self._workers, **self._agents}, "an object goes to nobody")
+                self._objects.sent(effect)
+            elif isinstance(effect, effects.ForgetObjects):
+                self._objects.let_go(effect)
             elif isinstance(effect, effects.ForgetFunctions):
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):
@@ -196,7 +223,13 @@ class Contract:
         self._expect(worker is not None, "a dispatch goes to no worker", effect.route)
         assert worker is not None
         sent = self._functions.get(effect.route, set())
-        for name, attempt, function in zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions):
+        agent = self._core.tables.agents.find(worker.agent)
+        agent_route = None if agent is None else agent.route
+        inputs = dispatched_inputs(effect)
+        for row, (name, attempt, function) in enumerate(
+            zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions)
+        ):
+            self._objects.dispatched(name, inputs[row], effect.route, agent_route)
             self._expect(name in self._open, "dispatched, and nobody waits for it", name)
             options = self._open[name][-1]
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
@@ -228,8 +261,14 @@ class Contract:
         """What no worker holds and may be dispatched."""
         takers = {client.incarnation for client in self._clients.values() if not client.is_stalled}
         return {
-            name: options[-1] for name, options in self._open.items() if name not in self._held and name[0] in takers
+            name: options[-1]
+            for name, options in self._open.items()
+            if name not in self._held and name[0] in takers and not self._is_blocked(name)
         }
+
+    def _is_blocked(self, name: TaskId) -> bool:
+        task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
+        return task is not None and task.state == BLOCKED
 
     def _check_window(self, name: TaskId) -> None:
         """Nothing of a client is dispatched while it does not take its results."""
@@ -252,6 +291,7 @@ class Contract:
             if self._open[name]:
                 continue
             del self._open[name]
+            self._objects.closed(name)
             self._drop(name)
             self._failures.pop(name, None)
             self._returned.pop(name, None)
@@ -260,6 +300,8 @@ class Contract:
     def _check_outcome(self, name: TaskId, outcome: int, options: events.Options) -> None:
         returned = self._returned.get(name)
         limit = self._core.limits.task_retries if options.retries < 0 else options.retries
+        if self._objects.resolved(name, outcome, returned) or self._objects.may_inherit(name, outcome):
+            return
         if outcome < effects.OUTCOME_RETRYABLE:
             is_last = returned == effects.OUTCOME_RETRYABLE and outcome == effects.OUTCOME_EXCEPTION
             self._expect(returned == outcome or is_last, "answered with what no holder has sent", name, outcome)
@@ -280,6 +322,8 @@ class Contract:
         for route in [route for route in self._functions if route not in self._workers]:
             del self._functions[route]
         left = {route for route in self._agent_routes if route not in self._agents}
+        for route in left:
+            self._objects.route_gone(route)
         if left:
             self._lost |= left
             self._agent_routes -= left
@@ -296,6 +340,7 @@ class Contract:
         """A worker is gone; where nobody knows what it ran, each of its tasks may be blamed."""
         self._lost.add(route)
         self._functions.pop(route, None)
+        self._objects.route_gone(route)
         for name in self._held.take_all(route):
             if name not in self._open:
                 self._attempts.pop(name, None)
@@ -309,6 +354,7 @@ class Contract:
             self._expect(not left, "its worker is gone", *left)
 
     def _forget_client(self, gone: int) -> None:
+        self._objects.client_gone(gone)
         for name in [name for name in self._open if name[0] == gone]:
             del self._open[name]
             self._cancelled.discard(name)

@@ -11,7 +11,9 @@ from scaler_worker.rows import Row, name_of
 
 from .clock import Clock
 from .oracle import AGAIN, CHILD_FAILED, Future, Oracle
-from .scripts import Script
+from .reading import InputLostError, Inputs
+from .scripts import Script, value_of
+from .trace import SimulationError
 
 
 class Work:
@@ -37,7 +39,7 @@ Submit = Callable[["Run", Script], Future]
 
 
 class Run:
-    def __init__(self, row: Row, script: Script, oracle: Oracle, clock: Clock, submit: Submit) -> None:
+    def __init__(self, row: Row, script: Script, inputs: Inputs, oracle: Oracle, clock: Clock, submit: Submit) -> None:
         self.row = row
         self.name: TaskName = name_of(row)
         self.script = script
@@ -49,6 +51,7 @@ class Run:
         self.is_working = False
         self.turn = 0
         """Grows with every step, so that what was planned for an earlier one is not done."""
+        self._inputs = inputs
         self._oracle = oracle
         self._clock = clock
         self._submit = submit
@@ -62,6 +65,10 @@ class Run:
 
     def _do(self) -> Steps:
         script, oracle = self.script, self._oracle
+        try:
+            values = yield from self._read()
+        except InputLostError as error:
+            return Outcome.INPUT_LOST, str(error).encode()
         yield from self._be_busy(script.seconds / 2, script.ignores_stop)
         if oracle.killed[script.key] < script.kills:
             yield Die()
@@ -80,7 +87,18 @@ class Run:
         if oracle.retried[script.key] < script.retryable:
             oracle.retried[script.key] += 1
             return Outcome.RETRYABLE, AGAIN
-        return Outcome.VALUE, script.answer()
+        return Outcome.VALUE, script.answer_to(values)
+
+    def _read(self) -> Generator[Any, None, list[int]]:
+        """What it finds in the place of each of its inputs."""
+        values = []
+        for position, source in enumerate(self.script.inputs):
+            while (frames := self._inputs.look(position)) is None:
+                yield Work(self._inputs.pause_seconds)
+            if tuple(map(bytes, frames)) != source.frames:
+                raise SimulationError(f"task {self.script.key} reads {bytes(frames[0][:40])!r} for {source.key}")
+            values.append(value_of(bytes(frames[0])))
+        return values
 
     def _be_busy(self, seconds: float, ignores_stop: bool) -> Generator[Any, None, None]:
         end = self._clock.now + seconds

@@ -31,6 +31,7 @@ STOP_SECONDS = 1.0
 class FutureClient(Protocol):
     name: str
     has_left: bool
+    was_cleared: bool
 
     def may_give_up(self) -> bool: ...
 
@@ -46,12 +47,15 @@ class Future:
         script: Script,
         options: Options,
         parent: TaskName | None = None,
+        payload: Payload = b"",
     ) -> None:
         self.script = script
         self.asked = options
         self.parent = parent
         self.options = None if options == Options() else options
         self.function: Function | None = function
+        self.functions = {function}
+        """All that it may need."""
         self.client = client
         self.owner = client.name
         self.task_id = -1
@@ -66,9 +70,12 @@ class Future:
         self.forced_at: float | None = None
         """When somebody asked first that it be stopped."""
         self.is_of_map = False
+        self.graph: list[Future] = []
+        """Of a graph's task: those of the graph whose results were asked for."""
+        self.ended: Callable[[], None] | None = None
         self.waiters: list[Callable[[], None]] = []
         self._oracle = oracle
-        self._payload: bytes | None = script.payload()
+        self._payload: Payload | None = payload
 
     @property
     def is_done(self) -> bool:
@@ -109,6 +116,8 @@ class Future:
 
     def _end(self) -> None:
         self._payload = None
+        if self.ended is not None:
+            self.ended()
         waiters, self.waiters = self.waiters, []
         for waiter in waiters:
             waiter()
@@ -121,8 +130,7 @@ class Future:
 class Chunk(mapping.Chunk):
     """The tasks of a map that were handed over together, with a future for each to compare what comes."""
 
-    def __init__(self, function: Function, futures: list[Future]) -> None:
-        payloads: list[Payload] = [future.script.payload() for future in futures]
+    def __init__(self, function: Function, futures: list[Future], payloads: list[Payload]) -> None:
         super().__init__(function, payloads, mapping.Progress(threading.Event()), futures[0].options)
         self.futures = futures
         for future in futures:
@@ -164,6 +172,8 @@ class Oracle:
         """Of those, cut off by the end of their process."""
         self.cut_off: Counter[int] = Counter()
         """Of those, suspended when their process ended."""
+        self.lost: Counter[int] = Counter()
+        """Of those, ended without an input."""
         self.by_name: dict[tuple[int, int], Future] = {}
         """By client and id."""
 
@@ -172,10 +182,14 @@ class Oracle:
             self.scripts[each.key] = each
         return script
 
-    def submitted(self, client: int, future: Future) -> None:
-        self.futures.append(future)
+    def submitted(self, client: int, future: Future, is_asked: bool = True) -> None:
+        """`is_asked`: whether its client is told what comes of it."""
         self.by_name[client, future.task_id] = future
-        self.trace.count("tasks")
+        if is_asked:
+            self.futures.append(future)
+            self.trace.count("tasks")
+        else:
+            self.trace.count("tasks within graphs")
 
     # ----------------------------------------------------------------------------------------------------- executions
 
@@ -190,7 +204,7 @@ class Oracle:
             self._expect(not future.is_cancel_confirmed, f"task {script.key} runs after its cancel was confirmed")
         if self.is_calm and not self.has_duplicates and future.parent is None:
             key = script.key
-            cut = self.killed[key] + self.retried[key] + self.cut_off[key]
+            cut = self.killed[key] + self.retried[key] + self.cut_off[key] + self.lost[key]
             self._expect(self.executions[key] <= cut, f"task {key} runs once more, and was not cut off before")
         self.executions[script.key] += 1
         self.trace.count("executions")
@@ -209,7 +223,9 @@ class Oracle:
             self._expect(seconds < LONGEST_STOP_SECONDS, f"task {script.key} is stopped after {seconds:g} s")
         self.trace.note(future.owner, "task", str(script.key), "resolves:", Outcome(outcome), future.answer)
         self.trace.count(f"resolved: {Outcome(outcome).name.lower()}")
-        if future.asked.profiling and not future.is_of_map and outcome in (Outcome.VALUE, Outcome.EXCEPTION):
+        is_own = outcome == Outcome.VALUE or (outcome == Outcome.EXCEPTION and len(script.needed) == 1)
+        # A kept result that is told again is not told with its cost.
+        if future.asked.profiling and not future.is_of_map and is_own and (self.is_calm or not future.graph):
             self._expect(future.cost == measured(script), f"task {script.key} is measured as {future.cost}")
         self._checks[outcome](self, future)
 
@@ -222,35 +238,43 @@ class Oracle:
 
     def _value(self, future: Future) -> None:
         script = future.script
-        self._wrong_if(future.answer != script.answer() or script.raises, future)
+        raises = any(each.raises for each in script.needed)
+        self._wrong_if(future.answer != script.answer() or raises, future)
         limit = future.asked.timeout_milliseconds / 1000
         can_stop = self.is_calm and not script.ignores_stop and not script.hogs
         self._wrong_if(can_stop and 0 < limit < script.seconds - STOP_SECONDS, future)
         self._wrong_if(self.retried[script.key] < script.retryable or self.killed[script.key] < script.kills, future)
 
     def _exception(self, future: Future) -> None:
-        script = future.script
-        if future.answer == script.error():
-            self._wrong_if(not script.raises, future)
-        elif future.answer == AGAIN:
-            self._wrong_if(not self.retried[script.key], future)
-        elif future.answer == CHILD_FAILED:
-            self._wrong_if(not script.children, future)
-        else:
-            self._wrong_if(True, future)
+        self._wrong_if(not any(self._may_end_with(script, future.answer) for script in future.script.needed), future)
+
+    def _may_end_with(self, script: Script, error: bytes) -> bool:
+        if error == AGAIN:
+            return self.retried[script.key] > 0
+        if error == CHILD_FAILED:
+            return bool(script.children)
+        return script.raises and error == script.error()
 
     def _worker_died(self, future: Future) -> None:
-        script = future.script
-        self._wrong_if(self.is_calm and not self.killed[script.key] + self.retried[script.key], future)
+        has_died = any(self.killed[script.key] + self.retried[script.key] for script in future.script.needed)
+        self._wrong_if(self.is_calm and not has_died, future)
         self._wrong_if(b"the worker died in " not in future.answer, future)
 
     def _cancelled(self, future: Future) -> None:
-        self._wrong_if(not future.is_cancel_asked, future)
+        needed = {script.key for script in future.script.needed}
+        is_asked = any(each.is_cancel_asked for each in future.graph if each.script.key in needed)
+        self._wrong_if(not future.is_cancel_asked and not is_asked, future)
 
     def _timed_out(self, future: Future) -> None:
         limit = future.asked.timeout_milliseconds / 1000
-        least = 0.0 if future.script.children else future.script.seconds
-        self._wrong_if(not limit or (self.is_calm and not future.script.children and least < limit / 2), future)
+        # Of one that waits, for children or for what it reads, nobody knows how long it takes.
+        may_be_long = any(each.children or each.inputs or each.seconds >= limit / 2 for each in future.script.needed)
+        self._wrong_if(not limit or (self.is_calm and not may_be_long), future)
+
+    def _input_lost(self, future: Future) -> None:
+        """What the scheduler has sent is lost for nobody; what its user has forgotten may be."""
+        reads = any(script.inputs for script in future.script.needed)
+        self._wrong_if(not reads or self.is_calm or not future.client.was_cleared, future)
 
     def _never(self, future: Future) -> None:
         self._wrong_if(True, future)
@@ -264,6 +288,8 @@ class Oracle:
         Outcome.WORKER_DIED: _worker_died,
         Outcome.CANCELLED: _cancelled,
         Outcome.TIMED_OUT: _timed_out,
+        Outcome.KEPT: _never,
+        Outcome.INPUT_LOST: _input_lost,
     }
 
     def open_futures(self) -> list[Future]:

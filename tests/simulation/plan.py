@@ -10,7 +10,7 @@ from scaler_client.messages import Options
 from scaler_scheduler.core.limits import Limits
 
 from .network import Weather
-from .scripts import FUNCTIONS, Script
+from .scripts import FUNCTIONS, Script, Thing
 
 FAULTS = (
     "worker killed", "host switched off", "agent stopped", "agent killed", "host joins", "host frozen", "worker frozen",
@@ -45,6 +45,12 @@ class Work:
     """After so many seconds, those of these positions, by force or not."""
     is_map: bool = False
     """Then all scripts are of one function and have the same options."""
+    targets: list[int] | None = None
+    """Of a graph, whose tasks are all scripts: those whose results are asked for. Cancels are of these."""
+    drops: list[tuple[float, Thing]] = field(default_factory=list)
+    """After so many seconds the client's user refers to that no more."""
+    clears_after: float | None = None
+    """Then the client is cleared."""
 
 
 @dataclass
@@ -63,21 +69,30 @@ class Plan:
     """Number of workers and their capabilities."""
     clients: list[list[Work]]
     faults: list[tuple[float, str]]
+    shared_bytes: int = 1 << 40
+    """Objects of this size are files of hosts."""
+    small_bytes: int = 256
+    """Up to this size they go along with tasks that read them."""
+    inline_bytes: int = 1 << 14
+    """So do larger ones, if they are no more bytes in all that go along."""
+    full_share: float = 0.0
+    """Of hosts, on which there is no space for some objects."""
 
     @property
     def is_calm(self) -> bool:
         return all(kind in LOUD_FAULTS for _, kind in self.faults) and not self.weather.spike_share
 
 
-def draw_plan(seed: int) -> Plan:
+def draw_plain_plan(seed: int) -> tuple[Plan, Writer]:
+    """A plan without objects and graphs, and who wrote its tasks."""
     chance = random.Random(f"plan {seed}")
     load_seconds = chance.choice((4.0, 10.0, 20.0))
     hosts = [(chance.randint(1, 3), _draw_capabilities(chance)) for _ in range(chance.choice((1, 1, 2, 2, 3)))]
     hosts[0] = hosts[0][0], {"gpu": 1, "linux": 4}  # somebody can serve every task but those that nobody ever can
-    writer = _Writer(chance)
+    writer = Writer(chance)
     clients = [writer.program(load_seconds) for _ in range(chance.choice((1, 2, 2, 3)))]
     faults = _draw_faults(chance, load_seconds)
-    return Plan(
+    plan = Plan(
         seed=seed,
         limits=_draw_limits(chance),
         weather=_draw_weather(chance),
@@ -90,6 +105,7 @@ def draw_plan(seed: int) -> Plan:
         clients=clients,
         faults=faults,
     )
+    return plan, writer
 
 
 def _draw_limits(chance: random.Random) -> Limits:
@@ -127,17 +143,17 @@ def _draw_faults(chance: random.Random, load_seconds: float) -> list[tuple[float
     return sorted((chance.uniform(0.0, load_seconds), chance.choice(kinds)) for _ in range(count))
 
 
-class _Writer:
+class Writer:
     """Writes what clients submit."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self._next_key = 1
+        self.next_key = 1
         self._budget = _MOST_SECONDS
         self._is_rough = chance.random() < 0.7
         """Whether tasks do more than return."""
         self._is_nesting = chance.random() < 0.4
-        self._is_heavy = chance.random() < 0.2
+        self.is_heavy = chance.random() < 0.2
         self._lengths = chance.choice(((6, 6, 4, 2, 1), (1, 0, 0, 0, 0), (0, 0, 0, 2, 1), (0, 4, 0, 0, 1)))
 
     def program(self, load_seconds: float) -> list[Work]:
@@ -147,24 +163,24 @@ class _Writer:
     def _work(self, at: float) -> Work:
         chance = self._chance
         count = chance.choice((1, 2, 5, 12, 30))
-        options = self._options() if chance.random() < 0.5 else None
-        scripts = [self._script(options or self._options()) for _ in range(count)]
+        options = self.options() if chance.random() < 0.5 else None
+        scripts = [self.script(options or self.options()) for _ in range(count)]
         work = Work(at, scripts, is_map=options is not None and chance.random() < 0.3)
         if work.is_map:
             work.scripts = scripts = [replace(script, function=scripts[0].function) for script in scripts]
         for _ in range(chance.choice((0, 0, 1, 2))):
             ids = sorted(chance.sample(range(count), chance.randint(1, count)))
-            work.cancels.append((self._moment(), ids, chance.random() < 0.4))
-        endless = [at for at, script in enumerate(scripts) if _is_endless(script)]
+            work.cancels.append((self.moment(), ids, chance.random() < 0.4))
+        endless = [at for at, script in enumerate(scripts) if is_endless(script)]
         if endless:
-            work.cancels.append((self._moment(), endless, True))
+            work.cancels.append((self.moment(), endless, True))
         return work
 
-    def _moment(self) -> float:
+    def moment(self) -> float:
         """After a submit: at once, while it is under way, while it runs."""
         return self._chance.choice((0.0, 0.0005, 0.002, 0.02, 0.3, 2.0)) * self._chance.uniform(0.5, 1.5)
 
-    def _options(self) -> Options:
+    def options(self) -> Options:
         chance = self._chance
         if chance.random() < 0.5:
             return Options()
@@ -177,24 +193,24 @@ class _Writer:
             capabilities=chance.choice(_CAPABILITIES),
         )
 
-    def _script(self, options: Options, depth: int = 0) -> Script:
+    def script(self, options: Options, depth: int = 0) -> Script:
         chance = self._chance
-        key = self._next_key
-        self._next_key += 1
+        key = self.next_key
+        self.next_key += 1
         traits: dict[str, Any] = {}
         roll = chance.random()
         if self._is_rough and roll < 0.3 and not depth:
             traits = self._trait()
         elif self._is_nesting and roll < 0.5 and depth < 3:
             number = chance.choice((1, 1, 2, 4))
-            children = tuple(self._script(self._child_options(options), depth + 1) for _ in range(number))
+            children = tuple(self.script(self._child_options(options), depth + 1) for _ in range(number))
             traits = {"children": children, "one_by_one": chance.random() < 0.3}
         elif depth and roll > 0.97:
             traits = {"raises": True}
         (seconds,) = chance.choices(_DURATIONS, self._lengths if self._budget > 0 else (1, 0, 0, 0, 0))
         seconds = traits.pop("seconds", seconds * chance.uniform(0.5, 1.5))
         self._budget -= seconds if seconds < _LONG_SECONDS else 0
-        sizes = (0, 0, 100, 3000, 70_000) if self._is_heavy else (0, 0, 40)
+        sizes = (0, 0, 100, 3000, 70_000) if self.is_heavy else (0, 0, 40)
         return Script(
             key=key,
             function=chance.randrange(FUNCTIONS),
@@ -227,5 +243,5 @@ class _Writer:
         ))  # fmt: skip
 
 
-def _is_endless(script: Script) -> bool:
+def is_endless(script: Script) -> bool:
     return script.seconds > _LONG_SECONDS / 4 or script.options.capabilities == _CAPABILITIES[-1]

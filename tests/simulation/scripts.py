@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Union
 
 from scaler_client.messages import Options
 
 FUNCTIONS = 4
 """Kinds of functions that tasks are of; each client ships its own copies of their bytes, which are equal."""
+
+
+_MODULUS = (1 << 61) - 1
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object that a client sends."""
+
+    key: int
+    """No other thing and no script of the run has it."""
+    sizes: tuple[int, ...] = (0,)
+    """Of its frames, at least."""
+
+    @property
+    def value(self) -> int:
+        return self.key
+
+    @cached_property
+    def frames(self) -> tuple[bytes, ...]:
+        """What tasks that read it find."""
+        return tuple(
+            _filled(b"%d holds %d at %d " % (self.key, self.key, at), size) for at, size in enumerate(self.sizes)
+        )
 
 
 @dataclass(frozen=True)
@@ -38,24 +64,55 @@ class Script:
     payload_bytes: int = 0
     result_bytes: int = 0
     options: Options = Options()
+    inputs: tuple[Source, ...] = field(default=(), repr=False)
+    """What it reads: things, and scripts whose results are kept. Its value is made of theirs."""
 
     def payload(self) -> bytes:
         return _filled(b"run %d " % self.key, self.payload_bytes)
 
     def answer(self) -> bytes:
         """What it returns when nothing goes wrong."""
-        return _filled(b"%d gives %d " % (self.key, self.value()), self.result_bytes)
+        return self.frames[0]
+
+    def answer_to(self, values: Sequence[int]) -> bytes:
+        """What it returns when it has read these."""
+        value = self.key + sum(child.value for child in self.children)
+        for position, each in enumerate(values):
+            value = (value + (2 * position + 3) * each) % _MODULUS
+        return _filled(b"%d gives %d " % (self.key, value), self.result_bytes)
 
     def error(self) -> bytes:
         return b"%d raises" % self.key
 
+    @cached_property
+    def frames(self) -> tuple[bytes, ...]:
+        """What tasks that read its result find."""
+        return (self.answer_to([each.value for each in self.inputs]),)
+
+    @cached_property
     def value(self) -> int:
-        return self.key + sum(child.value() for child in self.children)
+        return value_of(self.frames[0])
+
+    @cached_property
+    def things(self) -> tuple[Thing, ...]:
+        return tuple(each for each in self.inputs if isinstance(each, Thing))
+
+    @cached_property
+    def needed(self) -> tuple[Script, ...]:
+        """Itself, and all scripts without which it can't run."""
+        found = {self.key: self}
+        for each in self.inputs:
+            if isinstance(each, Script):
+                found.update((script.key, script) for script in each.needed)
+        return tuple(found.values())
 
     def all(self) -> Iterator[Script]:
         yield self
         for child in self.children:
             yield from child.all()
+
+
+Source = Union[Thing, Script]
 
 
 def _filled(text: bytes, size: int) -> bytes:

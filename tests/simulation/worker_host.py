@@ -25,6 +25,7 @@ from .clock import Process
 from .execution import Die, Run, Work
 from .network import Frames
 from .oracle import STOPPED, Future
+from .reading import Inputs
 from .scripts import Script, function_bytes, measured
 from .trace import SimulationError
 
@@ -145,6 +146,7 @@ class WorkerHost:
         self._send()
         for name in self.session.take_stops():
             self._stop_task(name)
+        self.session.objects.release()
         self._flushed = now
         self._watch_deadline()
 
@@ -198,7 +200,8 @@ class WorkerHost:
         function = self.session.functions.get(row[3])
         if function is None or bytes(function.payload) != function_bytes(script.function):
             raise SimulationError(f"{self.name} lacks the function of task {script.key}, {row[3]}: {function}")
-        run = self._run = Run(row, script, self.world.oracle, self.world.clock, self._submit)
+        inputs = Inputs(row, self.session, self.agent.files, self.world.clock)
+        run = self._run = Run(row, script, inputs, self.world.oracle, self.world.clock, self._submit)
         self._write_page(run)
         if flags_of(row) & FLAG_TELL_START:
             self.session.started(row)
@@ -292,6 +295,8 @@ class WorkerHost:
         seconds = self.world.clock.now - run.since
         cost = measured(run.script) if flags_of(run.row) & FLAG_PROFILE else None
         self.world.trace.note(self.name, "ends task", str(run.script.key), Outcome(outcome))
+        if outcome == Outcome.INPUT_LOST:
+            self.world.oracle.lost[run.script.key] += 1
         if run.was_stopped and self.nested is not None:
             self.nested.stop_children(run.name)  # those that it has submitted since
         self.session.finish(int(outcome), payload, int(seconds * 1e9), cost)

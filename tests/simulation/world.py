@@ -5,15 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
+from unittest.mock import patch
+
+from scaler_scheduler.core import supply
 
 from . import faults
 from .agent_host import AgentHost
 from .client_host import ClientHost
 from .clock import Clock
+from .graph_plan import draw_plan
 from .leaks import check_empty
 from .network import Network
 from .oracle import Oracle
-from .plan import Plan, Work, draw_plan
+from .plan import Plan, Work
 from .scheduler_host import SchedulerHost
 from .scripts import FUNCTIONS
 from .trace import SimulationError, Trace
@@ -59,12 +63,21 @@ class World:
         Raises:
             SimulationError: something went wrong that must not.
         """
+        plan = self.plan
+        sizes = {"SHARED_BYTES": plan.shared_bytes, "SMALL_BYTES": plan.small_bytes, "INLINE_BYTES": plan.inline_bytes}
+        with patch.multiple(supply, **sizes):
+            self._live()
+
+    def _live(self) -> None:
         self._start()
         self._run_until(self.calm_at)
         self.trace.note("no more faults")
         self._mend()
         self._wait_for("everything is answered", self._is_all_answered, REST_SECONDS)
         self._wait_for("nothing is left to do", self._is_at_rest, REST_SECONDS)
+        for client in self.living_clients():
+            client.holdings.let_go_of_all()
+        self._wait_for("nobody keeps an object", self._is_rid_of_objects, REST_SECONDS)
         self._leave()
         self.trace.count("steps", self.clock.steps)
 
@@ -80,6 +93,9 @@ class World:
     def latency_factor(self) -> float:
         is_slow = self.chance.random() < self.plan.slow_share
         return _SLOW_SECONDS / self.plan.weather.latency if is_slow else 1.0
+
+    def is_full_host(self) -> bool:
+        return self.plan.full_share > 0 and self.chance.random() < self.plan.full_share
 
     def living_hosts(self) -> list[AgentHost]:
         return [host for host in self.hosts if not host.is_gone]
@@ -109,13 +125,19 @@ class World:
 
     def _work(self, client: ClientHost, work: Work) -> None:
         scripts = [self.oracle.add(script) for script in work.scripts]
-        if work.is_map:
+        if work.targets is not None:
+            futures = client.submit_graph(scripts, work.targets, scripts[0].options)
+        elif work.is_map:
             futures = client.map(scripts, scripts[0].options)
         else:
             futures = [client.submit(script, script.options) for script in scripts]
         for after, positions, is_forced in work.cancels:
             chosen = [futures[at] for at in positions]
             client.process.later(after, partial(client.cancel, chosen, is_forced))
+        for after, thing in work.drops:
+            client.process.later(after, partial(client.holdings.let_go, thing.key))
+        if work.clears_after is not None:
+            client.process.later(work.clears_after, client.clear)
         if self.chance.random() < 0.3:
             number = self.chance.randrange(FUNCTIONS)
             client.process.later(self.chance.uniform(0.0, 3.0), partial(client.forget_function, number))
@@ -166,10 +188,22 @@ class World:
     def _is_rid_of_clients(self) -> bool:
         return not self.scheduler.client_traces()
 
+    def _is_rid_of_objects(self) -> bool:
+        return not self._objects()
+
+    def _objects(self) -> str:
+        """Who keeps how many."""
+        counts = {"the scheduler": len(self.scheduler.core.tables.objects)}
+        counts.update((client.name, len(client.session.objects)) for client in self.living_clients())
+        for host in self.living_hosts():
+            counts[host.name] = len(host.files) + host.session.object_bytes
+            counts.update((worker.name, len(worker.session.objects._objects)) for worker in host.workers.values())
+        return ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
+
     def _what_is_open(self) -> str:
         open_futures = [future for future in self.oracle.open_futures() if self._is_waited_for(future.owner)]
         tasks = ", ".join(f"{future.script.key} of {future.owner} (id {future.task_id})" for future in open_futures[:5])
-        return f"{len(open_futures)} tasks: {tasks}; scheduler: {self.scheduler.summary()}"
+        return f"{len(open_futures)} tasks: {tasks}; scheduler: {self.scheduler.summary()}; objects: {self._objects()}"
 
     def _is_waited_for(self, owner: str) -> bool:
         return any(client.name == owner for client in self.living_clients())

@@ -7,8 +7,18 @@ from collections.abc import Sequence
 
 from tests.worker.agent_host import WELCOME, Host, lines, only
 
-from scaler_client.messages import ForgetObjects, Goodbye, HelloWanted, Object, Shutdown, Welcome
-from scaler_worker.agent_effects import Effect, EndWorker, Exit, Log, MarkObjectLost, RemoveObjects, Send, WriteObject
+from scaler_client.messages import ForgetObjects, Goodbye, HeartbeatEcho, HelloWanted, Object, Shutdown, Welcome
+from scaler_worker.agent_effects import (
+    Beat,
+    Effect,
+    EndWorker,
+    Exit,
+    Log,
+    MarkObjectLost,
+    RemoveObjects,
+    Send,
+    WriteObject,
+)
 
 CLIENT = 40
 ANOTHER = 41
@@ -47,7 +57,14 @@ def test_one_that_can_not_be_written_is_marked() -> None:
     line, mark = host.session.object_written((CLIENT, 7), "No space left on device: /dev/shm/x")
     assert mark == MarkObjectLost((CLIENT, 7), "No space left on device: /dev/shm/x (106 bytes)")
     assert isinstance(line, Log) and line.level == logging.ERROR
-    for part in ("object 7", f"client {CLIENT}", "106 bytes", "No space left on device", "/dev/shm/x", "fail here"):
+    for part in (
+        "object 7",
+        f"client {CLIENT}",
+        "106 bytes",
+        "No space left on device",
+        "/dev/shm/x",
+        "each of them is sent it",
+    ):
         assert part in line.text
     assert host.receive(an_object(7)) == [], "what is marked stays so"
     assert host.receive(forget(7)) == [RemoveObjects(((CLIENT, 7),))], "the mark as well"
@@ -81,6 +98,21 @@ def test_the_same_scheduler_may_have_tasks_on_workers_that_read_what_is_here() -
     host.receive(HelloWanted())
     assert only(RemoveObjects, host.receive(WELCOME)) == []
     assert host.receive(an_object(7)) == []
+
+
+def test_what_the_same_scheduler_does_not_send_again_goes() -> None:
+    host = Host()
+    for number in (7, 8, 9):
+        host.receive(an_object(number))
+    beat = only(Beat, host.at(5.0))[-1]
+    host.receive(HelloWanted())
+    host.receive(WELCOME)
+    host.receive(an_object(8))
+    host.receive(forget(9))
+    assert only(RemoveObjects, host.receive(HeartbeatEcho(beat.sequence))) == [], "it was sent before the welcome"
+    beat = only(Beat, host.at(10.0))[-1]
+    assert only(RemoveObjects, host.receive(HeartbeatEcho(beat.sequence))) == [RemoveObjects(((CLIENT, 7),))]
+    assert host.session.object_bytes == 106
 
 
 def test_tasks_that_run_on_while_the_agent_ends_still_read() -> None:

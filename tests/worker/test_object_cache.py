@@ -261,6 +261,18 @@ def test_a_task_that_waits_for_what_is_forgotten(store: Store, waiting: Waiting)
     assert "nobody refers to it any more" in str(waiting.end())
 
 
+def test_a_task_that_waits_for_a_file_while_the_worker_joins_anew(store: Store, waiting: Waiting) -> None:
+    store.table.clear()
+    assert "joined anew" in str(waiting.end())
+
+
+def test_a_file_that_is_there_is_read_also_then(store: Store) -> None:
+    values = store.expect(7)
+    store.write(7, "there")
+    store.table.clear()
+    assert values(0) == "there"
+
+
 def test_a_file_that_is_given_up_while_a_task_waits(store: Store, waiting: Waiting) -> None:
     mark_lost(str(store.directory), (CLIENT, 7), "No space left on device")
     assert "No space left on device" in str(waiting.end())

@@ -202,6 +202,8 @@ class AgentSession:
 
     def _on_heartbeat_echo(self, echo: messages.HeartbeatEcho, now: float) -> list[Effect]:
         effects = self._link.on_heartbeat_echo(echo, now)
+        if self._link.is_settled:
+            effects += self._objects.settled()
         if self._phase is _Phase.LEAVING and self._settle_at is None and self._link.is_echoed:
             effects += self._leave()
         return effects

@@ -15,20 +15,29 @@ class HostObjects:
     def __init__(self) -> None:
         self._sizes: dict[ObjectName, int] = {}
         self._scheduler = 0
+        self._unconfirmed: set[ObjectName] = set()
+        """What was here at the last welcome and did not come again since."""
         self._is_failing = False
         self.total_bytes = 0
 
     def welcomed(self, scheduler: int) -> list[Effect]:
         """A new scheduler knows of no object, and sends again what is needed. The same one may still have tasks on the
-        workers that read what is here."""
+        workers that read what is here: that comes again at once, behind the welcome."""
         is_new = scheduler != self._scheduler
         self._scheduler = scheduler
+        self._unconfirmed = set() if is_new else set(self._sizes)
         return self._remove(list(self._sizes)) if is_new else []
+
+    def settled(self) -> list[Effect]:
+        """All that came at once has come: nobody needs the rest. That may have been said while the connection broke."""
+        unconfirmed, self._unconfirmed = self._unconfirmed, set()
+        return self._remove(sorted(unconfirmed))
 
     def take(self, message: Object) -> list[Effect]:
         """An object that workers of this host will read. One that is here already comes again after a lost connection:
         what was sent last may not have arrived."""
         name = (message.client, message.id)
+        self._unconfirmed.discard(name)
         if name in self._sizes:
             return []
         self._sizes[name] = size = sum(map(len, message.frames))
@@ -46,13 +55,14 @@ class HostObjects:
         client, object_id = name
         size = self._sizes.get(name, 0)
         text = f"object {object_id} of client {client}, {size} bytes, can't be shared among the workers: {error}"
-        return [Log(level, f"{text}; tasks that read it fail here"), MarkObjectLost(name, f"{error} ({size} bytes)")]
+        return [Log(level, f"{text}; each of them is sent it"), MarkObjectLost(name, f"{error} ({size} bytes)")]
 
     def forget(self, message: ForgetObjects) -> list[Effect]:
         names = zip(message.clients, message.ids)
         return self._remove([name for name in names if name in self._sizes])
 
     def _remove(self, names: Sequence[ObjectName]) -> list[Effect]:
+        self._unconfirmed.difference_update(names)
         for name in names:
             self.total_bytes -= self._sizes.pop(name, 0)
         return [RemoveObjects(tuple(names))] if names else []

@@ -16,7 +16,7 @@ ABSENT = object()
 class KnownObject:
     """What stands in a task's arguments for its value, which is made once and then read by all tasks of the process."""
 
-    __slots__ = ("frames", "is_forgotten", "name", "value")
+    __slots__ = ("frames", "is_forgotten", "is_void", "name", "value")
 
     def __init__(self, name: ObjectName, frames: Sequence[Payload] | None) -> None:
         self.name = name
@@ -24,6 +24,8 @@ class KnownObject:
         """Its bytes, where the scheduler has sent them here; None: they are in a file of the host, or were needed."""
         self.value: Any = ABSENT
         self.is_forgotten = False
+        self.is_void = False
+        """What was said of it counts no longer: its file is there by now, or is not to be waited for."""
 
     def keep(self, value: Any) -> None:
         """The value has been made of the bytes."""
@@ -63,7 +65,10 @@ class ObjectTable:
                 known.value, known.frames = ABSENT, None
 
     def clear(self) -> None:
-        """Another scheduler, or this one anew: nothing is known any more. A task that has begun reads on."""
+        """Another scheduler, or this one anew: nothing is known any more. A task that has begun reads on, but does not
+        wait for a file: who was to make it may have been told by nobody."""
+        for known in self._objects.values():
+            known.is_void = True
         self._dropped.extend(self._objects.values())
         self._objects.clear()
 

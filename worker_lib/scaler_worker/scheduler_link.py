@@ -49,6 +49,8 @@ class SchedulerLink:
         self._beat_checked_at = now
         self._sequence = 0
         self._echoed = 0
+        self._welcomed_behind = 0
+        """The last heartbeat that was sent before the welcome."""
         self._unconfirmed: list[_Report] = []
 
     # ------------------------------------------------------------------------------------------------------------ time
@@ -106,6 +108,11 @@ class SchedulerLink:
         """So far every heartbeat is."""
         return self._echoed >= self._sequence
 
+    @property
+    def is_settled(self) -> bool:
+        """A heartbeat that was sent after the last welcome is echoed: what was sent with the welcome has come."""
+        return self._echoed > self._welcomed_behind
+
     def _allow_for_standstill(self, now: float) -> None:
         """Time in which this process did not run (stopped, suspended) is no silence of the scheduler's."""
         gap = now - self._beat_checked_at - self._interval
@@ -127,6 +134,7 @@ class SchedulerLink:
         elif self._scheduler != welcome.incarnation:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: carrying on with it"))
         self._welcomed = True
+        self._welcomed_behind = self._sequence
         self._scheduler = welcome.incarnation
         longest = welcome.lease_seconds / LEASE_HEARTBEATS
         if 0 < longest < self._interval:

@@ -6,13 +6,13 @@ run it, a running one that no client has asked for is kept as unclaimed. What is
 meanwhile, is stopped: whoever comes back serves on as new.
 """
 
-from typing import Optional
+from typing import Iterable, Optional
 
 from scaler_scheduler.core.batches import Batch
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.records import Client, Lane, Task, Worker
-from scaler_scheduler.core.states import WAITING
+from scaler_scheduler.core.states import BLOCKED, WAITING
 from scaler_scheduler.core.suspension import Name, is_suspended, suspend
 from scaler_scheduler.core.tables import Tables, Unclaimed
 from scaler_scheduler.core.withdrawals import GRACE_SECONDS, Withdrawals
@@ -39,7 +39,7 @@ class Adoption:
             self._carry_on(task, suspended, now)
             return
         # Clients submit in the order of their ids, also after a restart: what is not here by now is over.
-        is_over = client is not None and name[1] <= client.highest_id
+        is_over = client is not None and name[1] <= client.highest_id and not self._is_blocked(client, name[1])
         self._keep(worker, name, suspended, is_over, now)
         if is_over:
             self._withdrawals.stop_copy(worker, name)
@@ -56,6 +56,17 @@ class Adoption:
             task = self._dispatcher.adopt_row(worker, lane, batch, row, unclaimed.attempt)
             self._carry_on(task, unclaimed.is_suspended, now)
         self._dispatcher.let_go(lane)
+
+    def claim_ready(self, tasks: Iterable[Task], now: float) -> None:
+        """These have just got what they read: some may run already."""
+        for task in tasks:
+            unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
+            if unclaimed is None or unclaimed.is_over or task.state != WAITING:
+                continue
+            del self._tables.unclaimed[task.client.incarnation, task.id]
+            unclaimed.worker.unclaimed -= not unclaimed.is_suspended
+            self._dispatcher.adopt(unclaimed.worker, task, unclaimed.attempt)
+            self._carry_on(task, unclaimed.is_suspended, now)
 
     def give_up_silent(self, now: float) -> None:
         """Clients that have not come for so long will not come any more."""
@@ -98,6 +109,11 @@ class Adoption:
                 self._dispatcher.let_go(lane)
                 return task
         return None
+
+    @staticmethod
+    def _is_blocked(client: Client, task_id: int) -> bool:
+        task = client.tasks.get(task_id)
+        return task is not None and task.state == BLOCKED
 
     def _carry_on(self, task: Task, suspended: bool, now: float) -> None:
         if suspended:

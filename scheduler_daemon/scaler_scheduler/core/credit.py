@@ -24,6 +24,9 @@ twice the size it is 780 MB."""
 
 _SMALLEST_WINDOW = 64 * 1024
 
+_STEPS = 4
+"""A client is told of its credit in steps of this part of its window, and has at least one beside its objects."""
+
 UNLIMITED = 1 << 62
 """For nested clients: a child that had to wait for room might be what makes room."""
 
@@ -56,6 +59,10 @@ class Credits:
                     self._dispatcher.dequeue(lane)
         self._top_up(self._outbox.clients)
 
+    def object_came(self, client: Client) -> None:
+        """The client has sent one, which may hold all of its window."""
+        self._top_up([client])
+
     def look_at_all(self) -> None:
         """Others may have left room."""
         self._top_up(list(self._tables.clients))
@@ -63,9 +70,11 @@ class Credits:
     def _top_up(self, clients: List[Client]) -> None:
         window = self.window() if clients else 0
         for client in clients:
-            reach = client.returned + window
+            # What its objects hold comes back when its user says so, perhaps after these very tasks: there is always
+            # room for some beside them.
+            reach = client.returned + max(window, client.object_bytes + window // _STEPS)
             # Told in few steps, and never withdrawn: what was granted may be on its way already.
-            if reach - client.granted >= window // 4 and not client.is_gone:
+            if reach - client.granted >= window // _STEPS and not client.is_gone:
                 client.granted = reach
                 self._outbox.add(effects.Credit(client.route, reach))
 

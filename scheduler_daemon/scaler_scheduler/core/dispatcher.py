@@ -345,6 +345,7 @@ class Dispatcher:
         task.move(ADOPT)
         task.attempt = attempt
         task.cost = cost(task.function)
+        task.reads_files = len(task.inputs) > 0
         self._adopted(worker, task, lane)
         self.let_go(lane)
 

@@ -11,8 +11,9 @@ from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client, Function, StoredObject, Task
-from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY
+from scaler_scheduler.core.records import BALANCE, Client, Function, StoredObject, Task
+from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
+from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY
 from scaler_scheduler.core.tables import Tables
 
 
@@ -23,6 +24,8 @@ class Graphs:
         self._outbox = outbox
         self.unneeded: List[Task] = []
         """Tasks whose kept result nobody is going to read."""
+        self.ready: List[Task] = []
+        """Tasks that have what they read now, and that may run already at a worker that has joined again."""
 
     # ---------------------------------------------------------------------------------------------------------- objects
 
@@ -31,6 +34,7 @@ class Graphs:
         if self._tables.objects.find(client, event.id) is None:
             stored = StoredObject(client, event.id, event.name, None)
             stored.fill(event.frames)
+            client.object_bytes += stored.size + TASK_OVERHEAD
             self._tables.objects.add(stored)
 
     def forget(self, client: Client, ids: Sequence[int]) -> None:
@@ -54,6 +58,10 @@ class Graphs:
         unneeded, self.unneeded = self.unneeded, []
         return [task for task in unneeded if task.client.tasks.get(task.id) is task]
 
+    def take_ready(self) -> List[Task]:
+        ready, self.ready = self.ready, []
+        return ready
+
     def _drop_unneeded(self, stored: StoredObject) -> None:
         if stored.is_needed:
             return
@@ -61,6 +69,7 @@ class Graphs:
             self.unneeded.append(stored.producer)
         if stored.is_sent:
             stored.client.returned += stored.size + TASK_OVERHEAD
+            stored.client.object_bytes -= stored.size + TASK_OVERHEAD
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
@@ -91,9 +100,14 @@ class Graphs:
 
     def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
-        if task_id in client.tasks:
-            return True
         stored = self._tables.objects.find(client, task_id)
+        task = client.tasks.get(task_id)
+        if task is not None:
+            if keep and stored is None:
+                self._want_again(task)
+            return True
+        if task_id <= client.highest_id and self._is_queued(client, task_id):
+            return True
         if stored is None or stored.frames is None:
             return False
         if keep == events.KEEP_BOTH:
@@ -101,6 +115,16 @@ class Graphs:
         else:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
         return True
+
+    def _want_again(self, task: Task) -> None:
+        """Nobody needed the result of this task, or its client was given up, and now it comes back for it."""
+        self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
+        if task.wish == CANCEL_WISH:
+            task.wish = BALANCE
+
+    def _is_queued(self, client: Client, task_id: int) -> bool:
+        """Whether it waits as a row of a batch in which none read anything."""
+        return any(lane.batches.find(task_id) is not None for lane in client.lanes.values())
 
     def _admit(self, task: Task, keep: int, inputs: Sequence[int], begin: int, end: int) -> None:
         client = task.client
@@ -116,8 +140,29 @@ class Graphs:
             self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
             self.failed(task, effects.OUTCOME_INPUT_LOST, text.encode())
         elif not task.missing:
-            task.move(READY)
-            self._dispatcher.requeue(task)
+            self._wait(task)
+
+    def wait_again(self, task: Task) -> bool:
+        """The task, which has just left its worker, is to run again; returns False where what it reads is not there."""
+        find = self._tables.objects.find
+        if any(find(task.client, stored.id) is not stored for stored in task.inputs):
+            # They went with its client, which was given up and has come back: it sends and submits them again.
+            ids = [stored.id for stored in task.inputs]
+            task.missing = 0
+            if self._bind(task, ids, 0, len(ids)) is not None:
+                return False
+            if task.missing:
+                task.move(UNREADY)
+                return True
+        self._dispatcher.requeue(task)
+        return True
+
+    def _wait(self, task: Task) -> None:
+        """All that it reads is there."""
+        task.move(READY)
+        self._dispatcher.requeue(task)
+        if self._tables.unclaimed:
+            self.ready.append(task)
 
     def _bind(self, task: Task, inputs: Sequence[int], begin: int, end: int) -> Optional[int]:
         """Find the task's inputs, which are these ones of a batch; returns the id of one that is not there."""
@@ -156,8 +201,7 @@ class Graphs:
         for reader in blocked:
             reader.missing -= 1
             if reader.state == BLOCKED and not reader.missing:
-                reader.move(READY)
-                self._dispatcher.requeue(reader)
+                self._wait(reader)
         if not stored.is_needed:
             self._drop_unneeded(stored)
 

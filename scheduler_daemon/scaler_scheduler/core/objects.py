@@ -4,9 +4,9 @@ An object lives while its client refers to it or a task that reads it is not ove
 or worker that needs them.
 """
 
-from typing import Optional
+from typing import Iterable, List, Optional, Set
 
-from scaler_scheduler.core.records import Agent, Client, StoredObject, Worker
+from scaler_scheduler.core.records import Agent, Client, Copies, StoredObject, Worker
 
 
 class ObjectTable:
@@ -34,17 +34,34 @@ class ObjectTable:
             for agent in stored.copies.agents:
                 agent.objects.discard(stored)
 
+    def files_of(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
+        """What workers of this host agent were told to find as its files."""
+        found: Set[StoredObject] = set()
+        for worker in workers:
+            if worker.agent == agent.incarnation:
+                found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
+        return sorted(found, key=lambda stored: (stored.client.incarnation, stored.id))
+
+    def give(self, stored: StoredObject, agent: Agent) -> None:
+        """The host agent is sent the object."""
+        _copies_of(stored).agents.add(agent)
+        agent.objects.add(stored)
+
     def worker_left(self, worker: Worker) -> None:
         """What the worker had is gone."""
         for stored in worker.objects:
-            assert stored.copies is not None
-            stored.copies.workers.discard(worker)
-            stored.copies.file_readers.discard(worker)
+            _copies_of(stored).workers.discard(worker)
+            _copies_of(stored).file_readers.discard(worker)
         worker.objects = set()
 
     def agent_left(self, agent: Agent) -> None:
         """What the host agent had is gone."""
         for stored in agent.objects:
-            assert stored.copies is not None
-            stored.copies.agents.discard(agent)
+            _copies_of(stored).agents.discard(agent)
         agent.objects = set()
+
+
+def _copies_of(stored: StoredObject) -> Copies:
+    """Of an object that stands in the record of somebody who was sent it."""
+    assert stored.copies is not None
+    return stored.copies

@@ -133,15 +133,18 @@ class Peers:
         agent = agents.find(event.incarnation)
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
-            agents.add(Agent(event.incarnation, event.route, event.name, event.host, deadline))
+            agent = Agent(event.incarnation, event.route, event.name, event.host, deadline)
+            agents.add(agent)
         else:
             agents.move(agent, event.route)
-            # What was on its way may be lost, and tasks that read it are queued at workers. An agent that has it keeps
-            # it.
-            for stored in sorted(agent.objects, key=lambda stored: stored.id):
-                send(stored, agent.route, self._outbox)
             agent.deadline = deadline
+            self._tables.objects.agent_left(agent)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
+        # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the
+        # agent keeps of what it has no more than comes with it.
+        for stored in self._tables.objects.files_of(agent, self._tables.workers):
+            self._tables.objects.give(stored, agent)
+            send(stored, agent.route, self._outbox)
 
     def _agent_left(self, agent: Agent) -> None:
         self._tables.agents.remove(agent)

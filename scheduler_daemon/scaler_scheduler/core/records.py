@@ -82,6 +82,7 @@ class Task:
         "missing",
         "options",
         "payload",
+        "reads_files",
         "serial",
         "size",
         "start",
@@ -133,6 +134,8 @@ class Task:
         """What became of the workers that died while they ran it."""
         self.inputs: Sequence[StoredObject] = ()
         """What it reads; one may be there twice."""
+        self.reads_files = False
+        """Whether its worker was told to find some of these in files of its host, as far as is known here."""
         self.missing = 0
         """Of those, how many are not there yet; what it reads twice counts twice."""
         self.keep = 0
@@ -254,6 +257,7 @@ class Client:
         "is_stalled",
         "lanes",
         "name",
+        "object_bytes",
         "objects",
         "outbox",
         "received",
@@ -282,6 +286,8 @@ class Client:
         """Those with waiting tasks."""
         self.objects: Dict[int, StoredObject] = {}
         """By id."""
+        self.object_bytes = 0
+        """What those of them count that it has sent."""
         self.highest_id = -1
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""

@@ -3,13 +3,20 @@
 from typing import Optional
 
 from scaler_scheduler.core.credit import TASK_OVERHEAD
-from scaler_scheduler.core.effects import OUTCOME_EXCEPTION, OUTCOME_RETRYABLE, OUTCOME_VALUE, Resolved
+from scaler_scheduler.core.effects import (
+    OUTCOME_EXCEPTION,
+    OUTCOME_INPUT_LOST,
+    OUTCOME_RETRYABLE,
+    OUTCOME_VALUE,
+    Resolved,
+)
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
 from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY
+from scaler_scheduler.core.supply import send_unread
 from scaler_scheduler.core.tables import Tables
 
 _AGAIN = -1
@@ -63,7 +70,7 @@ def take_results(
             if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
-            outcome = _take_special(task, outcome, endings)
+            outcome = _take_special(task, outcome, worker, endings, outbox)
             if outcome >= 0 and task.is_node:
                 value = large[row] if row in large else payload[position : position + size]
                 if not graphs.take_result(task, outcome, value):
@@ -108,7 +115,7 @@ def take_results(
         function.observe(spent, count)
 
 
-def _take_special(task: Task, outcome: int, endings: Endings) -> int:
+def _take_special(task: Task, outcome: int, worker: Worker, endings: Endings, outbox: Outbox) -> int:
     """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
     endings.leave_worker(task)
     wish = task.wish
@@ -118,6 +125,10 @@ def _take_special(task: Task, outcome: int, endings: Endings) -> int:
         task.move(RESULT)
         endings.settle_stopped(task)
         return _ANSWERED
+    if outcome == OUTCOME_INPUT_LOST and task.reads_files:
+        # No space there for a file, or its host agent is gone, or was: what it reads is here.
+        send_unread(task.inputs, worker, outbox)
+        return _wait_again(task, endings)
     if outcome == OUTCOME_RETRYABLE:
         task.failures += 1
         if endings.has_retries_left(task):

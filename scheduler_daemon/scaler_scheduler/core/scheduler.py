@@ -184,6 +184,8 @@ class Scheduler:
             functions.append(function)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
+            client.highest_id = max(client.highest_id, event.ids[-1])
+            self._claim_ready(now)
             return
         batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options)
         if event.ids[0] <= client.highest_id:
@@ -203,6 +205,10 @@ class Scheduler:
         if self.tables.unclaimed:
             self._adoption.claim(client, lane, batch, now)
 
+    def _claim_ready(self, now: float) -> None:
+        if self._graphs.ready:
+            self._adoption.claim_ready(self._graphs.take_ready(), now)
+
     def _drop_known_rows(self, client: Client, batch: Batch) -> None:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
         lanes = list(client.lanes.values())
@@ -215,6 +221,7 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             self._graphs.take_object(client, event)
+            self._credits.object_came(client)
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         client = self._peers.client(event.route)
@@ -229,6 +236,7 @@ class Scheduler:
             self.counts.late += len(event.ids)
             return
         take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs)
+        self._claim_ready(now)
         self._offer(worker)
 
     def _offer(self, worker: Worker) -> None:

@@ -24,6 +24,7 @@ WORKER_LOST = 8
 GIVE_UP = 9
 ADOPT = 10  # a worker that joins again runs it already
 READY = 11  # all that it reads is there
+UNREADY = 12  # it waits again, and what it reads is being made anew
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -37,12 +38,14 @@ ACTION_NAMES = (
     "give up",
     "adopt",
     "ready",
+    "unready",
 )
 
 TRANSITIONS = {
     (BLOCKED, READY): WAITING,
     (BLOCKED, CANCEL): CANCELLED,
     (BLOCKED, GIVE_UP): RESOLVED,
+    (WAITING, UNREADY): BLOCKED,
     (WAITING, DISPATCH): DISPATCHED,
     (WAITING, ADOPT): RUNNING,
     (WAITING, CANCEL): CANCELLED,

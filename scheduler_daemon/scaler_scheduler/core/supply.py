@@ -1,5 +1,7 @@
 """How a worker comes to have the objects that a task reads: along with it, before it, or in a file of its host."""
 
+from typing import Sequence
+
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Copies, StoredObject, Task, Worker
@@ -27,6 +29,7 @@ def is_inlined(stored: StoredObject) -> bool:
 def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: AgentTable, outbox: Outbox) -> None:
     """Add the next row's payload to the worker's batch, with the columns of its inputs, and send what is missing."""
     inlined = []
+    task.reads_files = False
     for stored in task.inputs:
         outgoing.inputs.append(stored.id)
         copies = stored.copies
@@ -37,7 +40,9 @@ def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: Agent
             outgoing.shared.append(0)
             outgoing.inlined.append(1 + stored.size)
         else:
-            outgoing.shared.append(_supply_one(stored, worker, agents, outbox))
+            is_shared = _supply_one(stored, worker, agents, outbox)
+            task.reads_files = task.reads_files or is_shared == 1
+            outgoing.shared.append(is_shared)
             outgoing.inlined.append(0)
     outgoing.input_counts[len(outgoing.ids)] = len(task.inputs)
     if task.is_large:
@@ -63,10 +68,23 @@ def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox
             worker.objects.add(stored)
         return 1
     if worker not in copies.workers:
-        copies.workers.add(worker)
-        worker.objects.add(stored)
-        send(stored, worker.route, outbox)
+        _send_to_worker(stored, copies, worker, outbox)
     return 0
+
+
+def send_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
+    """The worker could not read some of these: it gets the bytes of those that it was to find in files."""
+    for stored in inputs:
+        copies = stored.copies
+        if copies is not None and worker in copies.file_readers:
+            copies.file_readers.discard(worker)
+            _send_to_worker(stored, copies, worker, outbox)
+
+
+def _send_to_worker(stored: StoredObject, copies: Copies, worker: Worker, outbox: Outbox) -> None:
+    copies.workers.add(worker)
+    worker.objects.add(stored)
+    send(stored, worker.route, outbox)
 
 
 def send(stored: StoredObject, route: bytes, outbox: Outbox) -> None:

@@ -1,0 +1,83 @@
+"""The objects that a client's user refers to: what ObjectRef and the garbage collector do, without these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from scaler_client.messages import Payload
+from scaler_client.references import StoredObject, reading_call
+
+from .scripts import Script, Thing
+
+if TYPE_CHECKING:
+    from .client_host import ClientHost
+
+
+class Ref:
+    """The object is forgotten when nobody holds this any more: not its user, and no task that is open."""
+
+    def __init__(self, stored: StoredObject) -> None:
+        self.stored = stored
+        self.holders = 0
+
+    @property
+    def object_id(self) -> int:
+        return self.stored.id
+
+
+class Holdings:
+    def __init__(self, client: ClientHost) -> None:
+        self._client = client
+        self._refs: dict[int, Ref] = {}
+        """Those that the user has, by the things' keys."""
+
+    def get(self, thing: Thing) -> Ref:
+        """The reference to the thing, which is sent if the user has none, or none that is good any more."""
+        ref = self._refs.get(thing.key)
+        if ref is not None and not ref.stored.is_gone:
+            return ref
+        client = self._client
+        stored = StoredObject(f"thing {thing.key}", list(thing.frames), None)
+        client.session.send_object(stored)
+        client.world.trace.note(client.name, "sends object", str(thing.key), "as", str(stored.id))
+        client.world.trace.count("objects")
+        ref = self._refs[thing.key] = Ref(stored)
+        ref.holders = 1
+        return ref
+
+    def call(self, script: Script, refs: Iterable[Ref]) -> Payload:
+        """The payload of a task that reads these."""
+        inputs = [ref.object_id for ref in refs]
+        return reading_call(script.payload(), inputs) if inputs else script.payload()
+
+    def hold(self, refs: list[Ref], owners: int = 1) -> Callable[[], None]:
+        """They are needed until what is returned was called by that many."""
+        for ref in refs:
+            ref.holders += 1
+        left = owners
+
+        def release() -> None:
+            nonlocal left
+            left -= 1
+            for ref in refs if not left else ():
+                self._release(ref)
+
+        return release
+
+    def let_go(self, key: int) -> None:
+        """The user's reference is gone."""
+        ref = self._refs.pop(key, None)
+        if ref is not None:
+            self._client.world.trace.note(self._client.name, "lets go of object", str(ref.object_id))
+            self._release(ref)
+
+    def let_go_of_all(self) -> None:
+        for key in list(self._refs):
+            self.let_go(key)
+
+    def _release(self, ref: Ref) -> None:
+        ref.holders -= 1
+        if not ref.holders:
+            # As the garbage collector does it: it wakes nobody.
+            self._client.process.later(0.0, lambda: self._client.session.objects.forget(ref.stored))

@@ -1,0 +1,127 @@
+"""Objects and graphs in a third of the plans: what clients send, which tasks read it, and what they read of each other.
+
+They are drawn from dice of their own, and in the place of other work.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from .plan import Plan, Work, Writer, draw_plain_plan, is_endless
+from .scripts import Script, Source, Thing
+
+_SHARE = 1 / 3
+_MOST_THINGS = 4
+"""That a client refers to."""
+
+
+def draw_plan(seed: int) -> Plan:
+    """What a seed stands for."""
+    plan, writer = draw_plain_plan(seed)
+    chance = random.Random(f"graphs {seed}")
+    if chance.random() < _SHARE:
+        _add_graphs(plan, writer, chance)
+    return plan
+
+
+def _add_graphs(plan: Plan, writer: Writer, chance: random.Random) -> None:
+    plan.shared_bytes = chance.choice((100, 100, 1000, 1 << 40))
+    plan.small_bytes = chance.choice((0, 0, 60, 256))
+    plan.inline_bytes = chance.choice((0, 0, 500, 1 << 14))
+    plan.full_share = chance.choice((0.0, 0.0, 0.0, 0.0, 0.5))
+    for program in plan.clients:
+        graph_writer = _GraphWriter(chance, writer)
+        program[:] = [work for work in program if chance.random() < 0.4]
+        for _ in range(chance.choice((1, 2, 3))):
+            program.append(graph_writer.work(chance.uniform(0.0, plan.load_seconds * 0.9)))
+
+
+class _GraphWriter:
+    """Writes what one client does with objects and graphs."""
+
+    def __init__(self, chance: random.Random, writer: Writer) -> None:
+        self._chance = chance
+        self._writer = writer
+        self._things: list[Thing] = []
+        self._clears = chance.random() < 0.2
+
+    def work(self, at: float) -> Work:
+        chance = self._chance
+        things = self._some_things()
+        work = self._graph(at, things) if chance.random() < 0.6 else self._reading(at, things)
+        asked = range(len(work.scripts if work.targets is None else work.targets))
+        for _ in range(chance.choice((0, 0, 1, 2))):
+            chosen = sorted(chance.sample(asked, chance.randint(1, len(asked))))
+            work.cancels.append((self._writer.moment(), chosen, chance.random() < 0.4))
+        endless = [at for at in asked if is_endless(work.scripts[at if work.targets is None else work.targets[at]])]
+        if endless:
+            work.cancels.append((self._writer.moment(), endless, True))
+        work.drops = [(self._moment(), thing) for thing in things if chance.random() < 0.7]
+        if self._clears and chance.random() < 0.4:
+            work.clears_after = self._moment()
+        return work
+
+    def _moment(self) -> float:
+        return 0.0 if self._chance.random() < 0.3 else self._writer.moment()
+
+    def _some_things(self) -> list[Thing]:
+        chance = self._chance
+        things = chance.sample(self._things, chance.randint(0, len(self._things)))
+        for _ in range(chance.choice((0, 1, 1, 2))):
+            sizes = (0, 40, 200, 2000, 70_000) if self._writer.is_heavy else (0, 40, 200, 2000)
+            things.append(Thing(self._writer.next_key, tuple(chance.choices(sizes, k=chance.choice((1, 1, 2, 3))))))
+            self._writer.next_key += 1
+        self._things = [*self._things, *things][-_MOST_THINGS:]
+        return things
+
+    def _reading(self, at: float, things: list[Thing]) -> Work:
+        """Tasks that read objects."""
+        chance, writer = self._chance, self._writer
+        options = writer.options()
+        scripts = []
+        for _ in range(chance.choice((1, 2, 5, 12))):
+            inputs = chance.choices(things, k=chance.choice((0, 1, 1, 2, 3))) if things else []
+            scripts.append(replace(writer.script(options), inputs=tuple(inputs)))
+        is_map = chance.random() < 0.3
+        if is_map:
+            scripts = [replace(script, function=scripts[0].function) for script in scripts]
+        return Work(at, scripts, is_map=is_map)
+
+    def _graph(self, at: float, things: list[Thing]) -> Work:
+        chance, writer = self._chance, self._writer
+        options = writer.options()
+        scripts: list[Script] = []
+        reach = chance.choice((1, 2, 5, 100))
+        """How far back a task looks for what it reads: chains, nets, and what many read."""
+        for _ in range(chance.choice((1, 2, 3, 5, 8, 20, 40))):
+            inputs: list[Source] = chance.choices(scripts[-reach:], k=chance.choice((0, 1, 1, 2, 3))) if scripts else []
+            if things and chance.random() < 0.3:
+                inputs += chance.choices(things, k=chance.choice((1, 1, 2)))
+            scripts.append(self._node(writer.script(options), tuple(inputs)))
+        targets = {len(scripts) - 1, *chance.sample(range(len(scripts)), chance.randint(0, min(3, len(scripts))))}
+        keys = {script.key for target in targets for script in scripts[target].needed}
+        rows = [row for row, script in enumerate(scripts) if script.key in keys]
+        places = [place for place, row in enumerate(rows) if row in targets]
+        return Work(at, [scripts[row] for row in rows], targets=places)
+
+    def _node(self, script: Script, inputs: tuple[Source, ...]) -> Script:
+        """A task of a graph: few do anything special, and none goes on for ever, as nobody could end it."""
+        chance = self._chance
+        result_bytes = chance.choice((script.result_bytes, 40, 200, 2000))
+        if chance.random() < 0.15 and not _is_long(script):
+            return replace(script, inputs=inputs, result_bytes=result_bytes)
+        return Script(
+            key=script.key,
+            function=script.function,
+            seconds=min(script.seconds, chance.choice((0.002, 0.02, 0.2))),
+            raises=chance.random() < 0.03,
+            payload_bytes=script.payload_bytes,
+            result_bytes=result_bytes,
+            options=script.options,
+            inputs=inputs,
+        )
+
+
+def _is_long(script: Script) -> bool:
+    return script.seconds > 5.0

@@ -1,0 +1,37 @@
+"""The files of a simulated host in which its workers find objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from scaler_client.messages import Payload
+from scaler_worker.rows import ObjectName
+
+
+class HostFiles:
+    def __init__(self) -> None:
+        self.changes = 0
+        """Grows with each file that comes or goes."""
+        self.is_gone = False
+        """The directory was removed, at the agent's end."""
+        self._files: dict[ObjectName, Sequence[Payload] | str] = {}
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def find(self, name: ObjectName) -> Sequence[Payload] | str | None:
+        """The object's frames, or why there never will be any; None: not yet."""
+        return self._files.get(name)
+
+    def write(self, name: ObjectName, content: Sequence[Payload] | str) -> None:
+        self.changes += 1
+        self._files[name] = content
+
+    def remove(self, names: Iterable[ObjectName]) -> None:
+        self.changes += 1
+        for name in names:
+            self._files.pop(name, None)
+
+    def remove_all(self) -> None:
+        self._files.clear()
+        self.is_gone = True

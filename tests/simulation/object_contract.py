@@ -1,0 +1,133 @@
+"""What the scheduler owes its peers about objects, kept by looking at its messages alone, as contract.py does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from scaler_scheduler.core import effects, events
+
+from .ledger import TaskId
+from .trace import SimulationError
+
+
+class ObjectContract:
+    def __init__(self) -> None:
+        self._sent: dict[bytes, set[TaskId]] = {}
+        """By route of workers and agents, what they were sent and not told to forget."""
+        self._inputs: dict[TaskId, list[TaskId]] = {}
+        """Of open tasks, what they read."""
+        self._keep: dict[TaskId, int] = {}
+        """Of tasks that were submitted, what is to become of their results."""
+        self._readers: Counter[TaskId] = Counter()
+        """How many open tasks read it."""
+        self._referred: set[TaskId] = set()
+        """Objects that a client has sent, or is to be made, and that it has not forgotten."""
+        self._failed: dict[TaskId, set[int]] = {}
+        """Tasks that ended without a value, and how."""
+
+    # -------------------------------------------------------------------------------------------------- what comes in
+
+    def submitted(self, event: events.Submit, row: int, name: TaskId, inputs: list[int], is_kept: bool) -> None:
+        """A row that the scheduler does not have; `is_kept`: it has its result."""
+        keep = event.keep[row] if event.keep else events.KEEP_NO
+        if keep and not is_kept:
+            self._referred.add(name)
+        self._keep[name] = keep
+        self._failed.pop(name, None)
+        self.closed(name)
+        if inputs and not is_kept:
+            self._inputs[name] = [(name[0], each) for each in inputs]
+            self._readers.update(set(self._inputs[name]))
+
+    def object_sent(self, name: TaskId) -> None:
+        """By a client."""
+        self._referred.add(name)
+
+    def forgotten(self, names: list[TaskId]) -> None:
+        """By a client."""
+        self._referred.difference_update(names)
+
+    def client_gone(self, client: int) -> None:
+        self._referred = {name for name in self._referred if name[0] != client}
+        for name in [name for name in self._inputs if name[0] == client]:
+            self.closed(name)
+
+    # ------------------------------------------------------------------------------------------------- what goes out
+
+    def sent(self, effect: effects.Object) -> None:
+        self._sent.setdefault(effect.route, set()).add((effect.client, effect.id))
+
+    def let_go(self, effect: effects.ForgetObjects) -> None:
+        for name in zip(effect.clients, effect.ids):
+            self._sent.setdefault(effect.route, set()).discard(name)
+            _expect(not self._readers[name], "freed while a task reads it", name)
+            _expect(name not in self._referred, "freed while its client refers to it", name)
+
+    def route_gone(self, route: bytes) -> None:
+        self._sent.pop(route, None)
+
+    def dispatched(self, name: TaskId, inputs: list[tuple[int, int, int]], worker: bytes, agent: bytes | None) -> None:
+        """`inputs`: id, whether it is a file, whether it comes along."""
+        read = self._inputs.get(name, [])
+        _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
+        for each, is_shared, is_inlined in inputs:
+            if is_inlined:
+                _expect(not is_shared, "comes along and is a file", name, each)
+                continue
+            route = agent if is_shared else worker
+            there = route is not None and (name[0], each) in self._sent.get(route, ())
+            _expect(there, "dispatched without its input", name, each, is_shared)
+
+    def ended(self, name: TaskId, outcome: int) -> None:
+        """Call it for all answers before `resolved` for any."""
+        if outcome not in (effects.OUTCOME_VALUE, effects.OUTCOME_KEPT):
+            self._failed.setdefault(name, set()).add(outcome)
+            self._referred.discard(name)
+
+    def may_inherit(self, name: TaskId, outcome: int) -> bool:
+        """Whether something that it reads has ended like this."""
+        return any(outcome in self._failed.get(each, ()) for each in self._inputs.get(name, ()))
+
+    def resolved(self, name: TaskId, outcome: int, returned: int | None) -> bool:
+        """Check an answer; returns whether it tells again of a result that is kept."""
+        keep = self._keep.get(name, events.KEEP_NO)
+        if outcome == effects.OUTCOME_KEPT:
+            _expect(keep == events.KEEP_YES, "told to be kept", name)
+        elif outcome == effects.OUTCOME_VALUE:
+            _expect(keep != events.KEEP_YES, "its kept result is sent", name)
+            return keep == events.KEEP_BOTH and returned is None
+        return False
+
+    def closed(self, name: TaskId) -> None:
+        """The task is over."""
+        for each in set(self._inputs.pop(name, ())):
+            self._readers[each] -= 1
+
+
+def dispatched_inputs(effect: effects.Dispatch) -> list[list[tuple[int, int, int]]]:
+    """Of each row: the ids, which are files, which come along."""
+    rows = []
+    begin = 0
+    for row in range(len(effect.ids)):
+        end = begin + effect.input_counts.get(row, 0)
+        rows.append(list(zip(effect.inputs[begin:end], effect.shared[begin:end], effect.inlined[begin:end])))
+        begin = end
+    return rows
+
+
+def inputs_of(event: events.Submit) -> list[list[int]]:
+    """Of each row."""
+    if not event.input_counts:
+        return [[] for _ in event.ids]
+    rows = []
+    begin = 0
+    for count in event.input_counts:
+        rows.append(list(event.inputs[begin : begin + count]))
+        begin += count
+    return rows
+
+
+def _expect(condition: bool, text: str, *what: Any) -> None:
+    if not condition:
+        raise SimulationError(f"{text}: {' '.join(map(str, what))}")

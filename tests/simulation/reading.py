@@ -1,0 +1,88 @@
+"""What a task finds of the objects that it reads: as object_cache.py does it, in small steps and without files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from scaler_client.messages import Payload
+from scaler_worker.object_table import ABSENT, KnownObject
+from scaler_worker.rows import Row
+
+if TYPE_CHECKING:
+    from scaler_worker.session import WorkerSession
+
+    from .clock import Clock
+    from .host_files import HostFiles
+
+QUIET_SECONDS = 20.0
+"""In the place of object_cache's, to see in a short run what comes of it."""
+
+_PAUSES = (0.001, 0.01, 0.05)
+
+
+class InputLostError(Exception):
+    """As object_cache's."""
+
+
+class Inputs:
+    """Of one task, found before it begins."""
+
+    def __init__(self, row: Row, session: WorkerSession, files: HostFiles, clock: Clock) -> None:
+        ids = row[8] if len(row) != 5 else ()
+        self._ids = ids
+        self._objects = [session.objects.find((row[0], each)) if type(each) is int else each for each in ids]
+        self._files = files
+        self._clock = clock
+        self._looks = 0
+        self._change = -1
+        self._changed_at = 0.0
+
+    @property
+    def pause_seconds(self) -> float:
+        """Until the next look."""
+        return _PAUSES[min(self._looks // 5, len(_PAUSES) - 1)]
+
+    def look(self, position: int) -> Sequence[Payload] | None:
+        """The frames of an input; None: its file is not there yet.
+
+        Raises:
+            InputLostError: it will not be.
+        """
+        known = self._objects[position] if position < len(self._objects) else None
+        if known is None:
+            raise self._lost(position, "it was not sent to this worker")
+        if not isinstance(known, KnownObject):
+            return [known]  # its bytes, which have come along
+        if known.value is not ABSENT:
+            value: Sequence[Payload] = known.value
+            return value
+        frames = known.frames or self._in_file(position)
+        if frames is not None:
+            known.keep(frames)
+            self._looks = 0
+        return frames
+
+    def _in_file(self, position: int) -> Sequence[Payload] | None:
+        known, files = self._objects[position], self._files
+        assert isinstance(known, KnownObject)
+        if known.is_forgotten:
+            raise self._lost(position, "nobody refers to it any more")
+        if files.is_gone:
+            raise self._lost(position, "the host agent has left")
+        found = files.find(known.name)
+        if isinstance(found, str):
+            raise self._lost(position, found)
+        if found is None and known.is_void:
+            raise self._lost(position, "the worker has joined anew before it was")
+        if found is None:
+            now = self._clock.now
+            if not self._looks or files.changes != self._change:
+                self._change, self._changed_at = files.changes, now
+            elif now - self._changed_at >= QUIET_SECONDS:
+                raise self._lost(position, "the host agent has not made its file")
+            self._looks += 1
+        return found
+
+    def _lost(self, position: int, reason: str) -> InputLostError:
+        return InputLostError(f"object {self._ids[position] if position < len(self._ids) else '?'}: {reason}")
