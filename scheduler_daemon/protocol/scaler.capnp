@@ -45,6 +45,7 @@ struct Message {
     object @27 :Object;                   # client -> scheduler -> worker or host agent; frames: its bytes
     forgetObjects @28 :ForgetObjects;     # client -> scheduler -> worker or host agent: nobody needs these any more
     shutdown @29 :Void;                   # client -> scheduler -> host agent: end yourself and your workers
+    output @30 :Output;                   # worker -> scheduler -> client: what tasks print
   }
 }
 
@@ -151,6 +152,7 @@ struct Options {
   profiling @4 :Bool;               # cpuTimes and peaks are wanted with the result
   name @5 :Text;                    # for people, in place of the function's; empty: the function's
   capabilities @6 :List(Capability);  # what the worker must have, at least
+  streamOutput @7 :Bool;            # what the task prints is wanted, in `output`
 }
 
 struct Dispatch {
@@ -161,7 +163,7 @@ struct Dispatch {
   sizes @4 :List(UInt32);
   large @5 :List(UInt32);
   payload @6 :Data;
-  flags @7 :List(UInt8);            # bit 0: profile it; bit 1: say `started` as it begins. Empty: no row has any
+  flags @7 :List(UInt8);            # bit 0: profile it; 1: say `started` as it begins; 2: send its `output`. Empty: none
   depths @8 :List(UInt32);          # its Options' depth and priority, for tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # as two's complement
   inputs @10 :List(UInt64);         # as in Submit; ids of the row's client
@@ -216,6 +218,16 @@ struct Tasks {
   clients @0 :List(UInt64);
   ids @1 :List(UInt64);
   attempts @2 :List(UInt32);
+}
+
+struct Output {
+  clients @0 :List(UInt64);         # towards a client: empty
+  ids @1 :List(UInt64);
+  streams @2 :List(UInt8);          # 0: standard output; 1: standard error
+  labels @3 :List(UInt32);          # so many bytes at the row's begin say, for people, which host, process and task
+  sizes @4 :List(UInt32);           # with the label
+  text @5 :Data;                    # UTF-8: each row's label and lines, all rows' behind one another
+  dropped @6 :List(UInt64);         # towards a client, one element: so many bytes were dropped before this; empty: none
 }
 
 struct Retracted {

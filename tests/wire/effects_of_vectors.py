@@ -49,6 +49,15 @@ def signed(number: int) -> int:
     return number - (number >> 31 << 32)
 
 
+def _output(vector: Vector) -> effects.Output:
+    effect = effects.Output(ROUTE, sum(vector.fields.get("dropped", [])))
+    effect.ids = vector.fields.get("ids", [])
+    rows = len(effect.ids)
+    effect.streams, effect.labels, effect.sizes = (vector.column(name, rows) for name in ("streams", "labels", "sizes"))
+    effect.texts = [label + lines for label, lines in vector.printed()]
+    return effect
+
+
 def _refused(fields: Dict[str, Any]) -> effects.Effect:
     reason = {"protocolVersion": effects.REFUSED_PROTOCOL_VERSION, "malformedHello": effects.REFUSED_MALFORMED_HELLO}
     return effects.Refused(ROUTE, reason[fields["reason"]], fields["text"])
@@ -89,4 +98,6 @@ def effect_of(vector: Vector) -> effects.Effect:
         return effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
     if vector.message == "forgetObjects":
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
+    if vector.message == "output":
+        return _output(vector)
     return _BY_MESSAGE[vector.message](fields)

@@ -369,7 +369,9 @@ class Dispatcher:
 
 
 def _special(options: Options) -> Tuple[int, int, int]:
-    flags = (effects.FLAG_PROFILE if options.profiling else 0) | (
-        effects.FLAG_TELL_START if options.timeout_seconds else 0
+    flags = (
+        (effects.FLAG_PROFILE if options.profiling else 0)
+        | (effects.FLAG_TELL_START if options.timeout_seconds else 0)
+        | (effects.FLAG_STREAM_OUTPUT if options.stream_output else 0)
     )
     return flags, options.depth, options.priority

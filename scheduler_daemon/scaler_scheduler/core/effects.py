@@ -25,6 +25,7 @@ CREDIT = 25
 OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
+OUTPUT = 30
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -141,6 +142,7 @@ class Rows:
 
 FLAG_PROFILE = 1
 FLAG_TELL_START = 2
+FLAG_STREAM_OUTPUT = 4
 
 
 class Dispatch(Effect):
@@ -182,6 +184,22 @@ class Started(Effect):
     def __init__(self, route: bytes, ids: Sequence[int]) -> None:
         self.route = route
         self.ids = ids
+
+
+class Output(Effect):
+    """What tasks have printed; `dropped` bytes of it before this were not sent."""
+
+    __slots__ = ("dropped", "ids", "labels", "sizes", "streams", "texts")
+    kind = OUTPUT
+
+    def __init__(self, route: bytes, dropped: int) -> None:
+        self.route = route
+        self.dropped = dropped
+        self.ids: List[int] = []
+        self.streams: List[int] = []
+        self.labels: List[int] = []
+        self.sizes: List[int] = []
+        self.texts: List[bytes] = []
 
 
 class CancelRefused(Effect):

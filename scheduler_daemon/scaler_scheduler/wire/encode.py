@@ -211,6 +211,19 @@ def _forget_objects(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.FORGET_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
 
 
+def _output(effect: Any, identity: Identity) -> List[bytes]:
+    columns: List[Column] = [
+        (UINT64, ()),
+        (UINT64, effect.ids),
+        (UINT8, shrunk(effect.streams)),
+        (UINT32, shrunk(effect.labels)),
+        (UINT32, shrunk(effect.sizes)),
+        (UINT8, b"".join(effect.texts)),
+        (UINT64, [effect.dropped] if effect.dropped else ()),
+    ]
+    return [columns_message(effects.OUTPUT, columns)]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -239,4 +252,5 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.OBJECT: _object,
     effects.FORGET_OBJECTS: _forget_objects,
     effects.SHUTDOWN: _shutdown,
+    effects.OUTPUT: _output,
 }
