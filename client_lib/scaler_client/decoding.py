@@ -159,19 +159,35 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
         if sum(counts) != len(inputs):
             raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
         shared = _full(shared, len(inputs), "shared") if inputs else []
+    inlined = batch.numbers(13, "I")
+    payloads = _unpack_payloads(batch, 4, rows, frames)
+    if inlined:
+        inlined = _full(inlined, len(inputs), "inlined")
+        _check_inlined(inlined, counts, payloads)
     return Dispatch(
         _full(batch.numbers(0, "Q"), rows, "clients"),
         ids,
         _full(batch.numbers(2, "I"), rows, "attempts"),
         _full(batch.numbers(3, "I"), rows, "functions"),
-        _unpack_payloads(batch, 4, rows, frames),
+        payloads,
         flags,
         depths,
         priorities,
         inputs,
         counts,
         shared,
+        inlined,
     )
+
+
+def _check_inlined(inlined: Sequence[int], counts: Sequence[int], payloads: Sequence[Payload]) -> None:
+    begin = 0
+    for row, (count, payload) in enumerate(zip(counts, payloads)):
+        end = begin + count
+        size = sum(each - 1 for each in inlined[begin:end] if each)
+        if size > len(payload):
+            raise WireError(f"inputs of {size} bytes in the payload of row {row}, which has {len(payload)}")
+        begin = end
 
 
 def _decode_resolved(batch: Batch, frames: Sequence[Payload]) -> Message:

@@ -173,6 +173,7 @@ class Dispatch:
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
     shared: list[int] = field(default_factory=list)
+    inlined: list[int] = field(default_factory=list)
     """For each of `inputs`: 1 where it is a file of the host agent."""
 
 

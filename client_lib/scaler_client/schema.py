@@ -17,7 +17,7 @@ FORGET_OBJECTS, OUTPUT = 28, 30
 _TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
 _PAYLOAD_COLUMNS = (("sizes", "I"), ("large", "I"), ("payload", "B"))
 _SPECIAL_COLUMNS = (("flags", "B"), ("depths", "I"), ("priorities", "I"))
-_INPUT_COLUMNS = (("inputs", "Q"), ("inputCounts", "I"), ("shared", "B"))
+_INPUT_COLUMNS = (("inputs", "Q"), ("inputCounts", "I"), ("shared", "B"), ("inlined", "I"))
 _PROFILE_COLUMNS = (("durations", "Q"), ("cpuTimes", "Q"), ("peaks", "Q"))
 
 BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {

@@ -169,6 +169,7 @@ struct Dispatch {
   inputs @10 :List(UInt64);         # as in Submit; ids of the row's client
   inputCounts @11 :List(UInt32);
   shared @12 :List(UInt8);          # an element an input. 1: a file of the host agent; 0: came in an Object message before
+  inlined @13 :List(UInt32);        # likewise. n > 0: its n - 1 bytes are in the row's payload, behind the arguments; empty: all 0
 }
 
 enum Outcome {

@@ -171,7 +171,7 @@ MUTATIONS = (
     ),
     Mutation(
         "give two attempts the same number",
-        dispatcher.Dispatcher, "_give_again", "task.attempt += 1", "pass",
+        dispatcher.Dispatcher, "_give_task", "task.attempt += 1", "pass",
     ),
     Mutation(
         "ignore that a worker keeps a task",

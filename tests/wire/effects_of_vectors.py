@@ -37,10 +37,9 @@ def batch(effect: Any, vector: Vector) -> Any:
         effect.profiles = {row: of_row for row, of_row in enumerate(zip(*profiles)) if any(of_row)}
     inputs = vector.inputs()
     if inputs:
-        pairs = list(zip(inputs["inputs"], inputs["shared"]))
-        for row, count in enumerate(inputs["inputCounts"]):
-            if count:
-                effect.inputs[row], pairs = pairs[:count], pairs[count:]
+        effect.inputs, effect.shared = inputs["inputs"], inputs["shared"]
+        effect.inlined = inputs.get("inlined", [0] * len(effect.inputs))
+        effect.input_counts = {row: count for row, count in enumerate(inputs["inputCounts"]) if count}
     return effect
 
 

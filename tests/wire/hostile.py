@@ -185,7 +185,7 @@ BY_HAND = {
     "inputs that no row has": [submit_inputs(2 << 2 | 1 | (5 | 1 << 3) << 32, 0, 0, 1)],
     "half a billion results to keep": [submit_inputs(0, 0, 1 | (2 | _MOST << 3) << 32)],
     "a result kept in an unknown way": [submit_inputs(0, 0, 1 | (2 | 1 << 3) << 32, 3)],
-    "half a billion inputs for a peer": [message(DISPATCH, 13 << 48, *[1 | (5 | _MOST << 3) << 32] * 13)],
+    "half a billion inputs for a peer": [message(DISPATCH, 14 << 48, *[1 | (5 | _MOST << 3) << 32] * 14)],
     "an object without frames": [message(OBJECT, 2 << 32 | 1 << 48, 0, 1, 0)],
     "an object of 65 frames": [message(OBJECT, 2 << 32 | 1 << 48, 0, 1, 0), *[b""] * 65],
     "an object that is a list": [message(OBJECT, 1 | (5 | 1 << 3) << 32, 0), b""],

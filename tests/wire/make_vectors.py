@@ -170,6 +170,11 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [39], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
         "inputs": [30, 31], "inputCounts": [2], "shared": [1],
     }, []),
+    ("dispatch-inputs-inlined", "dispatch", {
+        "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [5, 0, 3],
+        "payload": b"aabcdccc", "inputs": [30, 31, 30, 32], "inputCounts": [2, 0, 2], "shared": [0],
+        "inlined": [4, 0, 0, 1],
+    }, []),
     ("dispatch-inputs-segments", "dispatch", {
         "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
         "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "shared": [1, 0, 1],

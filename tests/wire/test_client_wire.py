@@ -323,6 +323,21 @@ def test_shared_inputs_that_are_left_out_are_malformed():
     assert (decoded.inputs, decoded.input_counts, decoded.shared) == ([], [0, 0], [])
 
 
+def test_inlined_inputs_that_are_not_there_are_malformed():
+    columns: list[Any] = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [2]), ("I", ()), ("B", b"aabb")]
+    columns += [("B", ()), ("I", ()), ("I", ()), ("Q", [5, 6, 7]), ("I", [1, 2]), ("B", [0])]
+    for inlined, text in (
+        ([3, 3], "inlined has 2 elements for 3 rows"),
+        ([0, 2, 3], "inputs of 3 bytes in the payload of row 1, which has 2"),
+        ([(1 << 32) - 1, 0, 0], "inputs of 4294967294 bytes in the payload of row 0, which has 2"),
+    ):
+        with pytest.raises(wire.WireError, match=text):
+            wire.decode([write_batch(10, [*columns, ("I", inlined)])])
+    decoded = wire.decode([write_batch(10, [*columns, ("I", [3, 0, 2])])])
+    assert isinstance(decoded, messages.Dispatch)
+    assert (decoded.inlined, decoded.payloads) == ([3, 0, 2], [b"aa", b"bb"])
+
+
 def test_objects_with_more_frames_than_there_may_be():
     frame = BY_NAME["object-to-worker"].frames[0]
     assert isinstance(wire.decode([frame, *[b"f"] * messages.OBJECT_FRAMES]), messages.Object)

@@ -330,13 +330,6 @@ def test_objects_have_1_to_64_frames():
         decode(ROUTE, [object_frame(BIG), b"f"])
 
 
-def test_inputs_of_rows_in_any_order():
-    vector = BY_NAME["dispatch-inputs"]
-    effect: Any = effect_of(vector)
-    effect.inputs = dict(reversed(list(effect.inputs.items())))
-    assert list(effect.inputs) == [2, 0]
-    assert encode(effect, identity()) == vector.frames
-
 
 def test_results_with_an_outcome_that_is_not_a_workers():
     results = BY_NAME["results-mixed-large"]

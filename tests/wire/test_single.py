@@ -180,7 +180,7 @@ def test_both_ways_write_the_same(numbers: Any, payload: bytes, asks: bool, is_l
 def test_a_row_that_reads_objects_goes_the_general_way():
     effect = one_row("dispatch", b"p", {})
     plain = encode(effect, identity())[0]
-    effect.inputs = {0: [(5, 1), (6, 1)]}
+    effect.inputs, effect.shared, effect.inlined, effect.input_counts = [5, 6], [1, 1], [0, 0], {0: 2}
     assert single.dispatch(effect) is None
     assert len(encode(effect, identity())[0]) == len(plain) + 16 + 8 + 8
 

@@ -46,7 +46,7 @@ class Vector:
         """The columns of what rows read and become, at full length, without those that aren't there."""
         lengths = {"inputCounts": len(self.fields["ids"]), "keep": len(self.fields["ids"])}
         every = len(self.fields.get("inputs", []))
-        names = [name for name in ("inputs", "inputCounts", "keep", "shared") if name in self.fields]
+        names = [name for name in ("inputs", "inputCounts", "keep", "shared", "inlined") if name in self.fields]
         return {name: self.column(name, lengths.get(name, every)) for name in names}
 
     def printed(self) -> List[Tuple[bytes, bytes]]:

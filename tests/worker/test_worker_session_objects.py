@@ -47,16 +47,27 @@ def test_rows_name_what_they_read(session: WorkerSession) -> None:
     session.handle(message)
     session.handle(replace(message, flags=[0, FLAG_PROFILE, 0], depths=[3, 0, 0], priorities=[0, 0, -2]))
     assert [row[5:] for row in session.queue] == [
-        (0, 0, 0, (7, 8)),
+        (0, 0, 0, [7, 8]),
         (),
-        (0, 0, 0, (7,)),
-        (0, 3, 0, (7, 8)),
-        (FLAG_PROFILE, 0, 0, ()),
-        (0, 0, -2, (7,)),
+        (0, 0, 0, [7]),
+        (0, 3, 0, [7, 8]),
+        (FLAG_PROFILE, 0, 0, []),
+        (0, 0, -2, [7]),
     ]
     assert list(map(flags_of, session.queue)) == [0, 0, 0, 0, FLAG_PROFILE, 0]
     assert list(map(depth_of, session.queue)) == [0, 0, 0, 3, 0, 0]
     assert list(map(priority_of, session.queue)) == [0, 0, 0, 0, 0, -2]
+
+
+def test_what_comes_along_is_cut_off(session: WorkerSession) -> None:
+    message = reading(10, 11, 12, counts=[2, 0, 2], inputs=[7, 8, 7, 9], shared=[0, 0, 0, 0])
+    message = replace(message, payloads=[b"argsseven", b"args", b"argsnine"], inlined=[6, 0, 0, 5])
+    session.handle(message)
+    assert [(row[4], *row[8:]) for row in session.queue] == [
+        (b"args", [b"seven", 8]),
+        (b"args",),
+        (b"args", [7, b"nine"]),
+    ]
 
 
 def test_an_object_is_known_by_client_and_id(session: WorkerSession) -> None:

@@ -34,18 +34,21 @@ class ObjectCache:
         self._table = table
         self._directory = directory
 
-    def inputs(self, client: int, ids: Sequence[int]) -> Inputs:
+    def inputs(self, client: int, inputs: Sequence[int | Payload]) -> Inputs:
         """Of a task that is about to begin: whatever is forgotten later, these are its inputs."""
         find = self._table.find
-        return Inputs([find((client, object_id)) for object_id in ids], ids, self._directory)
+        found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
+        return Inputs(found, inputs, self._directory)
 
 
 class Inputs:
     """The inputs of one task, by position."""
 
-    def __init__(self, objects: Sequence[KnownObject | None], ids: Sequence[int], directory: str) -> None:
-        self._objects = objects
-        self._ids = ids
+    def __init__(
+        self, found: Sequence[KnownObject | Payload | None], inputs: Sequence[int | Payload], directory: str
+    ) -> None:
+        self._found = found
+        self._inputs = inputs
         self._directory = directory
 
     def __call__(self, position: int) -> Any:
@@ -55,9 +58,11 @@ class Inputs:
             InputLostError: it can't be had.
             Exception: whatever its unpickling raises.
         """
-        known = self._objects[position]
-        if known is None:
-            raise self._lost(position, "it was not sent to this worker")
+        known = self._found[position]
+        if type(known) is not KnownObject:
+            if known is None:
+                raise self._lost(position, "it was not sent to this worker")
+            return pickle.loads(known)  # type: ignore[arg-type]  # its bytes
         value = known.value
         if value is ABSENT:
             frames = known.frames or self._await_file(known, position)
@@ -92,4 +97,4 @@ class Inputs:
             pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
 
     def _lost(self, position: int, reason: str) -> InputLostError:
-        return InputLostError(f"object {self._ids[position]}, which it reads, is not there: {reason}")
+        return InputLostError(f"object {self._inputs[position]!r}, which it reads, is not there: {reason}")

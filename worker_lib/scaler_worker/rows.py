@@ -5,6 +5,7 @@ Plain tuples: a named one costs as much as a whole no-op.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Union
 
 from scaler_client.messages import Payload, TaskName
@@ -12,8 +13,9 @@ from scaler_client.messages import Payload, TaskName
 PlainRow = tuple[int, int, int, int, Payload]
 """A task to run: client, id, attempt, function, payload."""
 
-SpecialRow = tuple[int, int, int, int, Payload, int, int, int, tuple[int, ...]]
-"""The same with flags, depth, priority and the ids of the objects that it reads, where it has any of these."""
+SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Union[int, Payload]]]
+"""The same with flags, depth, priority and what it reads, where it has any of these: bytes that have come along, and
+ids of objects."""
 
 Row = Union[PlainRow, SpecialRow]
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
@@ -198,27 +198,33 @@ class WorkerSession:
     # -------------------------------------------------------------------------------------- what the scheduler has said
 
     def _dispatch(self, message: messages.Dispatch) -> None:
-        plain = zip(message.clients, message.ids, message.attempts, message.functions, message.payloads)
+        payloads = message.payloads
+        if message.inlined:
+            payloads = list(payloads)  # what remains of them
+        inputs = self._expect_inputs(message, payloads) if message.input_counts else repeat(())
+        plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
         if message.flags or message.depths or message.priorities or message.input_counts:
             zeros = [0] * len(message.ids)
-            inputs = self._expect_inputs(message) if message.input_counts else repeat(())
             more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs)
             self.queue.extend(map(_row, plain, more))
         else:
             self.queue.extend(plain)
 
-    def _expect_inputs(self, message: messages.Dispatch) -> Iterable[tuple[int, ...]]:
-        """The ids of what each row reads. Of files it is noted here that they are read: to be forgotten they must be
-        known, also where that comes before the task begins."""
-        rows: list[tuple[int, ...]] = []
+    def _expect_inputs(self, message: messages.Dispatch, payloads: list[Payload]) -> list[Sequence[int | Payload]]:
+        """What each row reads: bytes, which are cut off its payload, and ids. Of files it is noted here that they are
+        read: to be forgotten they must be known, also where that comes before the task begins."""
+        rows: list[Sequence[int | Payload]] = []
         begin = 0
-        for client, count in zip(message.clients, message.input_counts):
+        for row, (client, count) in enumerate(zip(message.clients, message.input_counts)):
             end = begin + count
-            ids = tuple(message.inputs[begin:end])
+            ids = message.inputs[begin:end]
+            inputs: Sequence[int | Payload] = ids
             for object_id, is_shared in zip(ids, message.shared[begin:end]):
                 if is_shared:
                     self.objects.expect_file((client, object_id))
-            rows.append(ids)
+            if message.inlined and count:
+                payloads[row], inputs = _cut(payloads[row], ids, message.inlined[begin:end])
+            rows.append(inputs)
             begin = end
         return rows
 
@@ -324,8 +330,22 @@ _FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {
 }
 
 
-def _row(plain: PlainRow, special: tuple[int, int, int, tuple[int, ...]]) -> Row:
+def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload]]) -> Row:
     if not any(special):
         return plain
     row: SpecialRow = (*plain, *special)
     return row
+
+
+def _cut(payload: Payload, ids: Sequence[int], inlined: Sequence[int]) -> tuple[Payload, Sequence[int | Payload]]:
+    """Arguments and inputs of a row whose payload ends with the bytes of some of these."""
+    end = len(payload) - sum(inlined) + len(inlined) - inlined.count(0)
+    arguments = payload[:end]
+    inputs: list[int | Payload] = []
+    for object_id, size in zip(ids, inlined):
+        if size:
+            begin, end = end, end + size - 1
+            inputs.append(payload[begin:end])
+        else:
+            inputs.append(object_id)
+    return arguments, inputs

@@ -149,7 +149,7 @@ class Dispatcher:
         best: Optional[Worker] = None
         most = 0
         for stored in inputs:
-            for worker in stored.holders if stored.size > most else ():
+            for worker in stored.copies.holders if stored.copies is not None and stored.size > most else ():
                 # A partial one has other work: to wait for it could cost more than to send the bytes again.
                 if worker.is_ready and not worker.held and worker.can_serve(lane.capabilities):
                     best, most = worker, stored.size
@@ -209,15 +209,30 @@ class Dispatcher:
             )
         outgoing = self._outbox.dispatch(worker)
         if lane.requeued:
-            taken = self._give_again(worker, lane, outgoing)
+            taken = self._give_again(worker, lane, function, count, outgoing)
         else:
             taken = self._give_run(worker, lane.client, function, lane.batches, count, outgoing)
         lane.waiting -= taken
         self._counts.waiting -= taken
         self._counts.dispatched += taken
 
-    def _give_again(self, worker: Worker, lane: Lane, outgoing: effects.Dispatch) -> int:
-        task = heappop(lane.requeued)[-1]
+    def _give_again(
+        self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
+    ) -> int:
+        """Dispatch tasks that have objects of their own."""
+        requeued = lane.requeued
+        taken = 0
+        while requeued and taken < count:
+            task = requeued[0][-1]
+            if task.state == WAITING:
+                if taken and (task.function is not function or _has_holders(task)):
+                    break  # another worker may be a better one
+                self._give_task(worker, task, outgoing)
+                taken += 1
+            heappop(requeued)
+        return taken
+
+    def _give_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
         task.move(DISPATCH)
         task.attempt += 1
         task.cost = cost(task.function)
@@ -227,16 +242,15 @@ class Dispatcher:
             if any(special):
                 outgoing.special[len(outgoing.ids)] = special
         if task.inputs:
-            outgoing.inputs[len(outgoing.ids)] = supply(task.inputs, worker, self._agents, self._outbox)
+            supply(task, worker, outgoing, self._agents, self._outbox)
+        elif task.is_large:
+            outgoing.rows.append_large(task.payload)
+        else:
+            outgoing.rows.append_run([task.size], task.payload[task.start : task.start + task.size])
         outgoing.clients.append(task.client.incarnation)
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
         outgoing.functions.append(task.function.number)
-        if task.is_large:
-            outgoing.rows.append_large(task.payload)
-        else:
-            outgoing.rows.append_run([task.size], task.payload[task.start : task.start + task.size])
-        return 1
 
     def _give_run(
         self,
@@ -366,6 +380,14 @@ class Dispatcher:
         lane.waiting -= 1
         self._counts.waiting -= 1
         self._counts.dispatched += 1
+
+
+def _has_holders(task: Task) -> bool:
+    """Whether some workers have of what the task reads."""
+    for stored in task.inputs:
+        if stored.copies is not None:
+            return True
+    return False
 
 
 def _special(options: Options) -> Tuple[int, int, int]:

@@ -146,10 +146,21 @@ FLAG_STREAM_OUTPUT = 4
 
 
 class Dispatch(Effect):
-    """`special` names the rows that ask for anything: flags, depth and priority by row number; `inputs` those that read
-    objects: id, and 1 where it is a file of the host agent, of each."""
+    """`special` names the rows that ask for anything: flags, depth and priority by row number. `inputs`, `shared` and
+    `inlined` have an element an object that a row reads; `input_counts` names the rows that read any."""
 
-    __slots__ = ("attempts", "clients", "functions", "ids", "inputs", "rows", "special")
+    __slots__ = (
+        "attempts",
+        "clients",
+        "functions",
+        "ids",
+        "inlined",
+        "input_counts",
+        "inputs",
+        "rows",
+        "shared",
+        "special",
+    )
     kind = DISPATCH
 
     def __init__(self, route: bytes) -> None:
@@ -160,7 +171,10 @@ class Dispatch(Effect):
         self.functions: List[int] = []
         self.rows = Rows()
         self.special: Dict[int, Tuple[int, int, int]] = {}
-        self.inputs: Dict[int, List[Tuple[int, int]]] = {}
+        self.inputs: List[int] = []
+        self.shared: List[int] = []
+        self.inlined: List[int] = []
+        self.input_counts: Dict[int, int] = {}
 
 
 class Resolved(Effect):

@@ -56,6 +56,7 @@ class Options:
     __slots__ = (
         "capabilities",
         "depth",
+        "lane_key",
         "name",
         "priority",
         "profiling",
@@ -83,6 +84,8 @@ class Options:
         self.name = name
         self.capabilities = capabilities
         self.stream_output = stream_output
+        self.lane_key = (priority << 32) + depth, capabilities
+        """Where the rows wait. Of ranks the highest goes first: by priority, within one by depth."""
 
 
 DEFAULT_OPTIONS = Options()

@@ -61,10 +61,11 @@ class Graphs:
             self.unneeded.append(stored.producer)
         if stored.is_sent:
             stored.client.returned += stored.size + TASK_OVERHEAD
-        for worker in stored.holders:
-            self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
-        for agent in stored.agents:
-            self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
+        if stored.copies is not None:
+            for worker in stored.copies.holders:
+                self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
+            for agent in stored.copies.agents:
+                self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)
 
     # ----------------------------------------------------------------------------------------------------------- submit
@@ -73,9 +74,7 @@ class Graphs:
         """Rows of which some have inputs or are to be kept."""
         begin = position = 0
         for row, task_id in enumerate(event.ids):
-            count = event.input_counts[row] if event.input_counts else 0
-            inputs = event.inputs[begin : begin + count]
-            begin += count
+            end = begin + event.input_counts[row] if event.input_counts else begin
             size = event.sizes[row]
             large = event.large.get(row)
             keep = event.keep[row] if event.keep else events.KEEP_NO
@@ -86,8 +85,9 @@ class Graphs:
                 task = self._dispatcher.new_task(
                     task_id, client, function, event.options, payload, start, length, large is not None
                 )
-                self._admit(task, keep, inputs)
+                self._admit(task, keep, event.inputs, begin, end)
             position += size
+            begin = end
 
     def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
@@ -102,14 +102,14 @@ class Graphs:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
         return True
 
-    def _admit(self, task: Task, keep: int, inputs: Sequence[int]) -> None:
+    def _admit(self, task: Task, keep: int, inputs: Sequence[int], begin: int, end: int) -> None:
         client = task.client
         task.keep = keep
         client.tasks[task.id] = task
         task.function.tasks += 1
         if keep:
             self._tables.objects.add(StoredObject(client, task.id, task.name, task))
-        lost = self._bind(task, inputs)
+        lost = self._bind(task, inputs, begin, end) if end > begin else None
         if lost is not None:
             task.move(GIVE_UP)
             text = f"{task.name}: object {lost}, which it reads, is not there (any more)"
@@ -119,18 +119,17 @@ class Graphs:
             task.move(READY)
             self._dispatcher.requeue(task)
 
-    def _bind(self, task: Task, inputs: Sequence[int]) -> Optional[int]:
-        """Find the task's inputs; returns the id of one that is not there."""
+    def _bind(self, task: Task, inputs: Sequence[int], begin: int, end: int) -> Optional[int]:
+        """Find the task's inputs, which are these ones of a batch; returns the id of one that is not there."""
         bound = task.inputs = []
-        for object_id in inputs:
-            stored = self._tables.objects.find(task.client, object_id)
+        for place in range(begin, end):
+            stored = self._tables.objects.find(task.client, inputs[place])
             if stored is None:
-                return object_id
-            if stored not in bound:
-                stored.readers += 1
-                if stored.frames is None:
-                    task.missing += 1
-                    stored.blocked[task] = None
+                return inputs[place]
+            stored.readers += 1
+            if stored.frames is None:
+                task.missing += 1
+                stored.blocked.append(task)
             bound.append(stored)
         return None
 
@@ -153,13 +152,14 @@ class Graphs:
         if stored is None or stored.producer is not task:
             return
         stored.fill([payload])
-        blocked, stored.blocked = stored.blocked, {}
+        blocked, stored.blocked = stored.blocked, []
         for reader in blocked:
             reader.missing -= 1
             if reader.state == BLOCKED and not reader.missing:
                 reader.move(READY)
                 self._dispatcher.requeue(reader)
-        self._drop_unneeded(stored)
+        if not stored.is_needed:
+            self._drop_unneeded(stored)
 
     def failed(self, task: Task, outcome: int, payload: bytes) -> None:
         """The task has ended without a value: those that are blocked by it end as it did."""
@@ -171,11 +171,11 @@ class Graphs:
             if stored is None or stored.producer is not over:
                 continue
             for reader in stored.blocked:
-                if reader.state == BLOCKED:
+                if reader.state == BLOCKED:  # and not over, or failed by another place where it stands
                     reader.move(GIVE_UP)
                     self._answer(reader, outcome, payload)
                     failing.append(reader)
-            stored.blocked = {}
+            stored.blocked = []
             stored.producer = None
             stored.is_referred = False
             stored.readers = 0
@@ -189,11 +189,11 @@ class Graphs:
 
     def _release_inputs(self, task: Task) -> None:
         inputs, task.inputs = task.inputs, []
-        for stored in dict.fromkeys(inputs):
+        for stored in inputs:
             if stored.readers:
                 stored.readers -= 1
-                stored.blocked.pop(task, None)
-                self._drop_unneeded(stored)
+                if not stored.is_needed:
+                    self._drop_unneeded(stored)
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
         self._tables.counts.resolved += 1

@@ -178,16 +178,18 @@ def _check_credit(tables: Tables) -> None:
 
 
 def _check_objects(tables: Tables) -> None:
-    readers: Dict[StoredObject, int] = dict.fromkeys(tables.objects, 0)
-    for client in tables.clients.by_incarnation.values():
+    clients = tables.clients.by_incarnation.values()
+    readers: Dict[StoredObject, int] = {stored: 0 for client in clients for stored in client.objects.values()}
+    _expect("objects", len(readers), len(tables.objects))
+    for client in clients:
         for task in client.tasks.values():
             name = f"task {client.incarnation}/{task.id}"
-            inputs = set(task.inputs)
-            missing = sum(stored.frames is None for stored in inputs)
+            missing = sum(stored.frames is None for stored in task.inputs)
             if task.state != BLOCKED and missing or task.state == BLOCKED and missing != task.missing:
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} and misses {missing} inputs")
-            for stored in inputs & readers.keys():
-                readers[stored] += 1
+            for stored in task.inputs:
+                if stored in readers:
+                    readers[stored] += 1
     for stored, count in readers.items():
         name = f"object {stored.client.incarnation}/{stored.id}"
         _expect(f"readers of {name}", count, stored.readers)
@@ -197,6 +199,6 @@ def _check_objects(tables: Tables) -> None:
             raise InvariantError(f"{name} has bytes and a producer, or neither")
         if stored.client.is_gone or stored.client.objects.get(stored.id) is not stored:
             raise InvariantError(f"{name} is kept, and its client does not know it")
-        for worker in stored.holders:
+        for worker in stored.copies.holders if stored.copies is not None else ():
             if stored not in worker.objects:
                 raise InvariantError(f"{name} is at worker {worker.incarnation}, which does not know it")

@@ -4,45 +4,47 @@ An object lives while its client refers to it or a task that reads it is not ove
 or worker that needs them.
 """
 
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Optional
 
 from scaler_scheduler.core.records import Agent, Client, StoredObject, Worker
 
 
 class ObjectTable:
+    """The objects themselves stand in their clients' records."""
+
     def __init__(self) -> None:
-        self._objects: Dict[Tuple[int, int], StoredObject] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._objects)
-
-    def __iter__(self) -> Iterator[StoredObject]:
-        return iter(list(self._objects.values()))
+        return self._count
 
     def find(self, client: Client, object_id: int) -> Optional[StoredObject]:
-        return self._objects.get((client.incarnation, object_id))
+        return client.objects.get(object_id)
 
     def add(self, stored: StoredObject) -> None:
-        self._objects[stored.client.incarnation, stored.id] = stored
         stored.client.objects[stored.id] = stored
+        self._count += 1
 
     def remove(self, stored: StoredObject) -> None:
-        del self._objects[stored.client.incarnation, stored.id]
         del stored.client.objects[stored.id]
-        for worker in stored.holders:
-            worker.objects.discard(stored)
-        for agent in stored.agents:
-            agent.objects.discard(stored)
+        self._count -= 1
+        if stored.copies is not None:
+            for worker in stored.copies.holders:
+                worker.objects.discard(stored)
+            for agent in stored.copies.agents:
+                agent.objects.discard(stored)
 
     def worker_left(self, worker: Worker) -> None:
         """What the worker had is gone."""
         for stored in worker.objects:
-            stored.workers.discard(worker)
-            stored.file_readers.discard(worker)
+            assert stored.copies is not None
+            stored.copies.workers.discard(worker)
+            stored.copies.file_readers.discard(worker)
         worker.objects = set()
 
     def agent_left(self, agent: Agent) -> None:
         """What the host agent had is gone."""
         for stored in agent.objects:
-            stored.agents.discard(agent)
+            assert stored.copies is not None
+            stored.copies.agents.discard(agent)
         agent.objects = set()

@@ -52,7 +52,9 @@ class Outbox:
         batch = self.resolved(client)
         batch.ids.append(task_id)
         batch.outcomes.append(outcome)
-        batch.rows.append_run([len(payload)], payload)
+        batch.rows.sizes.append(len(payload))
+        if payload:
+            batch.rows.parts.append(payload)
         client.sent += len(payload)
 
     def take(self) -> List[Effect]:

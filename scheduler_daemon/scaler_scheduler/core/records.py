@@ -134,7 +134,7 @@ class Task:
         self.inputs: Sequence[StoredObject] = ()
         """What it reads; one may be there twice."""
         self.missing = 0
-        """Of those, how many are not there yet."""
+        """Of those, how many are not there yet; what it reads twice counts twice."""
         self.keep = 0
         """One of the events' KEEP_ numbers: what becomes of its result."""
 
@@ -153,14 +153,32 @@ class Task:
         return self.options.name or self.function.name
 
 
+class Copies:
+    """Who has an object at hand, and is to be told when nobody needs it any more."""
+
+    __slots__ = ("agents", "file_readers", "workers")
+
+    def __init__(self) -> None:
+        self.workers: Set[Worker] = set()
+        """Which have been sent its bytes."""
+        self.agents: Set[Agent] = set()
+        """Which have been sent its bytes, for a file that all workers of the host read."""
+        self.file_readers: Set[Worker] = set()
+        """Which have been given a task that reads it there."""
+
+    @property
+    def holders(self) -> "Set[Worker]":
+        """Workers that have it at hand."""
+        return self.workers | self.file_readers
+
+
 class StoredObject:
     """Bytes that a client has sent, or the result of a task that is kept for others."""
 
     __slots__ = (
-        "agents",
         "blocked",
         "client",
-        "file_readers",
+        "copies",
         "frames",
         "id",
         "is_referred",
@@ -169,7 +187,6 @@ class StoredObject:
         "producer",
         "readers",
         "size",
-        "workers",
     )
 
     def __init__(self, client: "Client", object_id: int, name: str, producer: Optional["Task"]) -> None:
@@ -187,23 +204,14 @@ class StoredObject:
         """Whether its client refers to it."""
         self.readers = 0
         """Tasks that read it and are not over."""
-        self.blocked: Dict[Task, None] = {}
-        """Those of them that wait for it."""
-        self.workers: Set[Worker] = set()
-        """Which have been sent its bytes. These, and the next two, are to be told when nobody needs it any more."""
-        self.agents: Set[Agent] = set()
-        """Which have been sent its bytes, for a file that all workers of the host read."""
-        self.file_readers: Set[Worker] = set()
-        """Which have been given a task that reads it there."""
+        self.blocked: List[Task] = []
+        """Those of them that wait for it, once for each time they read it. May hold tasks that are over."""
+        self.copies: Optional[Copies] = None
+        """Where its bytes were sent; None: they have only gone along with tasks that read it."""
 
     @property
     def is_needed(self) -> bool:
         return self.is_referred or self.readers > 0
-
-    @property
-    def holders(self) -> "Set[Worker]":
-        """Workers that have it at hand."""
-        return self.workers | self.file_readers
 
     def fill(self, frames: List[bytes]) -> None:
         self.frames = frames
@@ -233,11 +241,6 @@ class Lane:
         """Tasks in `batches` and `requeued`."""
         self.is_queued = False
         """Whether it stands in the dispatcher's queue."""
-
-
-def lane_key(options: Options) -> LaneKey:
-    """Where tasks with these options wait. Of ranks the highest goes first: by priority, within one by depth."""
-    return (options.priority << 32) + options.depth, options.capabilities
 
 
 class Client:
@@ -307,7 +310,7 @@ class Client:
 
     def lane(self, options: Options) -> Lane:
         """The lane of these options, made where there is none."""
-        key = lane_key(options)
+        key = options.lane_key
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(self, *key)

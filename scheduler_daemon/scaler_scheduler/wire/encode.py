@@ -121,20 +121,20 @@ def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tu
     )
 
 
-def _input_columns(inputs: Dict[int, List[Tuple[int, int]]], rows: int) -> Tuple[Column, Column, Column]:
-    """Inputs, their counts and which of them are shared, of a Dispatch."""
-    if not inputs:
-        return (UINT64, ()), (UINT32, ()), (UINT8, ())
-    ids: List[int] = []
-    shared: List[int] = []
-    counts = [0] * rows
-    for row in sorted(inputs):
-        of_row = inputs[row]
-        counts[row] = len(of_row)
-        for object_id, is_shared in of_row:
-            ids.append(object_id)
-            shared.append(is_shared)
-    return (UINT64, ids), (UINT32, shrunk(counts)), (UINT8, shrunk(shared))
+def _input_columns(effect: effects.Dispatch) -> Tuple[Column, Column, Column, Column]:
+    """Inputs, their counts, which of them are files, and which come along, of a Dispatch."""
+    if not effect.input_counts:
+        return (UINT64, ()), (UINT32, ()), (UINT8, ()), (UINT32, ())
+    counts = [0] * len(effect.ids)
+    for row, count in effect.input_counts.items():
+        counts[row] = count
+    inlined = shrunk(effect.inlined)
+    return (
+        (UINT64, effect.inputs),
+        (UINT32, shrunk(counts)),
+        (UINT8, shrunk(effect.shared)),
+        (UINT32, inlined if len(inlined) > 1 or inlined[0] else ()),
+    )
 
 
 def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
@@ -153,7 +153,7 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
             *_special_columns(effect.special, len(effect.ids)),
-            *_input_columns(effect.inputs, len(effect.ids)),
+            *_input_columns(effect),
         ),
     )
     return [frame, *rows.large_frames]

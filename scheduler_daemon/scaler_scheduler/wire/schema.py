@@ -960,7 +960,7 @@ _Submit_list_item_type = _StructItemType(Submit)
 class Dispatch(_Struct):
     __capnpy_id__ = 0xea6133e22b0caef7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 13
+    __static_ptrs_size__ = 14
     
     
     @property
@@ -1155,10 +1155,25 @@ class Dispatch(_Struct):
         ptr = self._read_fast_ptr(96)
         return ptr != 0
     
+    @property
+    def inlined(self):
+        # no union check
+        return self._read_list(104, _PrimitiveItemType(_Types.uint32))
+    
+    def get_inlined(self):
+        res = self.inlined
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_inlined(self):
+        ptr = self._read_fast_ptr(104)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None):
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(104)
+        pos = builder.allocate(112)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1172,11 +1187,12 @@ class Dispatch(_Struct):
         builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), inputs)
         builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), input_counts)
         builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint8), shared)
+        builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), inlined)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None):
-        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, shared)
-        self._init_from_buffer(_buf, 0, 0, 13)
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, shared, inlined)
+        self._init_from_buffer(_buf, 0, 0, 14)
     
     def shortrepr(self):
         parts = []
@@ -1193,6 +1209,7 @@ class Dispatch(_Struct):
         if self.has_inputs(): parts.append("inputs = %s" % self.get_inputs().shortrepr())
         if self.has_input_counts(): parts.append("inputCounts = %s" % self.get_input_counts().shortrepr())
         if self.has_shared(): parts.append("shared = %s" % self.get_shared().shortrepr())
+        if self.has_inlined(): parts.append("inlined = %s" % self.get_inlined().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Dispatch_list_item_type = _StructItemType(Dispatch)
