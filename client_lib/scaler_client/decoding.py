@@ -164,6 +164,7 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
     if inlined:
         inlined = _full(inlined, len(inputs), "inlined")
         _check_inlined(inlined, counts, payloads)
+    name_sizes, names = batch.numbers(15, "I"), batch.data(14)
     return Dispatch(
         _full(batch.numbers(0, "Q"), rows, "clients"),
         ids,
@@ -177,7 +178,15 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
         counts,
         shared,
         inlined,
+        _unpack_names(names, _full(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
     )
+
+
+def _unpack_names(names: bytes, sizes: Sequence[int]) -> list[str]:
+    if sum(sizes) != len(names):
+        raise WireError(f"names of {len(names)} bytes where {sum(sizes)} are announced")
+    ends = accumulate(sizes)
+    return [names[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
 
 
 def _check_inlined(inlined: Sequence[int], counts: Sequence[int], payloads: Sequence[Payload]) -> None:

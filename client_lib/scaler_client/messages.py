@@ -175,6 +175,8 @@ class Dispatch:
     shared: list[int] = field(default_factory=list)
     inlined: list[int] = field(default_factory=list)
     """For each of `inputs`: 1 where it is a file of the host agent."""
+    names: list[str] = field(default_factory=list)
+    """Those given to the rows, in place of their functions'; empty or of full length."""
 
 
 FLAG_PROFILE = 1

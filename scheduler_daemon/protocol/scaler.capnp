@@ -170,6 +170,8 @@ struct Dispatch {
   inputCounts @11 :List(UInt32);
   shared @12 :List(UInt8);          # an element an input. 1: a file of the host agent; 0: came in an Object message before
   inlined @13 :List(UInt32);        # likewise. n > 0: its n - 1 bytes are in the row's payload, behind the arguments; empty: all 0
+  names @14 :Data;                  # UTF-8: names given to rows by their Options, all rows' behind one another
+  nameSizes @15 :List(UInt32);      # bytes of each; 0: it has its function's. Empty: all 0
 }
 
 enum Outcome {

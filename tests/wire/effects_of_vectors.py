@@ -35,6 +35,8 @@ def batch(effect: Any, vector: Vector) -> Any:
     profiles = [vector.column(field, rows) for field in ("durations", "cpuTimes", "peaks") if field in vector.fields]
     if profiles:
         effect.profiles = {row: of_row for row, of_row in enumerate(zip(*profiles)) if any(of_row)}
+    if "names" in vector.fields:
+        effect.names = {row: name for row, name in enumerate(vector.names()) if name}
     inputs = vector.inputs()
     if inputs:
         effect.inputs, effect.shared = inputs["inputs"], inputs["shared"]

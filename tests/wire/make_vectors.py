@@ -193,6 +193,18 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [40], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
         "flags": [4], "depths": [0], "priorities": [0],
     }, []),
+    ("dispatch-names", "dispatch", {
+        "clients": [CLIENT], "ids": [40, 41, 42], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"xyz",
+        "names": "Zoëfit".encode(), "nameSizes": [4, 0, 3],
+    }, []),
+    ("dispatch-names-constant", "dispatch", {
+        "clients": [CLIENT], "ids": [40, 41], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"xy",
+        "flags": [1], "depths": [0], "priorities": [0], "names": b"fitfit", "nameSizes": [3],
+    }, []),
+    ("dispatch-names-segments", "dispatch", {
+        "clients": [CLIENT], "ids": [40], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
+        "names": b"fit", "nameSizes": [3],
+    }, []),
     ("output-from-worker", "output", {
         "clients": [CLIENT, OTHER_CLIENT], "ids": [10, 4], "streams": [0, 1], "labels": [18], "sizes": [25, 18],
         "text": f"{LABEL}Zoë\nte{LABEL}".encode(),

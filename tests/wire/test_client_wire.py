@@ -53,6 +53,8 @@ def message_of(vector: Vector) -> messages.Message:
         full: dict[str, Any] = {snake(name): vector.column(name, rows) for name in columns}
         full.update({snake(name): values for name, values in vector.inputs().items()})
         full["payloads"] = vector.payloads()
+        if full.pop("name_sizes", None):
+            full["names"] = vector.names()
         if "priorities" in full:
             full["priorities"] = list(map(signed, full["priorities"]))
         if "options" in fields:

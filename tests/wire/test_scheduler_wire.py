@@ -330,7 +330,6 @@ def test_objects_have_1_to_64_frames():
         decode(ROUTE, [object_frame(BIG), b"f"])
 
 
-
 def test_results_with_an_outcome_that_is_not_a_workers():
     results = BY_NAME["results-mixed-large"]
     frame = bytearray(results.frames[0])

@@ -18,7 +18,11 @@ TO_PEERS = {
     "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
     "forgetObjects", "shutdown", "output",
 }  # fmt: skip
-DATA = {*((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")), ("output", "text")}
+DATA = {
+    *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
+    ("output", "text"),
+    ("dispatch", "names"),
+}
 """Messages' fields of type Data, in JSON as hex."""
 
 
@@ -58,6 +62,16 @@ class Vector:
             text = text[size:]
         assert not text
         return printed
+
+    def names(self) -> List[str]:
+        """Each row's given name; empty where no row has any."""
+        names = self.fields.get("names", b"")
+        given = []
+        for size in self.column("nameSizes", len(self.fields["ids"])):
+            given.append(names[:size].decode())
+            names = names[size:]
+        assert not names
+        return given
 
     def payloads(self) -> List[bytes]:
         """Each row's payload."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from scaler_client.messages import FLAG_STREAM_OUTPUT, TaskName
 from scaler_worker.baton import Baton
 from scaler_worker.present import Present
-from scaler_worker.rows import Row, flags_of, name_of
+from scaler_worker.rows import Row, flags_of, given_name_of, name_of
 from scaler_worker.session import WorkerSession
 
 _STARTED_BY = "_scaler_task"
@@ -52,7 +52,7 @@ class Authors:
         name = name_of(row)
         author = self._last
         if author.task != name:
-            label = f"{self._where} {self._name_of_function(row[3])}#{name[1]}"
+            label = f"{self._where} {given_name_of(row) or self._name_of_function(row[3])}#{name[1]}"
             author = self._last = Author(name, label, bool(flags_of(row) & FLAG_STREAM_OUTPUT))
         return author
 

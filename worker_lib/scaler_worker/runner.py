@@ -130,7 +130,7 @@ class Runner:
             if len(row) == 5:
                 client, task_id, attempt, function, payload = row
             else:
-                client, task_id, attempt, function, payload, flags, _, _, inputs = row
+                client, task_id, attempt, function, payload, flags, _, _, inputs, _ = row
                 if flags & TO_PREPARE:
                     begun = self._prepare(row, flags)
                     if flags & FLAG_TELL_START:

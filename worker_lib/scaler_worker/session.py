@@ -203,9 +203,10 @@ class WorkerSession:
             payloads = list(payloads)  # what remains of them
         inputs = self._expect_inputs(message, payloads) if message.input_counts else repeat(())
         plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
-        if message.flags or message.depths or message.priorities or message.input_counts:
+        if message.flags or message.depths or message.priorities or message.input_counts or message.names:
             zeros = [0] * len(message.ids)
-            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs)
+            names = message.names or repeat("")
+            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs, names)
             self.queue.extend(map(_row, plain, more))
         else:
             self.queue.extend(plain)
@@ -330,7 +331,7 @@ _FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {
 }
 
 
-def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload]]) -> Row:
+def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload], str]) -> Row:
     if not any(special):
         return plain
     row: SpecialRow = (*plain, *special)

@@ -147,7 +147,8 @@ FLAG_STREAM_OUTPUT = 4
 
 class Dispatch(Effect):
     """`special` names the rows that ask for anything: flags, depth and priority by row number. `inputs`, `shared` and
-    `inlined` have an element an object that a row reads; `input_counts` names the rows that read any."""
+    `inlined` have an element an object that a row reads; `input_counts` names the rows that read any. `names` has those
+    that were given, by row number."""
 
     __slots__ = (
         "attempts",
@@ -155,6 +156,7 @@ class Dispatch(Effect):
         "functions",
         "ids",
         "inlined",
+        "names",
         "input_counts",
         "inputs",
         "rows",
@@ -171,6 +173,7 @@ class Dispatch(Effect):
         self.functions: List[int] = []
         self.rows = Rows()
         self.special: Dict[int, Tuple[int, int, int]] = {}
+        self.names: Dict[int, str] = {}
         self.inputs: List[int] = []
         self.shared: List[int] = []
         self.inlined: List[int] = []

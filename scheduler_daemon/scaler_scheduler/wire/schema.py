@@ -960,7 +960,7 @@ _Submit_list_item_type = _StructItemType(Submit)
 class Dispatch(_Struct):
     __capnpy_id__ = 0xea6133e22b0caef7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 14
+    __static_ptrs_size__ = 16
     
     
     @property
@@ -1170,10 +1170,37 @@ class Dispatch(_Struct):
         ptr = self._read_fast_ptr(104)
         return ptr != 0
     
+    @property
+    def names(self):
+        # no union check
+        return self._read_data(112)
+    
+    def get_names(self):
+        return self._read_data(112, default_=b"")
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(112)
+        return ptr != 0
+    
+    @property
+    def name_sizes(self):
+        # no union check
+        return self._read_list(120, _PrimitiveItemType(_Types.uint32))
+    
+    def get_name_sizes(self):
+        res = self.name_sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_name_sizes(self):
+        ptr = self._read_fast_ptr(120)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None):
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None, names=None, name_sizes=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(112)
+        pos = builder.allocate(128)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1188,11 +1215,13 @@ class Dispatch(_Struct):
         builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), input_counts)
         builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint8), shared)
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), inlined)
+        builder.alloc_data(pos + 112, names)
+        builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint32), name_sizes)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None):
-        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, shared, inlined)
-        self._init_from_buffer(_buf, 0, 0, 14)
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None, names=None, name_sizes=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, shared, inlined, names, name_sizes)
+        self._init_from_buffer(_buf, 0, 0, 16)
     
     def shortrepr(self):
         parts = []
@@ -1210,6 +1239,8 @@ class Dispatch(_Struct):
         if self.has_input_counts(): parts.append("inputCounts = %s" % self.get_input_counts().shortrepr())
         if self.has_shared(): parts.append("shared = %s" % self.get_shared().shortrepr())
         if self.has_inlined(): parts.append("inlined = %s" % self.get_inlined().shortrepr())
+        if self.has_names(): parts.append("names = %s" % _data_repr(self.get_names()))
+        if self.has_name_sizes(): parts.append("nameSizes = %s" % self.get_name_sizes().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Dispatch_list_item_type = _StructItemType(Dispatch)
