@@ -133,7 +133,8 @@ def _dispatch(frame: bytes) -> Dispatch | None:
         or begin + (size + 7 & ~7) != len(frame)
     ):
         return None
-    return Dispatch([client], [task_id], [attempt], [function], [frame[begin : begin + size]])
+    payload = frame[begin : begin + size]
+    return Dispatch([client], [task_id], [attempt], [function], [payload], [], [], [], [], [], [], [], [])
 
 
 def _resolved(frame: bytes) -> Resolved | None:

@@ -13,7 +13,11 @@ GOOD_ADDRESSES = [
     (" tcp://some-host_1.example:1 ", ("tcp", "some-host_1.example", 1, ""), "tcp://some-host_1.example:1"),
     ("tcp://[::1]:2345", ("tcp", "::1", 2345, ""), "tcp://[::1]:2345"),
     ("tcp://[fe80::1%eth0]:65535", ("tcp", "fe80::1%eth0", 65535, ""), "tcp://[fe80::1%eth0]:65535"),
-    ("ipc:///tmp/scaler-addresses-of-tests", ("ipc", "", 0, "/tmp/scaler-addresses-of-tests"), "ipc:///tmp/scaler-addresses-of-tests"),
+    (
+        "ipc:///tmp/scaler-addresses-of-tests",
+        ("ipc", "", 0, "/tmp/scaler-addresses-of-tests"),
+        "ipc:///tmp/scaler-addresses-of-tests",
+    ),
     ("ipc://@abstract", ("ipc", "", 0, "@abstract"), "ipc://@abstract"),
 ]
 
