@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from tests.client.scheduler_stand_in import FakeScheduler
@@ -69,33 +68,44 @@ def test_nothing_shown_is_no_thread(display: OutputDisplay) -> None:
     assert display._thread is None, "it is over"
 
 
+class Slow:
+    """A pipe that is read when the test says so."""
+
+    def __init__(self) -> None:
+        self.reader, writer = os.pipe()
+        self.writer = os.fdopen(writer, "w")
+
+    def read(self) -> bytes:
+        return os.read(self.reader, 1 << 20) if select.select([self.reader], [], [], 0.01)[0] else b""
+
+    def close(self) -> None:
+        os.close(self.reader)
+        try:
+            self.writer.close()
+        except BrokenPipeError:
+            pass
+
+
 @pytest.fixture
-def slow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Standard output is a pipe that is read when the test says so."""
-    reader, writer = os.pipe()
-    stream = os.fdopen(writer, "w")
-    monkeypatch.setattr(sys, "stdout", stream)
-    yield lambda: os.read(reader, 1 << 20) if select.select([reader], [], [], 0.01)[0] else b""
-    monkeypatch.undo()
-    os.close(reader)
-    try:
-        stream.close()
-    except BrokenPipeError:
-        pass
+def slow() -> Iterator[Slow]:
+    slow = Slow()
+    yield slow
+    slow.close()
 
 
 def test_a_reader_that_does_not_read_holds_nobody_up(
-    slow: Any, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    slow: Slow, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(sys, "stdout", slow.writer)
     monkeypatch.setattr(output_display, "MOST_WAITING_BYTES", 1 << 18)
     for _ in range(1000):
         display.put(printed(b"x" * 999))
     assert display._waiting_bytes < (1 << 18) + 2000
     lines = b""
     while display._waiting:
-        lines += slow()
+        lines += slow.read()
     all_shown(display)
-    lines += slow()
+    lines += slow.read()
     kept = lines.count(b"x" * 999)
     told = sum(int(line.split()[1]) for line in capsys.readouterr().err.splitlines())
     assert 250 < kept < 400
@@ -103,8 +113,9 @@ def test_a_reader_that_does_not_read_holds_nobody_up(
 
 
 def test_the_end_does_not_wait_for_such_a_reader(
-    slow: Any, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch
+    slow: Slow, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "stdout", slow.writer)
     monkeypatch.setattr(output_display, "LAST_SECONDS", 0.1)
     display.put(printed(b"x" * 200_000))
     begun = time.monotonic()
