@@ -250,7 +250,7 @@ struct EndWorker {
 
 struct Credit { bytes @0 :UInt64; } # submitted since the last welcome, in all; a task counts its payload and 128
 
-struct Received { bytes @0 :UInt64; } # of results' payloads since the last welcome, in all
+struct Received { bytes @0 :UInt64; } # of results' payloads and output since the last welcome, in all
 
 struct Cancel {
   ids @0 :List(UInt64);

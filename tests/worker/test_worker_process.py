@@ -271,13 +271,13 @@ def test_output_goes_before_the_results_it_belongs_to(scheduler: FakeScheduler, 
     scheduler.send_function(3, say)
     scheduler.dispatch(3, (10, "one"), (11, "two"), (12, "three"), flags=[4, 0, 4])
     scheduler.answers(3)
-    rows: list[str] = []
-    while len(rows) < 4:
+    lines: list[str] = []
+    while len(lines) < 4:
         output = scheduler.receive("output")
         ends = list(accumulate(of_rows(output, "sizes")))
         texts = [output["text"][begin:end].decode() for begin, end in zip([0, *ends], ends)]
-        rows += [text[label:] for text, label in zip(texts, of_rows(output, "labels"))]
-    assert sorted(rows) == ["and half", "and half", "one", "three"]
+        lines += [line for text, label in zip(texts, of_rows(output, "labels")) for line in text[label:].split("\n")]
+    assert sorted(lines) == ["and half", "and half", "one", "three"]
     assert scheduler.received.index("output") < scheduler.received.index("results")
     last = len(scheduler.received) - 1 - scheduler.received[::-1].index("output")
     assert "results" in scheduler.received[last:], "no output behind the last results"
