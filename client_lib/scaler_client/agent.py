@@ -24,6 +24,7 @@ from .errors import ClientClosedError, SchedulerLostError
 from .functions import Function
 from .future import TaskFuture
 from .messages import Payload, TaskName
+from .output_display import OutputDisplay
 from .references import StoredObject
 from .session import Session, State
 from .sockets import Reconnects, receive
@@ -61,6 +62,8 @@ class Agent:
         """Why nothing can be submitted any more."""
         self._joined = threading.Event()
         self._callbacks = Callbacks()
+        self._display = OutputDisplay()
+        session.take_output = self._display.put
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
@@ -158,6 +161,17 @@ class Agent:
         """Wait until the scheduler has accepted or refused the client; False when it did neither in time."""
         return self._joined.wait(timeout_seconds)
 
+    def forward_output(self, forward: Callable[[list[TaskName], messages.Output], None]) -> None:
+        """From now on what tasks print is not shown here, but handed over together with their parents' names."""
+
+        def take(output: messages.Output) -> None:
+            parents = map(self._session.tasks.parent, output.ids)
+            known = [(parent, row) for row, parent in enumerate(parents) if parent is not None]
+            if known:
+                forward([parent for parent, _ in known], output.rows([row for _, row in known]))
+
+        self._session.take_output = take
+
     @property
     def is_closed(self) -> bool:
         """Whether nothing can be submitted any more."""
@@ -189,6 +203,7 @@ class Agent:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         self._callbacks.join()  # as an executor's shutdown does: the callbacks of what has ended have run
+        self._display.join()
 
     def mark_forked(self) -> None:
         """This is a child process: the thread and the connection are its parent's."""
@@ -238,6 +253,7 @@ class Agent:
             self._socket.close()
             self._context.term()
             self._callbacks.end()
+            self._display.end()
 
     def _reject_inbox(self) -> None:
         """What is handed over while the client closes, and later: the closed session turns it away."""

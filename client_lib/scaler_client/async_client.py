@@ -32,7 +32,7 @@ class AsyncClient:
     Used in `async with`, or between `await client.connect()` and `await client.disconnect()`, in one event loop.
 
     Args:
-        address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer: as for Client.
+        address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output: as for Client.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for Client, of its arguments.
@@ -45,10 +45,17 @@ class AsyncClient:
         timeout_seconds: float = 60.0,
         heartbeat_interval_seconds: float = 2.0,
         serializer: Serializer | type | None = None,
+        stream_output: bool = False,
     ) -> None:
-        check_arguments(address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer)
+        check_arguments(address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output)
         self._make = functools.partial(
-            Client, address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer
+            Client,
+            address,
+            profiling,
+            timeout_seconds,
+            heartbeat_interval_seconds,
+            serializer,
+            stream_output=stream_output,
         )
         self._client: Client | None = None
         self._deliveries: Deliveries | None = None

@@ -41,6 +41,7 @@ class Client(ObjectsAndGraphs):
         serializer: how functions, arguments and results become bytes; None: cloudpickle.
         graph_backend: how graphs are analysed before they are submitted: "python", or "graphblas" for very large ones,
             with the same results; that needs the extra `scaler-client[graphblas]`.
+        stream_output: whether what the tasks print is shown here too, each line with its host, process and task.
 
     Raises:
         TypeError, ValueError: an argument is of a wrong type or out of range; the text names it.
@@ -57,10 +58,13 @@ class Client(ObjectsAndGraphs):
         heartbeat_interval_seconds: float = 2.0,
         serializer: Serializer | type | None = None,
         graph_backend: str = "python",
+        stream_output: bool = False,
     ) -> None:
-        given = check_arguments(address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer)
+        given = check_arguments(
+            address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output
+        )
         check_backend(graph_backend)
-        options = TaskOptions(profiling=profiling, graph_backend=graph_backend)
+        options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
         self._set_up(given, timeout_seconds, heartbeat_interval_seconds, serializer, options)
 
     def _set_up(
@@ -216,11 +220,13 @@ def check_arguments(
     timeout_seconds: Any,
     heartbeat_interval_seconds: Any,
     serializer: Any,
+    stream_output: Any,
 ) -> str | None:
     """The address that a client was given, if any. Raises as Client does of its arguments."""
     if serializer is not None:
         check_serializer(serializer)
     checked_bool("profiling", profiling)
+    checked_bool("stream_output", stream_output)
     _check_positive("timeout_seconds", timeout_seconds)
     _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
     return _given_address(address)

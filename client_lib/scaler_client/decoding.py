@@ -26,6 +26,7 @@ from .messages import (
     HelloWanted,
     Message,
     Object,
+    Output,
     Payload,
     Refused,
     Resolved,
@@ -43,6 +44,7 @@ from .schema import (
     DISPATCH,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
+    OUTPUT,
     RESOLVED,
     RETRACT,
     SCHEMA,
@@ -162,6 +164,7 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
     if inlined:
         inlined = _full(inlined, len(inputs), "inlined")
         _check_inlined(inlined, counts, payloads)
+    name_sizes, names = batch.numbers(15, "I"), batch.data(14)
     return Dispatch(
         _full(batch.numbers(0, "Q"), rows, "clients"),
         ids,
@@ -175,7 +178,15 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
         counts,
         shared,
         inlined,
+        _unpack_names(names, _full(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
     )
+
+
+def _unpack_names(names: bytes, sizes: Sequence[int]) -> list[str]:
+    if sum(sizes) != len(names):
+        raise WireError(f"names of {len(names)} bytes where {sum(sizes)} are announced")
+    ends = accumulate(sizes)
+    return [names[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
 
 
 def _check_inlined(inlined: Sequence[int], counts: Sequence[int], payloads: Sequence[Payload]) -> None:
@@ -233,6 +244,26 @@ def _decode_forget_objects(batch: Batch, _: Sequence[Payload]) -> Message:
     return ForgetObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
 
 
+def _decode_output(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    rows = len(ids)
+    labels = _full(batch.numbers(3, "I"), rows, "labels")
+    sizes = _full(batch.numbers(4, "I"), rows, "sizes")
+    text = batch.data(5)
+    if sum(sizes) != len(text):
+        raise WireError(f"text of {len(text)} bytes where {sum(sizes)} are announced")
+    streams = _full(batch.numbers(2, "B"), rows, "streams")
+    output = Output(ids, streams, [], [], batch.numbers(0, "Q"), sum(batch.numbers(6, "Q")[:1]))
+    begin = 0
+    for label, size in zip(labels, sizes):
+        if label > size:
+            raise WireError(f"a label of {label} bytes in a row of {size}")
+        output.labels.append(text[begin : begin + label])
+        output.texts.append(text[begin + label : begin + size])
+        begin += size
+    return output
+
+
 _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     FORGET_FUNCTIONS: _decode_forget_functions,
     DISPATCH: _decode_dispatch,
@@ -242,6 +273,7 @@ _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     RETRACT: _decode_retract,
     STOP: _decode_stop,
     FORGET_OBJECTS: _decode_forget_objects,
+    OUTPUT: _decode_output,
 }
 
 

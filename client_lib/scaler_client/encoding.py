@@ -20,6 +20,7 @@ from .messages import (
     Message,
     Object,
     Options,
+    Output,
     Payload,
     Received,
     Results,
@@ -36,6 +37,7 @@ from .schema import (
     CANCEL,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
+    OUTPUT,
     RESULTS,
     RESUMED,
     RETRACTED,
@@ -165,6 +167,7 @@ def _options_body(options: Options) -> Body:
     root.timeoutMilliseconds = options.timeout_milliseconds
     root.profiling = options.profiling
     root.name = options.name
+    root.streamOutput = options.stream_output
     _set_capabilities(root, options.capabilities)
     return body_of(root.to_bytes())
 
@@ -246,6 +249,21 @@ def _encode_forget_objects(message: ForgetObjects) -> Frames:
     return [write_batch(FORGET_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
 
 
+def _encode_output(message: Output) -> Frames:
+    parts = [part for row in zip(message.labels, message.texts) for part in row]
+    sizes = [len(label) + len(text) for label, text in zip(message.labels, message.texts)]
+    columns: list[tuple[str, Values]] = [
+        ("Q", _column(message.clients)),
+        ("Q", message.ids),
+        ("B", _column(message.streams)),
+        ("I", _column(list(map(len, message.labels)))),
+        ("I", _column(sizes)),
+        ("B", b"".join(parts)),
+        ("Q", [message.dropped] if message.dropped else ()),
+    ]
+    return [write_batch(OUTPUT, columns)]
+
+
 def _encode_shutdown(message: Shutdown) -> Frames:
     root = _new()
     root.shutdown = None
@@ -274,4 +292,5 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     Object: _encode_object,
     ForgetObjects: _encode_forget_objects,
     Shutdown: _encode_shutdown,
+    Output: _encode_output,
 }

@@ -140,6 +140,7 @@ class Options:
     name: str = ""
     capabilities: tuple[tuple[str, int], ...] = ()
     """Sorted by name."""
+    stream_output: bool = False
 
 
 @dataclass
@@ -164,7 +165,7 @@ class Dispatch:
     functions: list[int]
     payloads: list[Payload]
     flags: list[int] = field(default_factory=list)
-    """FLAG_PROFILE, FLAG_TELL_START; this and the next two are empty or of full length."""
+    """FLAG_PROFILE, FLAG_TELL_START, FLAG_STREAM_OUTPUT; this and the next two are empty or of full length."""
     depths: list[int] = field(default_factory=list)
     priorities: list[int] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
@@ -175,10 +176,13 @@ class Dispatch:
     """For each of `inputs`: 1 where it is a file of the host agent."""
     inlined: list[int] = field(default_factory=list)
     """For each of `inputs`: its size and 1, where it is the end of the row's payload; empty: none is."""
+    names: list[str] = field(default_factory=list)
+    """Those given to the rows, in place of their functions'; empty or of full length."""
 
 
 FLAG_PROFILE = 1
 FLAG_TELL_START = 2
+FLAG_STREAM_OUTPUT = 4
 
 
 @dataclass
@@ -227,6 +231,36 @@ class Object:
 class ForgetObjects:
     ids: list[int]
     clients: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Output:
+    """What tasks have printed. A row's lines have no newline at their end."""
+
+    ids: list[int]
+    streams: list[int]
+    """STANDARD_OUTPUT or STANDARD_ERROR."""
+    labels: list[bytes]
+    """Which host, process and task, for people; UTF-8, as `texts`."""
+    texts: list[bytes]
+    clients: list[int] = field(default_factory=list)
+    dropped: int = 0
+    """Bytes that were dropped on the way before this."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that it counts in the client's window of results."""
+        return sum(map(len, self.labels)) + sum(map(len, self.texts))
+
+    def rows(self, rows: Sequence[int]) -> Output:
+        """These rows alone."""
+        columns = (self.ids, self.streams, self.labels, self.texts)
+        ids, streams, labels, texts = ([column[row] for row in rows] for column in columns)
+        return Output(ids, streams, labels, texts, [], self.dropped)  # type: ignore[arg-type]
+
+
+STANDARD_OUTPUT = 0
+STANDARD_ERROR = 1
 
 
 @dataclass
@@ -325,5 +359,5 @@ class Snapshot:
 Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
-    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, Shutdown,
+    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, Shutdown, Output,
 ]  # fmt: skip

@@ -46,6 +46,7 @@ def attach(
             own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker)
             _connections[_NESTED] = _connections[own.address] = own
             nesting.stop_children = own.agent.stop_children
+            own.agent.forward_output(host.forward_output)
         if address in ("", own.address) or (scheduler and scheduler == own.scheduler):
             _connections[address] = own
             return own

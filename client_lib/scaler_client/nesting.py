@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from .messages import TaskName
+from .messages import Output, TaskName
 
 
 class TaskStoppedError(BaseException):
@@ -33,6 +33,10 @@ class RunningTask(Protocol):
 
     @property
     def priority(self) -> int: ...
+
+    @property
+    def stream_output(self) -> bool:
+        """Whether its client wants to see what it prints."""
 
     def suspend(self) -> None:
         """Give up the slot: another task may begin. The calling thread must run nothing of the task until `resume`."""
@@ -64,6 +68,9 @@ class TaskHost(Protocol):
 
     def current(self) -> RunningTask | None:
         """The task that the calling thread runs; None in a thread that a task has started."""
+
+    def forward_output(self, parents: list[TaskName], output: Output) -> None:
+        """Send what children have printed to the clients of their parents, one for each row. It does not block."""
 
 
 host: TaskHost | None = None

@@ -63,6 +63,10 @@ class OpenTasks:
         key = task_id >> CHUNK_BITS
         return self.single.get(task_id) or self.chunks.get(key) or self._graphs[key]
 
+    def parent(self, task_id: int) -> TaskName | None:
+        """The task that has submitted this one; None where none has, or it is over."""
+        return self.owner(task_id).parent if self.are_known(task_id) else None
+
     def withdraw(self, task_id: int) -> list[int]:
         """What need not be sent either, none of which has been: ids of this task, which is cancelled, and of others."""
         graph = self._graphs.get(task_id >> CHUNK_BITS)

@@ -1,8 +1,8 @@
-"""What a client says of the results that it has taken."""
+"""What a client says of the results and output that it has taken."""
 
 from __future__ import annotations
 
-from .messages import Received, Resolved
+from .messages import Received
 
 RECEIVED_PARTS = 4
 """How often in each window of results the scheduler is told what has come."""
@@ -12,7 +12,7 @@ class Receipts:
     def __init__(self) -> None:
         self._window = 0
         self._received = 0
-        """Bytes of answers since the join."""
+        """Bytes of answers and output since the join."""
         self._told = 0
 
     def restart(self, window: int) -> None:
@@ -20,11 +20,11 @@ class Receipts:
         self._window = window
         self._received = self._told = 0
 
-    def take(self, message: Resolved) -> list[Received]:
-        """What to tell the scheduler that has sent this."""
+    def take(self, size: int) -> list[Received]:
+        """What to tell the scheduler that has sent so many bytes."""
         if not self._window:
             return []
-        self._received += sum(map(len, message.payloads))
+        self._received += size
         if self._received - self._told < self._window // RECEIVED_PARTS:
             return []
         self._told = self._received

@@ -11,20 +11,21 @@ SCHEMA = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
 
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
 RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)
-FORGET_OBJECTS = 28
+FORGET_OBJECTS, OUTPUT = 28, 30
 """Ordinals of the batches in the schema's union."""
 
 _TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
 _PAYLOAD_COLUMNS = (("sizes", "I"), ("large", "I"), ("payload", "B"))
 _SPECIAL_COLUMNS = (("flags", "B"), ("depths", "I"), ("priorities", "I"))
 _INPUT_COLUMNS = (("inputs", "Q"), ("inputCounts", "I"), ("shared", "B"), ("inlined", "I"))
+_NAME_COLUMNS = (("names", "B"), ("nameSizes", "I"))
 _PROFILE_COLUMNS = (("durations", "Q"), ("cpuTimes", "Q"), ("peaks", "Q"))
 
 BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
     "forgetFunctions": (FORGET_FUNCTIONS, (("numbers", "I"),)),
     "dispatch": (
         DISPATCH,
-        (*_TASK_COLUMNS, ("functions", "I"), *_PAYLOAD_COLUMNS, *_SPECIAL_COLUMNS, *_INPUT_COLUMNS),
+        (*_TASK_COLUMNS, ("functions", "I"), *_PAYLOAD_COLUMNS, *_SPECIAL_COLUMNS, *_INPUT_COLUMNS, *_NAME_COLUMNS),
     ),
     "resolved": (RESOLVED, (("ids", "Q"), ("outcomes", "B"), *_PAYLOAD_COLUMNS, *_PROFILE_COLUMNS)),
     "started": (STARTED, _TASK_COLUMNS),
@@ -32,5 +33,12 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
     "retract": (RETRACT, _TASK_COLUMNS),
     "stop": (STOP, _TASK_COLUMNS),
     "forgetObjects": (FORGET_OBJECTS, (("clients", "Q"), ("ids", "Q"))),
+    "output": (
+        OUTPUT,
+        (
+            *(("clients", "Q"), ("ids", "Q"), ("streams", "B"), ("labels", "I"), ("sizes", "I"), ("text", "B")),
+            ("dropped", "Q"),
+        ),
+    ),
 }
 """The ordinals of the batches for peers, and their fields in order, as `write_batch` takes them."""

@@ -66,6 +66,8 @@ class Session:
         self._receipts = Receipts()
         self._cancels = Cancels(self.tasks, self._backlog)
         self._suspended: dict[TaskName, None] = {}
+        self.take_output: Callable[[messages.Output], None] = _pass_over
+        """Called with what tasks have printed; it must not block."""
 
     # ------------------------------------------------------------------------------------------------- from the client
 
@@ -315,7 +317,12 @@ class Session:
         self.tasks.take(message)
         self._cancels.answer(message.ids)
         if self.state is State.JOINED:
-            self._rows.outgoing += self._receipts.take(message)
+            self._rows.outgoing += self._receipts.take(sum(map(len, message.payloads)))
+
+    def _output(self, message: messages.Output) -> None:
+        self.take_output(message)
+        if self.state is State.JOINED:
+            self._rows.outgoing += self._receipts.take(message.size)
 
     def _goodbye(self, message: messages.Goodbye) -> None:
         _log.info("the scheduler at %s has left: %s", self.address, message.reason)
@@ -333,6 +340,7 @@ class Session:
         messages.Resolved: _resolved,
         messages.Started: lambda self, message: self.tasks.start(message.ids),
         messages.CancelRefused: lambda self, message: self._cancels.refused(message.ids),
+        messages.Output: _output,
         messages.Credit: _credit,
         messages.Welcome: _join,
         messages.HelloWanted: _hello_wanted,
@@ -341,6 +349,9 @@ class Session:
         messages.HeartbeatEcho: lambda self, message: self.objects.confirm(message.sequence),
         messages.Error: _error,
     }
+
+
+def _pass_over(_: messages.Output) -> None: ...
 
 
 def refusal_text(address: str, refused: messages.Refused) -> str:

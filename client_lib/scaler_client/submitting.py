@@ -220,4 +220,4 @@ class Submitter:
         """What travels with a child of this task, or with a task that is nobody's child."""
         if task is None:
             return self._options.wire(profiling=profiling)
-        return self._options.wire(task.depth + 1, task.priority, profiling)
+        return self._options.wire(task.depth + 1, task.priority, profiling, task.stream_output)

@@ -39,13 +39,14 @@ class TaskOptions:
     profiling: bool = False
     graph_backend: str = PYTHON
     """Which way graphs are analysed in the client."""
-    _wires: dict[tuple[int, int, bool], Options | None] = field(
+    stream_output: bool = False
+    _wires: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __reduce__(self) -> Any:
         parts = (self.timeout, self.retries, self.retry_on, self.priority, self.name, self.capabilities, self.profiling)
-        return TaskOptions, (*parts, self.graph_backend)
+        return TaskOptions, (*parts, self.graph_backend, self.stream_output)
 
     def with_given(
         self, timeout: Any, retries: Any, retry_on: Any, priority: Any, name: Any, capabilities: Any, profiling: Any
@@ -72,22 +73,26 @@ class TaskOptions:
             given["profiling"] = checked_bool("profiling", profiling)
         return dataclasses.replace(self, **given)
 
-    def wire(self, depth: int = 0, priority: int = 0, profiling: bool | None = None) -> Options | None:
+    def wire(
+        self, depth: int = 0, priority: int = 0, profiling: bool | None = None, stream_output: bool = False
+    ) -> Options | None:
         """What travels with a task; None where it asks for nothing. The same object for the same arguments.
 
         Args:
             depth: the task's.
             priority: where none was given: that of the task that submits it.
             profiling: for this task alone.
+            stream_output: whether the output of the task that submits it is wanted: then its own is too.
         """
-        key = (depth, priority, self.profiling if profiling is None else profiling)
+        wants_output = self.stream_output or stream_output
+        key = (depth, priority, self.profiling if profiling is None else profiling, wants_output)
         try:
             return self._wires[key]
         except KeyError:
             options = self._wire(*key)
             return self._wires.setdefault(key, None if options == _PLAIN else options)
 
-    def _wire(self, depth: int, priority: int, profiling: bool) -> Options:
+    def _wire(self, depth: int, priority: int, profiling: bool, stream_output: bool) -> Options:
         retries = self.retries
         if retries is None:
             retries = RETRIES_OF_RETRY_ON if self.retry_on else -1
@@ -99,6 +104,7 @@ class TaskOptions:
             profiling=profiling,
             name=self.name,
             capabilities=self.capabilities,
+            stream_output=stream_output,
         )
 
 

@@ -45,6 +45,7 @@ struct Message {
     object @27 :Object;                   # client -> scheduler -> worker or host agent; frames: its bytes
     forgetObjects @28 :ForgetObjects;     # client -> scheduler -> worker or host agent: nobody needs these any more
     shutdown @29 :Void;                   # client -> scheduler -> host agent: end yourself and your workers
+    output @30 :Output;                   # worker -> scheduler -> client: what tasks print
   }
 }
 
@@ -151,6 +152,7 @@ struct Options {
   profiling @4 :Bool;               # cpuTimes and peaks are wanted with the result
   name @5 :Text;                    # for people, in place of the function's; empty: the function's
   capabilities @6 :List(Capability);  # what the worker must have, at least
+  streamOutput @7 :Bool;            # what the task prints is wanted, in `output`
 }
 
 struct Dispatch {
@@ -161,13 +163,15 @@ struct Dispatch {
   sizes @4 :List(UInt32);
   large @5 :List(UInt32);
   payload @6 :Data;
-  flags @7 :List(UInt8);            # bit 0: profile it; bit 1: say `started` as it begins. Empty: no row has any
+  flags @7 :List(UInt8);            # bit 0: profile it; 1: say `started` as it begins; 2: send its `output`. Empty: none
   depths @8 :List(UInt32);          # its Options' depth and priority, for tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # as two's complement
   inputs @10 :List(UInt64);         # as in Submit; ids of the row's client
   inputCounts @11 :List(UInt32);
   shared @12 :List(UInt8);          # an element an input. 1: a file of the host agent; 0: came in an Object message before
   inlined @13 :List(UInt32);        # likewise. n > 0: its n - 1 bytes are in the row's payload, behind the arguments; empty: all 0
+  names @14 :Data;                  # UTF-8: names given to rows by their Options, all rows' behind one another
+  nameSizes @15 :List(UInt32);      # bytes of each; 0: it has its function's. Empty: all 0
 }
 
 enum Outcome {
@@ -219,6 +223,16 @@ struct Tasks {
   attempts @2 :List(UInt32);
 }
 
+struct Output {
+  clients @0 :List(UInt64);         # towards a client: empty
+  ids @1 :List(UInt64);
+  streams @2 :List(UInt8);          # 0: standard output; 1: standard error
+  labels @3 :List(UInt32);          # so many bytes at the row's begin say, for people, which host, process and task
+  sizes @4 :List(UInt32);           # with the label
+  text @5 :Data;                    # UTF-8: each row's label and lines, all rows' behind one another
+  dropped @6 :List(UInt64);         # towards a client, one element: so many bytes were dropped before this; empty: none
+}
+
 struct Retracted {
   clients @0 :List(UInt64);
   ids @1 :List(UInt64);
@@ -236,7 +250,7 @@ struct EndWorker {
 
 struct Credit { bytes @0 :UInt64; } # submitted since the last welcome, in all; a task counts its payload and 128
 
-struct Received { bytes @0 :UInt64; } # of results' payloads since the last welcome, in all
+struct Received { bytes @0 :UInt64; } # of results' payloads and output since the last welcome, in all
 
 struct Cancel {
   ids @0 :List(UInt64);

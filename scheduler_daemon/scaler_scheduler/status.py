@@ -23,7 +23,7 @@ def snapshot_frames(
     scheduler: Scheduler, traffic: Traffic, identity: Identity, address: str, uptime_seconds: float
 ) -> List[bytes]:
     """The frames of a Snapshot message."""
-    dropped = dict(traffic.dropped, late=scheduler.counts.late)
+    dropped = dict(traffic.dropped, late=scheduler.counts.late, output=scheduler.counts.output_dropped)
     snapshot = Snapshot(
         protocol_version=PROTOCOL_VERSION,
         version=identity.version,

@@ -10,7 +10,7 @@ from typing import Any
 from tests.client.stand_ins import FakeAgent
 
 from scaler_client import nesting
-from scaler_client.messages import TaskName
+from scaler_client.messages import Output, TaskName
 from scaler_client.nesting import TaskStoppedError
 
 PATIENCE_SECONDS = 20.0
@@ -23,6 +23,7 @@ class FakeTask:
         self.name = name
         self.depth = depth
         self.priority = priority
+        self.stream_output = False
         self.told: list[Any] = []
         self.is_suspended = threading.Event()
         self.is_stopped = False
@@ -72,7 +73,11 @@ class FakeHost:
         self.address = address
         self.worker = worker
         self.task = task
+        self.forwarded: list[tuple[list[TaskName], Output]] = []
         self._thread = threading.get_ident()
+
+    def forward_output(self, parents: list[TaskName], output: Output) -> None:
+        self.forwarded.append((parents, output))
 
     def current(self) -> FakeTask | None:
         is_here = self.task is not None and not self.task.is_suspended.is_set()

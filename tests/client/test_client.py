@@ -50,6 +50,7 @@ def test_options_travel_with_the_tasks(scheduler: FakeScheduler, client: Client)
         "profiling": False,
         "name": "mine",
         "capabilities": [{"name": "gpu", "amount": 2}],
+        "streamOutput": False,
     }
     scheduler.resolve(submitted["ids"], dumps(9))
     assert future.result(WAIT_SECONDS) == 9
@@ -197,7 +198,7 @@ class Shifting:
 
 
 def test_an_unpickled_client_keeps_everything(running: RunningScheduler) -> None:
-    with Client(running.address, serializer=Shifting(3)) as client:
+    with Client(running.address, serializer=Shifting(3), stream_output=True) as client:
         view = client.options(
             timeout=9, retries=2, retry_on=OSError, priority=3, name="mine", capabilities=["gpu"], profiling=True
         )
@@ -209,6 +210,7 @@ def test_an_unpickled_client_keeps_everything(running: RunningScheduler) -> None
         assert view.submit(square, 7).result(WAIT_SECONDS) == 49
     assert [each.pop("name") for each in running.options] == ["mine", "mine", "other", "mine"]
     assert running.options == [running.options[0]] * 4
+    assert running.options[0]["streamOutput"] is True
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input
@@ -221,6 +223,7 @@ def test_an_unpickled_client_keeps_everything(running: RunningScheduler) -> None
         ({"address": ""}, ValueError, "bad address ''"),
         ({"address": "127.0.0.1:2345"}, ValueError, "bad address '127.0.0.1:2345'"),
         ({"profiling": 1}, TypeError, "profiling must be True or False, not 1"),
+        ({"stream_output": "yes"}, TypeError, "stream_output must be True or False, not 'yes'"),
         ({"timeout_seconds": "60"}, TypeError, "timeout_seconds must be a number, not '60'"),
         ({"timeout_seconds": True}, TypeError, "timeout_seconds must be a number, not True"),
         ({"timeout_seconds": 0}, ValueError, "timeout_seconds must be a number of seconds above 0, not 0"),

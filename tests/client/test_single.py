@@ -79,7 +79,7 @@ def test_any_bit_may_be_wrong(tag: int, payload: bytes) -> None:
     columns: list[Any] = (
         [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])] if tag == DISPATCH else [("Q", [5]), ("B", [1])]
     )
-    columns += [("I", [len(payload)]), ("I", []), ("B", payload), *[("I", [])] * (6 if tag == DISPATCH else 3)]
+    columns += [("I", [len(payload)]), ("I", []), ("B", payload), *[("I", [])] * (9 if tag == DISPATCH else 3)]
     frame = write_batch(tag, columns)
     assert single.decode(frame) is not None
     for position in range(len(frame)):
@@ -96,11 +96,11 @@ def test_what_the_scheduler_writes_of_one_row_goes_the_short_way() -> None:
     payloads = [("I", [3]), ("I", []), ("B", b"abc")]
     task = [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])]
     none: list[Any] = [("B", []), ("I", []), ("I", [])]
-    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *none])) == messages.Dispatch(
+    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *none, *none])) == messages.Dispatch(
         [7], [5], [1], [2], [b"abc"]
     )
     inputs: list[Any] = [("Q", [8]), ("I", [1]), ("B", [1])]
-    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *inputs])) is None
+    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *inputs, *none])) is None
     frame = write_batch(RESOLVED, [("Q", [5]), ("B", [6]), *payloads, *none])
     assert single.decode(frame) == messages.Resolved([5], [6], [b"abc"])
     assert single.decode(write_batch(RESOLVED, [("Q", [5, 6]), ("B", [6]), *payloads, *none])) is None

@@ -62,7 +62,8 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.DISPATCH:
         assert len(effect.ids) == len(effect.clients) == len(effect.attempts) == len(effect.functions)
         rows = zip(effect.clients, effect.ids, effect.attempts, effect.functions, payloads(effect.rows))
-        return ("dispatch", route, list(rows), *([effect.special] if effect.special else []))
+        more = [each for each in (effect.special, effect.names) if each]
+        return ("dispatch", route, list(rows), *more)
     if effect.kind == effects.RESOLVED:
         assert len(effect.ids) == len(effect.outcomes) == len(effect.rows.sizes)
         rows = zip(effect.ids, effect.outcomes, payloads(effect.rows))
@@ -82,6 +83,16 @@ def plain(effect: Any) -> Sent:
         return ("object", route, effect.client, effect.id, list(effect.frames))
     if effect.kind == effects.FORGET_OBJECTS:
         return ("forget objects", route, list(zip(effect.clients, effect.ids)))
+    if effect.kind == effects.OUTPUT:
+        texts = zip(effect.labels, effect.sizes, effect.texts)
+        assert all(len(text) == size for _, size, text in texts)
+        cut = [(text[:label], text[label:]) for label, text in zip(effect.labels, effect.texts)]
+        return (
+            "output",
+            route,
+            [(*row, *text) for row, text in zip(zip(effect.ids, effect.streams), cut)],
+            effect.dropped,
+        )
     if effect.kind == effects.SHUTDOWN:
         return ("shutdown", route)
     if effect.kind == effects.CREDIT:

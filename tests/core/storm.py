@@ -35,6 +35,7 @@ OPTIONS: Dict[str, Sequence[Any]] = {
     "timeout_seconds": (0.0, 0.0, 0.5, 3.0),
     "profiling": (False, True),
     "name": ("", "mine"),
+    "stream_output": (False, True),
     "capabilities": CAPABILITIES,
 }
 
@@ -77,7 +78,7 @@ class Storm:
         """How many effects of each kind there were."""
         self.steps: Dict[int, Sequence[Step]] = {
             events.CLIENT: (self.function, self.function, *[self.submit] * 3, self.cancel, self.forget, self.received),
-            events.WORKER: (*[self.results] * 3, self.started, self.retracted),
+            events.WORKER: (*[self.results] * 3, self.started, self.retracted, self.output),
             events.AGENT: (self.died, self.beat),
             NESTED: (self.function, self.submit, *[self.suspended] * 2, *[self.resumed] * 2, self.received),
         }
@@ -253,6 +254,12 @@ class Storm:
             other = self.some(self.held.get(route, []))
             rows, given = [*rows, *other], [*given, *[0] * len(other)]
         return events.Retracted(route, *columns(rows), array("B", given))
+
+    def output(self, route: bytes) -> events.Event:
+        clients, ids, _ = columns(self.some(self.held.get(route, [])))
+        sizes = array("I", [self.chance.randrange(4, 1 << 16) for _ in ids])
+        streams, labels = array("B", [1] * len(ids)), array("I", [4] * len(ids))
+        return events.Output(route, clients, ids, streams, labels, sizes, bytes(sum(sizes)))
 
     def died(self, route: bytes) -> events.Event:
         if self.endings and self.chance.random() < 0.6:

@@ -30,7 +30,7 @@ STEPS = 2500
 SEEDS = range(6)
 EVERY_KIND = {
     "welcome", "refused", "hello wanted", "echo", "function", "forget", "dispatch", "resolved", "started",
-    "cancel refused", "error", "retract", "stop", "end worker", "credit",
+    "cancel refused", "error", "output", "retract", "stop", "end worker", "credit",
 }  # fmt: skip
 
 

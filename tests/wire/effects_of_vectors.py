@@ -35,6 +35,8 @@ def batch(effect: Any, vector: Vector) -> Any:
     profiles = [vector.column(field, rows) for field in ("durations", "cpuTimes", "peaks") if field in vector.fields]
     if profiles:
         effect.profiles = {row: of_row for row, of_row in enumerate(zip(*profiles)) if any(of_row)}
+    if "names" in vector.fields:
+        effect.names = {row: name for row, name in enumerate(vector.names()) if name}
     inputs = vector.inputs()
     if inputs:
         effect.inputs, effect.shared = inputs["inputs"], inputs["shared"]
@@ -46,6 +48,15 @@ def batch(effect: Any, vector: Vector) -> Any:
 def signed(number: int) -> int:
     """Of a number of 32 bits that is a two's complement."""
     return number - (number >> 31 << 32)
+
+
+def _output(vector: Vector) -> effects.Output:
+    effect = effects.Output(ROUTE, sum(vector.fields.get("dropped", [])))
+    effect.ids = vector.fields.get("ids", [])
+    rows = len(effect.ids)
+    effect.streams, effect.labels, effect.sizes = (vector.column(name, rows) for name in ("streams", "labels", "sizes"))
+    effect.texts = [label + lines for label, lines in vector.printed()]
+    return effect
 
 
 def _refused(fields: Dict[str, Any]) -> effects.Effect:
@@ -88,4 +99,6 @@ def effect_of(vector: Vector) -> effects.Effect:
         return effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
     if vector.message == "forgetObjects":
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
+    if vector.message == "output":
+        return _output(vector)
     return _BY_MESSAGE[vector.message](fields)

@@ -83,7 +83,7 @@ def message(tag: int, *words: int) -> bytes:
 
 
 HEARTBEAT, SUBMIT, DISPATCH, SNAPSHOT, HELLO, FUNCTION = 5, 9, 10, 18, 0, 7
-RETRACT, RETRACTED, END_WORKER, OBJECT, FORGET_OBJECTS = 19, 20, 24, 27, 28
+RETRACT, RETRACTED, END_WORKER, OBJECT, FORGET_OBJECTS, OUTPUT = 19, 20, 24, 27, 28, 30
 _MOST = (1 << 29) - 1
 _TAG = (1 << 29) - 1 << 2
 """Of a composite list: so many elements of no size."""
@@ -104,6 +104,12 @@ def submit_inputs(inputs: int, counts: int, keep: int, *words: int) -> bytes:
     """One row, well but for these three pointers and what lies behind them; the columns lie behind that."""
     columns = [len(words) + 8 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 4, 4)]
     return message(SUBMIT, 9 << 48, *columns, 0, 0, 0, inputs, counts, keep, *words, 1, 1, 0)
+
+
+def output(label: int, size: int, text: int, *words: int) -> bytes:
+    """One row, well but for the label's length, the row's, the pointer to the text, and the words behind it."""
+    columns = [len(words) + 6 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 5, 2, 4, 4)]
+    return message(OUTPUT, 7 << 48, *columns, text + (1 << 2 if words else 0), 0, *words, 1, 1, 0, label, size)
 
 
 BY_HAND = {
@@ -185,6 +191,10 @@ BY_HAND = {
     "an object that is a list": [message(OBJECT, 1 | (5 | 1 << 3) << 32, 0), b""],
     "an object that is not there": [message(OBJECT, 0)],
     "half a billion objects to forget": [message(FORGET_OBJECTS, 2 << 48, *[1 | (5 | _MOST << 3) << 32] * 2)],
+    "half a billion rows of output": [message(OUTPUT, 7 << 48, *[1 | (5 | _MOST << 3) << 32] * 7)],
+    "half a billion bytes of output": [output(1, 1, 1 | (2 | _MOST << 3) << 32)],
+    "4 billion bytes of output announced": [output(1, 0xFFFFFFFF, 0)],
+    "a label beyond its row": [output(5, 4, 1 | (2 | 4 << 3) << 32, 0)],
     "half a billion tasks to retract": [message(RETRACT, 3 << 48, *[1 | (5 | _MOST << 3) << 32] * 3)],
     "half a billion retracted": [message(RETRACTED, 4 << 48, *[1 | (5 | _MOST << 3) << 32] * 4)],
     "a reason of half a billion characters": [

@@ -45,6 +45,7 @@ OPTIONS = {
     "name": "Wurzel",
     "capabilities": [{"name": "gpu", "amount": 1}, {"name": "linux", "amount": 1}],
 }
+LABEL = "node-7/815 sqrt#10"
 
 # Name, the union's member, its content (None: Void), the frames behind frame 0.
 
@@ -184,6 +185,38 @@ CASES: list[Any] = [
     ("forget-objects-from-client", "forgetObjects", {"ids": [30, 31, (1 << 63) - 1]}, []),
     ("forget-objects-to-worker", "forgetObjects", {"clients": [CLIENT, OTHER_CLIENT], "ids": [30, 30]}, []),
     ("forget-objects-segments", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
+    # What tasks print.
+    ("submit-stream-output", "submit", {
+        "ids": [40], "functions": [7], "sizes": [1], "payload": b"x", "options": {"retries": -1, "streamOutput": True},
+    }, []),
+    ("dispatch-stream-output", "dispatch", {
+        "clients": [CLIENT], "ids": [40], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
+        "flags": [4], "depths": [0], "priorities": [0],
+    }, []),
+    ("dispatch-names", "dispatch", {
+        "clients": [CLIENT], "ids": [40, 41, 42], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"xyz",
+        "names": "Zoëfit".encode(), "nameSizes": [4, 0, 3],
+    }, []),
+    ("dispatch-names-constant", "dispatch", {
+        "clients": [CLIENT], "ids": [40, 41], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"xy",
+        "flags": [1], "depths": [0], "priorities": [0], "names": b"fitfit", "nameSizes": [3],
+    }, []),
+    ("dispatch-names-segments", "dispatch", {
+        "clients": [CLIENT], "ids": [40], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
+        "names": b"fit", "nameSizes": [3],
+    }, []),
+    ("output-from-worker", "output", {
+        "clients": [CLIENT, OTHER_CLIENT], "ids": [10, 4], "streams": [0, 1], "labels": [18], "sizes": [25, 18],
+        "text": f"{LABEL}Zoë\nte{LABEL}".encode(),
+    }, []),
+    ("output-to-client", "output", {
+        "ids": [10, 10], "streams": [0], "labels": [18], "sizes": [21], "text": f"{LABEL}oneupo{LABEL[3:]}two".encode(),
+        "dropped": [1 << 40],
+    }, []),
+    ("output-nothing-but-dropped", "output", {"dropped": [4096]}, []),
+    ("output-from-worker-segments", "output", {
+        "clients": [CLIENT], "ids": [10], "streams": [1], "labels": [0], "sizes": [4], "text": b"line",
+    }, []),
     # Taking back, stopping, waiting.
     ("retract", "retract", {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4]}, []),
     ("retract-segments", "retract", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),

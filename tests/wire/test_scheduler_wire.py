@@ -98,6 +98,7 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert event.options.profiling is options.get("profiling", False)
     assert event.options.name == options.get("name", "")
     assert event.options.capabilities == capabilities(options)
+    assert event.options.stream_output is options.get("streamOutput", False)
 
 
 def _results(event: events.Results, vector: Vector) -> None:
@@ -131,6 +132,14 @@ def _object(event: events.Object, vector: Vector) -> None:
 
 def _forget_objects(event: events.ForgetObjects, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
+
+
+def _output(event: events.Output, vector: Vector) -> None:
+    rows = len(event.ids)
+    assert list(event.ids) == vector.fields["ids"]
+    for column in ("clients", "streams", "labels", "sizes"):
+        assert list(getattr(event, column)) == vector.column(column, rows)
+    assert event.text == vector.fields.get("text", b"")
 
 
 def _shutdown(event: events.Shutdown, vector: Vector) -> None:
@@ -169,6 +178,7 @@ CHECKS: Dict[str, Callable[[Any, Vector], None]] = {
     "object": _object,
     "forgetObjects": _forget_objects,
     "shutdown": _shutdown,
+    "output": _output,
 }
 
 
@@ -197,7 +207,7 @@ def test_the_scheduler_refuses_what_is_not_for_it(vector):
 
 def is_written_by_the_scheduler(vector: Vector) -> bool:
     # Snapshots are made in status.py; what came in several segments goes out in one.
-    if vector.message == "snapshot" or vector.name.endswith("-segments") or vector.name == "started-from-worker":
+    if vector.message == "snapshot" or vector.name.endswith("-segments") or "-from-worker" in vector.name:
         return False
     return is_for_peers(vector)
 
@@ -376,6 +386,37 @@ def test_contradictions_in_retracted(given, text):
     columns = ((UINT64, [1]), (UINT64, [1, 2]), (UINT32, [1]), (UINT8, given))
     with pytest.raises(WireError, match=text):
         decode(ROUTE, [columns_message(events.RETRACTED, columns)])
+
+
+PRINTED: Dict[str, Any] = {
+    "clients": (UNSIGNED, [1]),
+    "ids": (UNSIGNED, [1, 2]),
+    "streams": (UINT8, [0, 1]),
+    "labels": (UINT32, [2, 0]),
+    "sizes": (UINT32, [3]),
+    "text": (UINT8, b"aa1bbb"),
+    "dropped": (UNSIGNED, [7]),
+}
+
+
+@pytest.mark.parametrize(
+    "changed, text",
+    [
+        ({"ids": [], "clients": []}, "a batch without rows"),
+        ({"ids": [1, BIG]}, r"column ids has a number of 2\^63 or more"),
+        ({"clients": []}, "column clients has 0 elements for 2 rows"),
+        ({"streams": [0, 2]}, "stream 2 is neither 0 nor 1"),
+        ({"labels": [0, 1, 2]}, "column labels has 3 elements for 2 rows"),
+        ({"labels": [3, 4]}, "a label of 4 bytes in a row of 3"),
+        ({"sizes": [2]}, "text of 6 bytes where 4 are announced"),
+        ({"text": b""}, "text of 0 bytes where 6 are announced"),
+    ],
+)
+def test_contradictions_in_output(changed, text):
+    columns = [(typecode, changed.get(name, values)) for name, (typecode, values) in PRINTED.items()]
+    with pytest.raises(WireError, match=text):
+        decode(ROUTE, [columns_message(events.OUTPUT, columns)])
+    assert decode(ROUTE, [columns_message(events.OUTPUT, list(PRINTED.values()))]).kind == events.OUTPUT
 
 
 def test_force_is_one_element():

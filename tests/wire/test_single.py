@@ -185,6 +185,21 @@ def test_a_row_that_reads_objects_goes_the_general_way():
     assert len(encode(effect, identity())[0]) == len(plain) + 16 + 8 + 8
 
 
+def test_what_the_scheduler_writes_goes_the_short_way_in_the_libraries():
+    library = pytest.importorskip("scaler_client.single", reason="the client's library is for CPython from 3.10 on")
+    for kind in ("dispatch", "resolved"):
+        frame = getattr(single, kind)(one_row(kind, b"p", {}))
+        assert library.decode(frame) is not None
+
+
+def test_a_row_with_a_name_goes_the_general_way():
+    effect = one_row("dispatch", b"p", {})
+    plain = encode(effect, identity())[0]
+    effect.names = {0: "Zoë"}
+    assert single.dispatch(effect) is None
+    assert len(encode(effect, identity())[0]) == len(plain) + 8 + 8
+
+
 def test_batches_of_two_rows_go_the_general_way():
     for kind in ("dispatch", "resolved"):
         effect = one_row(kind, b"p", {})

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" / "vectors"
 
 TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
     "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "shutdown",
+    "output",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
-    "forgetObjects", "shutdown",
+    "forgetObjects", "shutdown", "output",
 }  # fmt: skip
-DATA = {"payload"}
-"""Fields of type Data, in JSON as hex."""
+DATA = {
+    *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
+    ("output", "text"),
+    ("dispatch", "names"),
+}
+"""Messages' fields of type Data, in JSON as hex."""
 
 
 class Vector:
@@ -28,7 +33,8 @@ class Vector:
         self.message: str = described["message"]
         """The union's member."""
         self.fields: Dict[str, Any] = {
-            field: bytes.fromhex(value) if field in DATA else value for field, value in described["fields"].items()
+            field: bytes.fromhex(value) if (self.message, field) in DATA else value
+            for field, value in described["fields"].items()
         }
         """By the schema's names; those that the JSON leaves out have the schema's default."""
         payloads = [(FOLDER / f"{name}.{number + 1}.bin").read_bytes() for number in range(len(described["frames"]))]
@@ -46,6 +52,26 @@ class Vector:
         every = len(self.fields.get("inputs", []))
         names = [name for name in ("inputs", "inputCounts", "keep", "shared", "inlined") if name in self.fields]
         return {name: self.column(name, lengths.get(name, every)) for name in names}
+
+    def printed(self) -> List[Tuple[bytes, bytes]]:
+        """Each row's label and lines."""
+        text, rows = self.fields.get("text", b""), len(self.fields.get("ids", []))
+        printed = []
+        for label, size in zip(self.column("labels", rows), self.column("sizes", rows)):
+            printed.append((text[:label], text[label:size]))
+            text = text[size:]
+        assert not text
+        return printed
+
+    def names(self) -> List[str]:
+        """Each row's given name; empty where no row has any."""
+        names = self.fields.get("names", b"")
+        given = []
+        for size in self.column("nameSizes", len(self.fields["ids"])):
+            given.append(names[:size].decode())
+            names = names[size:]
+        assert not names
+        return given
 
     def payloads(self) -> List[bytes]:
         """Each row's payload."""
@@ -65,8 +91,12 @@ BY_NAME = {vector.name: vector for vector in ALL}
 
 
 def is_for_scheduler(vector: Vector) -> bool:
-    return vector.message in TO_SCHEDULER and vector.name != "started-to-client"
+    return vector.message in TO_SCHEDULER and vector.name not in _TO_CLIENT
 
 
 def is_for_peers(vector: Vector) -> bool:
     return vector.message in TO_PEERS and vector.name != "forget-objects-from-client"
+
+
+_TO_CLIENT = {"started-to-client", "output-to-client", "output-nothing-but-dropped"}
+"""Of messages that are passed on."""

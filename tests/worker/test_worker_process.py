@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import psutil
 import pytest
 from tests.waiting import wait_until
-from tests.worker.fake_scheduler import WAIT_SECONDS, FakeScheduler
+from tests.worker.fake_scheduler import WAIT_SECONDS, FakeScheduler, of_rows
 from tests.worker.worker_process import (
     CHAIN,
     child,
@@ -25,6 +27,8 @@ from tests.worker.worker_process import (
     outlast,
     parent,
     parent_with_an_alarm,
+    say,
+    say_while_waiting,
     sleep,
     spin,
     thread_of_task,
@@ -261,3 +265,35 @@ def test_a_new_scheduler_at_the_same_address_is_met_at_once(scheduler: FakeSched
         assert hello["running"]["ids"] == ([10] if is_busy else [])
         if is_busy:
             assert scheduler.answers(1) == {10: (0, None)}
+
+
+def test_output_goes_before_the_results_it_belongs_to(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, say)
+    scheduler.dispatch(3, (10, "one"), (11, "two"), (12, "three"), flags=[4, 0, 4])
+    scheduler.answers(3)
+    lines: list[str] = []
+    while len(lines) < 4:
+        output = scheduler.receive("output")
+        ends = list(accumulate(of_rows(output, "sizes")))
+        texts = [output["text"][begin:end].decode() for begin, end in zip([0, *ends], ends)]
+        lines += [line for text, label in zip(texts, of_rows(output, "labels")) for line in text[label:].split("\n")]
+    assert sorted(lines) == ["and half", "and half", "one", "three"]
+    assert scheduler.received.index("output") < scheduler.received.index("results")
+    last = len(scheduler.received) - 1 - scheduler.received[::-1].index("output")
+    assert "results" in scheduler.received[last:], "no output behind the last results"
+
+
+def test_a_parent_that_waits_prints_as_itself(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, say_while_waiting)
+    scheduler.send_function(4, say)
+    scheduler.dispatch(3, (10, "parent"), flags=[4])
+    scheduler.dispatch(4, (11, "child"), flags=[4])
+    scheduler.answers(1)
+    scheduler.send_function(9, child)
+    scheduler.dispatch(9, (12, "parent"))
+    scheduler.answers(2)
+    printed = ""
+    while "goes on" not in printed:
+        printed += scheduler.receive("output")["text"].decode()
+    assert re.search(r"say_while_waiting#10parent waits", printed)
+    assert re.search(r"say#11child", printed)

@@ -62,10 +62,11 @@ def test_tasks_are_queued_in_order(session: WorkerSession) -> None:
 def test_only_rows_that_ask_for_something_are_longer(session: WorkerSession) -> None:
     session.handle(replace(dispatch(10, 11, 12), flags=[0, FLAG_PROFILE, 0]))
     session.handle(replace(dispatch(13, 14, 15), depths=[0, 3, 0], priorities=[0, 0, -2]))
+    session.handle(replace(dispatch(16, 17), names=["", "fit"]))
     assert [row[5:] for row in session.queue] == [
-        (), (FLAG_PROFILE, 0, 0, ()), (), (), (0, 3, 0, ()), (0, 0, -2, ()),
+        (), (FLAG_PROFILE, 0, 0, (), ""), (), (), (0, 3, 0, (), ""), (0, 0, -2, (), ""), (), (0, 0, 0, (), "fit"),
     ]  # fmt: skip
-    assert [name_of(row) for row in session.queue] == [task(number) for number in range(10, 16)]
+    assert [name_of(row) for row in session.queue] == [task(number) for number in range(10, 18)]
 
 
 def test_a_task_from_queue_to_answer(session: WorkerSession) -> None:

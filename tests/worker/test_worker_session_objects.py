@@ -46,7 +46,7 @@ def test_rows_name_what_they_read(session: WorkerSession) -> None:
     message = reading(10, 11, 12, counts=[2, 0, 1], inputs=[7, 8, 7], shared=[0, 0, 0])
     session.handle(message)
     session.handle(replace(message, flags=[0, FLAG_PROFILE, 0], depths=[3, 0, 0], priorities=[0, 0, -2]))
-    assert [row[5:] for row in session.queue] == [
+    assert [row[5:9] for row in session.queue] == [
         (0, 0, 0, [7, 8]),
         (),
         (0, 0, 0, [7]),
@@ -63,7 +63,7 @@ def test_what_comes_along_is_cut_off(session: WorkerSession) -> None:
     message = reading(10, 11, 12, counts=[2, 0, 2], inputs=[7, 8, 7, 9], shared=[0, 0, 0, 0])
     message = replace(message, payloads=[b"argsseven", b"args", b"argsnine"], inlined=[6, 0, 0, 5])
     session.handle(message)
-    assert [(row[4], *row[8:]) for row in session.queue] == [
+    assert [(row[4], *row[8:9]) for row in session.queue] == [
         (b"args", [b"seven", 8]),
         (b"args",),
         (b"args", [7, b"nine"]),

@@ -109,6 +109,24 @@ def child_that_takes_long(_: Any) -> None:
     spin(0.4)
 
 
+def say(word: str) -> None:
+    print(word)
+    print("and half", end="")
+
+
+def say_while_waiting(name: Any) -> None:
+    """A bar, for one, is drawn while a parent waits."""
+    current = nesting.host.current()  # type: ignore[union-attr]
+    assert current is not None
+    latch = latches()[name] = threading.Lock()
+    latch.acquire()
+    current.suspend()
+    current.wait(latch, None)
+    print(f"{name} waits")
+    current.resume()
+    print("goes on")
+
+
 def child(name: Any) -> str:
     latches()[name].release()
     return f"{name} released"

@@ -8,16 +8,17 @@ from __future__ import annotations
 import threading
 import time
 
-from scaler_client.messages import TaskName
+from scaler_client.messages import FLAG_STREAM_OUTPUT, Output, TaskName
 from scaler_worker.attendant import Attendant
 from scaler_worker.baton import Baton
 from scaler_worker.bell import Bell
 from scaler_worker.connection import Connection
 from scaler_worker.present import Past, Present
-from scaler_worker.rows import Row, depth_of, name_of, priority_of
+from scaler_worker.rows import Row, depth_of, flags_of, name_of, priority_of
 from scaler_worker.runner import Runner
 from scaler_worker.session import WorkerSession
 from scaler_worker.stopping import Stopping
+from scaler_worker.task_output import TaskOutput
 
 LOOK_SECONDS = 0.25
 LOOKS_A_SECOND = 100
@@ -40,6 +41,7 @@ class Host:
         present: Present,
         baton: Baton,
         bell: Bell,
+        output: TaskOutput,
     ) -> None:
         self.address = address
         self.worker = worker
@@ -51,6 +53,7 @@ class Host:
         self._present = present
         self._baton = baton
         self._bell = bell
+        self._output = output
         self._current: SuspendableTask | None = None
 
     def current(self) -> SuspendableTask | None:
@@ -65,6 +68,9 @@ class Host:
             task = self._current = SuspendableTask(self, row)
         return task
 
+    def forward_output(self, parents: list[TaskName], output: Output) -> None:
+        self._output.forward(parents, output)
+
     def suspend(self, task: SuspendableTask) -> Past:
         # It may be stopped up to where the session says that it is suspended, and is then as it was. Should a signal
         # handler of the task's own raise further on, the run loop puts things right at the task's end.
@@ -73,7 +79,7 @@ class Host:
             if self._stopping.is_due(task.name):
                 self._stopping.spare_thread()
             self._session.suspend()
-        past = self._present.leave()
+        past = self._present.leave(task.row)
         if not self._baton.lend():
             try:
                 self._runner.start_thread()
@@ -116,6 +122,7 @@ class SuspendableTask:
         self.name: TaskName = name_of(row)
         self.depth = depth_of(row)
         self.priority = priority_of(row)
+        self.stream_output = bool(flags_of(row) & FLAG_STREAM_OUTPUT)
         self._host = host
         self._past: Past | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any, NamedTuple
 
@@ -29,24 +30,29 @@ class Present:
         """For how many nanoseconds it was suspended."""
         self.profile: Profile | None = None
         """Where it is profiled."""
+        self.waiting: dict[int, Row] = {}
+        """Suspended tasks, by the threads that wait for them to go on."""
 
     def end(self) -> tuple[int, Profile | None]:
         """The task is over. Returns `away` and `profile`."""
+        self.waiting.pop(threading.get_ident(), None)
         away, profile = self.away, self.profile
         self.away, self.profile = 0, None
         return away, profile
 
-    def leave(self) -> Past:
-        """The task is suspended."""
+    def leave(self, row: Row) -> Past:
+        """The calling thread's task is suspended."""
         self.page[RUNNING] = 0
         left = time.perf_counter_ns()
         away, profile = self.end()
         if profile is not None:
             profile.pause()
+        self.waiting[threading.get_ident()] = row
         return Past(left, away, profile)
 
     def come_back(self, row: Row, past: Past) -> None:
-        """The task goes on."""
+        """The calling thread's task goes on."""
+        self.waiting.pop(threading.get_ident(), None)
         self.since = time.perf_counter_ns()
         self.away = past.away + self.since - past.left
         self.profile = past.profile

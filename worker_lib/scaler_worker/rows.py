@@ -13,9 +13,9 @@ from scaler_client.messages import Payload, TaskName
 PlainRow = tuple[int, int, int, int, Payload]
 """A task to run: client, id, attempt, function, payload."""
 
-SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Union[int, Payload]]]
-"""The same with flags, depth, priority and what it reads, where it has any of these: bytes that have come along, and
-ids of objects."""
+SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Union[int, Payload]], str]
+"""The same with flags, depth, priority, what it reads, and its given name, where it has any of these. What it reads are
+bytes that have come along, and ids of objects."""
 
 Row = Union[PlainRow, SpecialRow]
 
@@ -35,6 +35,11 @@ def name_of(row: Row | Answer) -> TaskName:
 
 def flags_of(row: Row) -> int:
     return row[5] if len(row) != 5 else 0
+
+
+def given_name_of(row: Row) -> str:
+    """Empty where it has none."""
+    return row[9] if len(row) != 5 else ""
 
 
 def depth_of(row: Row) -> int:

@@ -27,6 +27,8 @@ from scaler_worker.rows import Row, name_of
 from scaler_worker.session import WorkerSession
 from scaler_worker.stopping import Stopping
 
+TO_PREPARE = FLAG_PROFILE | FLAG_TELL_START
+
 FLUSH_NS = 1_000_000
 """Answers wait at most about this long for others to travel with."""
 
@@ -128,8 +130,8 @@ class Runner:
             if len(row) == 5:
                 client, task_id, attempt, function, payload = row
             else:
-                client, task_id, attempt, function, payload, flags, _, _, inputs = row
-                if flags:
+                client, task_id, attempt, function, payload, flags, _, _, inputs, _ = row
+                if flags & TO_PREPARE:
                     begun = self._prepare(row, flags)
                     if flags & FLAG_TELL_START:
                         flushed = 0  # its seconds are counted elsewhere: its answer does not wait for a long task's end

@@ -48,6 +48,8 @@ class WorkerSession:
         self.stops: list[TaskName] = []
         """Tasks to interrupt, each of which was running or suspended when the scheduler said so; see `take_stops`."""
         self.refused: messages.Refused | None = None
+        self.take_output: Callable[[], messages.Output | None] = lambda: None
+        """Called for what tasks have printed, behind everything that has ended by then."""
         self._hello = hello
         self._named: frozenset[TaskName] = frozenset()
         """What the last hello named as running: the scheduler expects an answer under that name."""
@@ -156,10 +158,15 @@ class WorkerSession:
     def take_outgoing(self) -> list[messages.Message]:
         """What to send now, in this order."""
         outgoing, self._outgoing = self._outgoing, []
+        if not self._is_joined:
+            return outgoing
         answers = self.answers
-        if answers and self._is_joined:
-            # One at a time from the left: the running thread may append to the right meanwhile.
-            taken = [answers.popleft() for _ in range(len(answers))]
+        # One at a time from the left: the running thread may append to the right meanwhile.
+        taken = [answers.popleft() for _ in range(len(answers))]
+        output = self.take_output()  # before the answers go, and after they were taken: so it is theirs
+        if output is not None:
+            outgoing.append(output)
+        if taken:
             if self._void:
                 return [*outgoing, *self._sort_out_void(taken)]
             outgoing.append(self._results(taken))
@@ -196,9 +203,10 @@ class WorkerSession:
             payloads = list(payloads)  # what remains of them
         inputs = self._expect_inputs(message, payloads) if message.input_counts else repeat(())
         plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
-        if message.flags or message.depths or message.priorities or message.input_counts:
+        if message.flags or message.depths or message.priorities or message.input_counts or message.names:
             zeros = [0] * len(message.ids)
-            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs)
+            names = message.names or repeat("")
+            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs, names)
             self.queue.extend(map(_row, plain, more))
         else:
             self.queue.extend(plain)
@@ -323,7 +331,7 @@ _FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {
 }
 
 
-def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload]]) -> Row:
+def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload], str]) -> Row:
     if not any(special):
         return plain
     row: SpecialRow = (*plain, *special)

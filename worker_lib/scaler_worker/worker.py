@@ -17,6 +17,7 @@ from scaler_client import messages, nesting
 from scaler_client.logs import set_up as set_up_logging
 from scaler_worker import __version__
 from scaler_worker.attendant import Attendant
+from scaler_worker.authors import Authors
 from scaler_worker.baton import Baton
 from scaler_worker.bell import Bell
 from scaler_worker.connection import Connection
@@ -24,6 +25,8 @@ from scaler_worker.executor import Executor
 from scaler_worker.nested import Host
 from scaler_worker.nursery_process import settings_from_plain
 from scaler_worker.object_cache import ObjectCache
+from scaler_worker.output_log import OutputLog
+from scaler_worker.output_streams import Capture
 from scaler_worker.parent_watch import exit_at_end_of
 from scaler_worker.present import Present
 from scaler_worker.runner import Runner
@@ -31,6 +34,7 @@ from scaler_worker.session import WorkerSession
 from scaler_worker.settings import WorkerSettings
 from scaler_worker.state_page import READY, private_slot
 from scaler_worker.stopping import Stopping
+from scaler_worker.task_output import TaskOutput
 from scaler_worker.tidying import Tidying
 
 
@@ -46,10 +50,16 @@ class Worker:
         self._present = Present(page)
         self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
         self._tidying = Tidying(settings)
+        executor = Executor(self.session.functions)
+        self.authors = Authors(self.session, self._baton, self._present, executor.name_of)
+        self.log = OutputLog()
+        self.output = TaskOutput(self.authors, self.log)
+        self.log.call(self.output.tick, self.output.wants_ticks)
+        self.session.take_output = self.output.take
         self.runner = Runner(
             self.session,
             self._connection,
-            Executor(self.session.functions),
+            executor,
             ObjectCache(self.session.objects, settings.objects),
             self.attendant,
             self.stopping,
@@ -70,6 +80,7 @@ class Worker:
             self._present,
             self._baton,
             self._bell,
+            self.output,
         )
 
     def run(self) -> None:
@@ -97,6 +108,7 @@ class Worker:
 
     def _end_process(self) -> None:
         self._close()
+        self.output.end()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
@@ -114,12 +126,21 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.stopping.use_signals()
     nesting.host = worker.host
+    capture = Capture(worker.output, worker.log)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_leave_worker)
-    if settings.preload:
-        load_named(settings.preload)()
-    page[READY] = 1
-    worker.run()
+        os.register_at_fork(after_in_child=capture.end)
+    capture.begin()
+    worker.log.start()
+    worker.authors.follow_threads()
+    try:
+        if settings.preload:
+            load_named(settings.preload)()
+        page[READY] = 1
+        worker.run()
+    finally:
+        capture.end()
+        worker.output.end()
 
 
 def _leave_worker() -> None:

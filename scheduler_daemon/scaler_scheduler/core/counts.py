@@ -2,7 +2,7 @@
 
 
 class Counts:
-    __slots__ = ("dispatched", "late", "resolved", "retracted", "stopped", "waiting")
+    __slots__ = ("dispatched", "late", "output_dropped", "resolved", "retracted", "stopped", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -13,6 +13,8 @@ class Counts:
         """Answered since the start."""
         self.late = 0
         """Results that nobody waits for any more: of an attempt, a worker or a client given up."""
+        self.output_dropped = 0
+        """Rows of output that nobody was sent: their client has no room for them, or is gone."""
         self.retracted = 0
         """Tasks that workers gave back."""
         self.stopped = 0

@@ -241,6 +241,8 @@ class Dispatcher:
             special = _special(task.options)
             if any(special):
                 outgoing.special[len(outgoing.ids)] = special
+            if task.options.name:
+                outgoing.names[len(outgoing.ids)] = task.options.name
         if task.inputs:
             supply(task, worker, outgoing, self._agents, self._outbox)
         elif task.is_large:
@@ -300,9 +302,11 @@ class Dispatcher:
         worker.bytes += position - batch.position + large_size
         if options is not DEFAULT_OPTIONS:
             special = _special(options)
+            row = len(outgoing.ids)
             if any(special):
-                row = len(outgoing.ids)
                 outgoing.special.update(dict.fromkeys(range(row, row + count), special))
+            if options.name:
+                outgoing.names.update(dict.fromkeys(range(row, row + count), options.name))
         outgoing.clients.extend([client.incarnation] * count)
         outgoing.ids.extend(ids)
         outgoing.attempts.extend([1] * count)
@@ -392,7 +396,9 @@ def _has_holders(task: Task) -> bool:
 
 
 def _special(options: Options) -> Tuple[int, int, int]:
-    flags = (effects.FLAG_PROFILE if options.profiling else 0) | (
-        effects.FLAG_TELL_START if options.timeout_seconds else 0
+    flags = (
+        (effects.FLAG_PROFILE if options.profiling else 0)
+        | (effects.FLAG_TELL_START if options.timeout_seconds else 0)
+        | (effects.FLAG_STREAM_OUTPUT if options.stream_output else 0)
     )
     return flags, options.depth, options.priority

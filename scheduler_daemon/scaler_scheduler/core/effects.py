@@ -25,6 +25,7 @@ CREDIT = 25
 OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
+OUTPUT = 30
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -141,11 +142,13 @@ class Rows:
 
 FLAG_PROFILE = 1
 FLAG_TELL_START = 2
+FLAG_STREAM_OUTPUT = 4
 
 
 class Dispatch(Effect):
     """`special` names the rows that ask for anything: flags, depth and priority by row number. `inputs`, `shared` and
-    `inlined` have an element an object that a row reads; `input_counts` names the rows that read any."""
+    `inlined` have an element an object that a row reads; `input_counts` names the rows that read any. `names` has those
+    that were given, by row number."""
 
     __slots__ = (
         "attempts",
@@ -153,6 +156,7 @@ class Dispatch(Effect):
         "functions",
         "ids",
         "inlined",
+        "names",
         "input_counts",
         "inputs",
         "rows",
@@ -169,6 +173,7 @@ class Dispatch(Effect):
         self.functions: List[int] = []
         self.rows = Rows()
         self.special: Dict[int, Tuple[int, int, int]] = {}
+        self.names: Dict[int, str] = {}
         self.inputs: List[int] = []
         self.shared: List[int] = []
         self.inlined: List[int] = []
@@ -196,6 +201,22 @@ class Started(Effect):
     def __init__(self, route: bytes, ids: Sequence[int]) -> None:
         self.route = route
         self.ids = ids
+
+
+class Output(Effect):
+    """What tasks have printed; `dropped` bytes of it before this were not sent."""
+
+    __slots__ = ("dropped", "ids", "labels", "sizes", "streams", "texts")
+    kind = OUTPUT
+
+    def __init__(self, route: bytes, dropped: int) -> None:
+        self.route = route
+        self.dropped = dropped
+        self.ids: List[int] = []
+        self.streams: List[int] = []
+        self.labels: List[int] = []
+        self.sizes: List[int] = []
+        self.texts: List[bytes] = []
 
 
 class CancelRefused(Effect):

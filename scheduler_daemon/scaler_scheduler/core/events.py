@@ -25,7 +25,8 @@ RECEIVED = 26
 OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
-KINDS = 30
+OUTPUT = 30
+KINDS = 31
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -52,7 +53,17 @@ Capabilities = FrozenSet[Tuple[str, int]]
 class Options:
     """What a Submit asks of every row. `retries` -1: the scheduler's own; `timeout_seconds` 0: no limit."""
 
-    __slots__ = ("capabilities", "depth", "lane_key", "name", "priority", "profiling", "retries", "timeout_seconds")
+    __slots__ = (
+        "capabilities",
+        "depth",
+        "lane_key",
+        "name",
+        "priority",
+        "profiling",
+        "retries",
+        "stream_output",
+        "timeout_seconds",
+    )
 
     def __init__(
         self,
@@ -63,6 +74,7 @@ class Options:
         profiling: bool = False,
         name: str = "",
         capabilities: Capabilities = frozenset(),
+        stream_output: bool = False,
     ) -> None:
         self.priority = priority
         self.depth = depth
@@ -71,6 +83,7 @@ class Options:
         self.profiling = profiling
         self.name = name
         self.capabilities = capabilities
+        self.stream_output = stream_output
         self.lane_key = (priority << 32) + depth, capabilities
         """Where the rows wait. Of ranks the highest goes first: by priority, within one by depth."""
 
@@ -323,6 +336,31 @@ class ForgetObjects(Event):
     def __init__(self, route: bytes, ids: "array[int]") -> None:
         self.route = route
         self.ids = ids
+
+
+class Output(Event):
+    """What tasks have printed. Of each row's `sizes` bytes of `text` the first `labels` name host, process and task."""
+
+    __slots__ = ("clients", "ids", "labels", "sizes", "streams", "text")
+    kind = OUTPUT
+
+    def __init__(
+        self,
+        route: bytes,
+        clients: "array[int]",
+        ids: "array[int]",
+        streams: "array[int]",
+        labels: "array[int]",
+        sizes: "array[int]",
+        text: bytes,
+    ) -> None:
+        self.route = route
+        self.clients = clients
+        self.ids = ids
+        self.streams = streams
+        self.labels = labels
+        self.sizes = sizes
+        self.text = text
 
 
 class Shutdown(Event):

@@ -163,7 +163,8 @@ def _check_unclaimed(tables: Tables) -> None:
         counted[unclaimed.worker] = counted.get(unclaimed.worker, 0) + (not unclaimed.is_suspended)
         client = tables.clients.find(name)
         task = None if client is None else client.tasks.get(task_id)
-        if task is not None and task.worker is unclaimed.worker:
+        # Of another attempt it may be: an old copy is being stopped where the task has come to meanwhile.
+        if task is not None and task.worker is unclaimed.worker and task.attempt == unclaimed.attempt:
             raise InvariantError(f"task {name}/{task_id} is held and unclaimed")
     known = set(tables.workers)
     for worker in known:

@@ -260,6 +260,7 @@ class Client:
         "object_bytes",
         "objects",
         "outbox",
+        "output_dropped",
         "received",
         "result_window",
         "returned",
@@ -292,12 +293,14 @@ class Client:
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""
         self.outbox: Optional[Resolved] = None
+        self.output_dropped = 0
+        """Bytes of its tasks' output that were not sent, and that it was not told of."""
         self.granted = 0
         """Bytes that it may submit since its welcome, in all, as it was told last."""
         self.returned = 0
         """Bytes of its tasks that are over since its welcome."""
         self.sent = 0
-        """Bytes of results since its welcome."""
+        """Bytes of results and output since its welcome."""
         self.received = 0
         """Of those what it said that it has taken."""
         self.result_window = 0

@@ -19,6 +19,7 @@ from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses
 from scaler_scheduler.core.outbox import Outbox
+from scaler_scheduler.core.outputs import pass_on, tell_dropped
 from scaler_scheduler.core.peers import Peers
 from scaler_scheduler.core.records import FORCE, Client, Task, Worker
 from scaler_scheduler.core.results import take_results
@@ -77,6 +78,7 @@ class Scheduler:
         self._handlers[events.OBJECT] = self._object
         self._handlers[events.FORGET_OBJECTS] = self._forget_objects
         self._handlers[events.SHUTDOWN] = self._shutdown
+        self._handlers[events.OUTPUT] = self._output
 
     @property
     def counts(self) -> Counts:
@@ -279,6 +281,10 @@ class Scheduler:
             self._withdrawals.take_retracted(event, worker, now)
             self._offer(worker)
 
+    def _output(self, event: events.Output, now: float) -> None:
+        if self._peers.worker(event.route) is not None:
+            pass_on(event, self.tables, self.outbox)
+
     def _worker_died(self, event: events.WorkerDied, now: float) -> None:
         agent = self._peers.agent(event.route)
         if agent is None:
@@ -302,6 +308,7 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             self._credits.take_received(client, event.bytes)
+            tell_dropped(client, self.outbox)
 
     def _shutdown(self, event: events.Shutdown, now: float) -> None:
         client = self._peers.client(event.route)

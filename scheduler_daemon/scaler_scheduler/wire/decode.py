@@ -206,6 +206,7 @@ def _options(options: Any, frame: bytes) -> events.Options:
         options.profiling,
         _text(options.name),
         _capabilities(options.capabilities, frame),
+        options.stream_output,
     )
 
 
@@ -304,6 +305,29 @@ def _forget_objects(route: bytes, message: Any, frames: List[bytes]) -> events.E
     return events.ForgetObjects(route, read_column(_member(message.forget_objects).ids, UINT64, "ids"))
 
 
+def _output(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+    output = _member(message.output)
+    _expect_frames(frames, 0)
+    ids = read_column(output.ids, UINT64, "ids")
+    rows = len(ids)
+    if not rows:
+        raise WireError("a batch without rows")
+    clients = full(read_column(output.clients, UINT64, "clients"), rows, "clients")
+    streams = full(read_column(output.streams, UINT8, "streams"), rows, "streams")
+    labels = full(read_column(output.labels, UINT32, "labels"), rows, "labels")
+    sizes = full(read_column(output.sizes, UINT32, "sizes"), rows, "sizes")
+    text = read_bytes(output, "text")
+    if max(streams) > 1:
+        raise WireError(f"stream {max(streams)} is neither 0 nor 1")
+    announced = sum(sizes)
+    if announced != len(text):
+        raise WireError(f"text of {len(text)} bytes where {announced} are announced")
+    for label, size in zip(labels, sizes):
+        if label > size:
+            raise WireError(f"a label of {label} bytes in a row of {size}")
+    return events.Output(route, clients, ids, streams, labels, sizes, text)
+
+
 def _shutdown(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     return events.Shutdown(route)
 
@@ -341,4 +365,5 @@ _DECODERS: Dict[int, Callable[[bytes, Any, List[bytes]], events.Event]] = {
     events.OBJECT: _object,
     events.FORGET_OBJECTS: _forget_objects,
     events.SHUTDOWN: _shutdown,
+    events.OUTPUT: _output,
 }

@@ -137,6 +137,19 @@ def _input_columns(effect: effects.Dispatch) -> Tuple[Column, Column, Column, Co
     )
 
 
+def _name_columns(names: Dict[int, str], rows: int) -> Tuple[Column, Column]:
+    """Given names and their sizes, of a Dispatch."""
+    if not names:
+        return (UINT8, b""), (UINT32, ())
+    sizes = [0] * rows
+    given: List[bytes] = []
+    for row in sorted(names):
+        name = names[row].encode("utf-8")
+        sizes[row] = len(name)
+        given.append(name)
+    return (UINT8, b"".join(given)), (UINT32, shrunk(sizes))
+
+
 def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
     frame = single.dispatch(effect)
     if frame is not None:
@@ -154,6 +167,7 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
             (UINT8, _joined(rows)),
             *_special_columns(effect.special, len(effect.ids)),
             *_input_columns(effect),
+            *_name_columns(effect.names, len(effect.ids)),
         ),
     )
     return [frame, *rows.large_frames]
@@ -211,6 +225,19 @@ def _forget_objects(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.FORGET_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
 
 
+def _output(effect: Any, identity: Identity) -> List[bytes]:
+    columns: List[Column] = [
+        (UINT64, ()),
+        (UINT64, effect.ids),
+        (UINT8, shrunk(effect.streams)),
+        (UINT32, shrunk(effect.labels)),
+        (UINT32, shrunk(effect.sizes)),
+        (UINT8, b"".join(effect.texts)),
+        (UINT64, [effect.dropped] if effect.dropped else ()),
+    ]
+    return [columns_message(effects.OUTPUT, columns)]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -239,4 +266,5 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.OBJECT: _object,
     effects.FORGET_OBJECTS: _forget_objects,
     effects.SHUTDOWN: _shutdown,
+    effects.OUTPUT: _output,
 }

@@ -113,11 +113,14 @@ Object.__name__ = 'Object'
 class ForgetObjects(_Struct): pass
 ForgetObjects.__name__ = 'ForgetObjects'
 
+class Output(_Struct): pass
+Output.__name__ = 'Output'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -957,7 +960,7 @@ _Submit_list_item_type = _StructItemType(Submit)
 class Dispatch(_Struct):
     __capnpy_id__ = 0xea6133e22b0caef7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 14
+    __static_ptrs_size__ = 16
     
     
     @property
@@ -1167,10 +1170,37 @@ class Dispatch(_Struct):
         ptr = self._read_fast_ptr(104)
         return ptr != 0
     
+    @property
+    def names(self):
+        # no union check
+        return self._read_data(112)
+    
+    def get_names(self):
+        return self._read_data(112, default_=b"")
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(112)
+        return ptr != 0
+    
+    @property
+    def name_sizes(self):
+        # no union check
+        return self._read_list(120, _PrimitiveItemType(_Types.uint32))
+    
+    def get_name_sizes(self):
+        res = self.name_sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_name_sizes(self):
+        ptr = self._read_fast_ptr(120)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None):
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None, names=None, name_sizes=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(112)
+        pos = builder.allocate(128)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1185,11 +1215,13 @@ class Dispatch(_Struct):
         builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), input_counts)
         builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint8), shared)
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), inlined)
+        builder.alloc_data(pos + 112, names)
+        builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint32), name_sizes)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None):
-        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, shared, inlined)
-        self._init_from_buffer(_buf, 0, 0, 14)
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None, names=None, name_sizes=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, shared, inlined, names, name_sizes)
+        self._init_from_buffer(_buf, 0, 0, 16)
     
     def shortrepr(self):
         parts = []
@@ -1207,6 +1239,8 @@ class Dispatch(_Struct):
         if self.has_input_counts(): parts.append("inputCounts = %s" % self.get_input_counts().shortrepr())
         if self.has_shared(): parts.append("shared = %s" % self.get_shared().shortrepr())
         if self.has_inlined(): parts.append("inlined = %s" % self.get_inlined().shortrepr())
+        if self.has_names(): parts.append("names = %s" % _data_repr(self.get_names()))
+        if self.has_name_sizes(): parts.append("nameSizes = %s" % self.get_name_sizes().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Dispatch_list_item_type = _StructItemType(Dispatch)
@@ -2476,6 +2510,145 @@ class ForgetObjects(_Struct):
 
 _ForgetObjects_list_item_type = _StructItemType(ForgetObjects)
 
+@Output.__extend__
+class Output(_Struct):
+    __capnpy_id__ = 0xac947a07434a1972
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 7
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def streams(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint8))
+    
+    def get_streams(self):
+        res = self.streams
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_streams(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def labels(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint32))
+    
+    def get_labels(self):
+        res = self.labels
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_labels(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def text(self):
+        # no union check
+        return self._read_data(40)
+    
+    def get_text(self):
+        return self._read_data(40, default_=b"")
+    
+    def has_text(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def dropped(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint64))
+    
+    def get_dropped(self):
+        res = self.dropped
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_dropped(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, streams=None, labels=None, sizes=None, text=None, dropped=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(56)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint8), streams)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), labels)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.alloc_data(pos + 40, text)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), dropped)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, streams=None, labels=None, sizes=None, text=None, dropped=None):
+        _buf = Output.__new(clients, ids, streams, labels, sizes, text, dropped)
+        self._init_from_buffer(_buf, 0, 0, 7)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_streams(): parts.append("streams = %s" % self.get_streams().shortrepr())
+        if self.has_labels(): parts.append("labels = %s" % self.get_labels().shortrepr())
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_text(): parts.append("text = %s" % _data_repr(self.get_text()))
+        if self.has_dropped(): parts.append("dropped = %s" % self.get_dropped().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Output_list_item_type = _StructItemType(Output)
+
 @Message.__extend__
 class Message(_Struct):
     __capnpy_id__ = 0xb2a24cc8f87661f0
@@ -2546,6 +2719,8 @@ class Message(_Struct):
         return self._read_int16(0) == 28
     def is_shutdown(self):
         return self._read_int16(0) == 29
+    def is_output(self):
+        return self._read_int16(0) == 30
     
     @property
     def hello(self):
@@ -3257,8 +3432,33 @@ class Message(_Struct):
         self._ensure_union(29)
         return None
     
+    @property
+    def output(self):
+        self._ensure_union(30)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Output.__new__(Output)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_output(self):
+        res = self.output
+        if res is None:
+            return Output.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_output(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -3380,160 +3580,169 @@ class Message(_Struct):
         if shutdown is not _undefined:
             anonymous__curtag = _check_tag(anonymous__curtag, 'shutdown')
             builder.write_int16(0, 29)
+        if output is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'output')
+            builder.write_int16(0, 30)
+            builder.copy_from_struct(pos + 8, Output, output)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retract(cls, retract=None):
-        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retracted(cls, retracted=None):
-        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_stop(cls, stop=None):
-        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_suspended(cls, suspended=None):
-        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resumed(cls, resumed=None):
-        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_end_worker(cls, end_worker=None):
-        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_credit(cls, credit=None):
-        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_received(cls, received=None):
-        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object(cls, object=None):
-        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined)
+        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_objects(cls, forget_objects=None):
-        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined)
+        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_shutdown(cls, shutdown=None):
-        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined)
+        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_output(cls, output=None):
+        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -3624,6 +3833,9 @@ class Message(_Struct):
                                   not False):
             parts.append("forgetObjects = %s" % self.get_forget_objects().shortrepr())
         if self.is_shutdown(): parts.append("shutdown = %s" % "void")
+        if self.is_output() and (self.has_output() or
+                                  not False):
+            parts.append("output = %s" % self.get_output().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)
@@ -3802,8 +4014,16 @@ class Options(_Struct):
         ptr = self._read_fast_ptr(8)
         return ptr != 0
     
+    @property
+    def stream_output(self):
+        # no union check
+        value = self._read_bit(12, 2)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None):
+    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False):
         builder = _SegmentBuilder()
         pos = builder.allocate(40)
         builder.write_int32(pos + 0, priority)
@@ -3814,10 +4034,11 @@ class Options(_Struct):
         builder.write_bool(12, 0, profiling)
         builder.alloc_text(pos + 24, _encode_maybe(name))
         builder.copy_from_list(pos + 32, _Capability_list_item_type, capabilities)
+        builder.write_bool(12, 1, stream_output)
         return builder.as_string()
     
-    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None):
-        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities)
+    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False):
+        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output)
         self._init_from_buffer(_buf, 0, 3, 2)
     
     def shortrepr(self):
@@ -3829,6 +4050,7 @@ class Options(_Struct):
         parts.append("profiling = %s" % str(self.profiling).lower())
         if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
         if self.has_capabilities(): parts.append("capabilities = %s" % self.get_capabilities().shortrepr())
+        parts.append("streamOutput = %s" % str(self.stream_output).lower())
         return "(%s)" % ", ".join(parts)
 
 _Options_list_item_type = _StructItemType(Options)

@@ -1,0 +1,337 @@
+"""What tasks print becomes lines: whose, how many, and in which order. No sockets, no processes, a clock by hand."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from scaler_client import messages
+from scaler_client.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output, TaskName
+from scaler_worker import task_output
+from scaler_worker.authors import Author, Authors
+from scaler_worker.baton import Baton
+from scaler_worker.bell import Bell
+from scaler_worker.present import Present
+from scaler_worker.session import WorkerSession
+from scaler_worker.state_page import private_slot
+from scaler_worker.task_output import TaskOutput
+
+HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1)
+STREAMED = messages.FLAG_STREAM_OUTPUT
+
+
+class FakeAuthors:
+    """Says what the test says."""
+
+    def __init__(self) -> None:
+        self.nobody = Author(None, "host/1", False)
+        self.now = author(1)
+        self.over: set[TaskName | None] = set()
+
+    def current(self) -> Author:
+        return self.now
+
+    def is_over(self, author: Author) -> bool:
+        return author.task in self.over
+
+
+class FakeLog:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.woken = 0
+
+    def add(self, label: str, stream: int, lines: list[str]) -> None:
+        self.lines += [f"{label}{'!' if stream else ':'} {line}" for line in lines]
+
+    def write_if_ready(self) -> None: ...
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def wake_for_ticks(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
+def author(number: int, is_streamed: bool = True) -> Author:
+    return Author((2, number, 1), f"f#{number}", is_streamed)
+
+
+class Bench:
+    """An output, and what stands around it."""
+
+    def __init__(self) -> None:
+        self.authors: Any = FakeAuthors()
+        self.log: Any = FakeLog()
+        self.now = 100.0
+        self.output = TaskOutput(self.authors, self.log, lambda: self.now)
+
+    def write(self, *texts: str, stream: int = STANDARD_OUTPUT, number: int | None = None) -> None:
+        if number is not None:
+            self.authors.now = author(number)
+        for text in texts:
+            self.output.write(stream, text)
+
+    def sent(self) -> list[tuple[int, int, str, str]]:
+        """Rows that are to be sent now: id, stream, label, lines."""
+        output = self.output.take()
+        if output is None:
+            return []
+        assert set(output.clients) == {2}
+        rows = zip(output.ids, output.streams, output.labels, output.texts)
+        return [(task_id, stream, label.decode(), text.decode()) for task_id, stream, label, text in rows]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+# ---------------------------------------------------------------------------------------------------------------- lines
+
+
+def test_lines_go_to_the_log_and_to_the_client(bench: Bench) -> None:
+    bench.write("one", "\n", "two\nthr")
+    bench.write("ee\n\n")
+    assert bench.log.lines == ["f#1: one", "f#1: two", "f#1: three", "f#1: "]
+    assert bench.sent() == [(1, STANDARD_OUTPUT, "f#1", "one\ntwo\nthree\n")]
+    assert bench.sent() == []
+
+
+def test_a_client_that_does_not_want_it_is_sent_nothing(bench: Bench) -> None:
+    bench.authors.now = author(1, is_streamed=False)
+    bench.write("one\n")
+    bench.authors.now = bench.authors.nobody
+    bench.write("two\n")
+    assert bench.log.lines == ["f#1: one", "host/1: two"]
+    assert bench.sent() == []
+
+
+def test_the_streams_and_tasks_do_not_mix(bench: Bench) -> None:
+    bench.write("a", number=1)
+    bench.write("b", stream=STANDARD_ERROR)
+    bench.write("c", number=2)
+    bench.write("C\n")
+    bench.write("B\n", stream=STANDARD_ERROR, number=1)
+    bench.write("A\n")
+    assert bench.log.lines == ["f#2: cC", "f#1! bB", "f#1: aA"]
+    assert bench.sent() == [(2, 0, "f#2", "cC"), (1, 1, "f#1", "bB"), (1, 0, "f#1", "aA")]
+
+
+def test_the_last_line_needs_no_newline(bench: Bench) -> None:
+    bench.write("the end")
+    assert bench.sent() == [] and bench.log.lines == [] and bench.output.wants_ticks()
+    bench.authors.over.add((2, 1, 1))
+    assert bench.sent() == [(1, 0, "f#1", "the end")]
+    assert bench.log.lines == ["f#1: the end"] and bench.log.woken == 1
+    bench.write("and another")
+    bench.output.tick()
+    assert bench.log.lines[1:] == ["f#1: and another"]
+    assert not bench.output.wants_ticks()
+
+
+def test_what_is_drawn_again_is_seen_once(bench: Bench) -> None:
+    for percent in range(0, 101, 5):
+        bench.write(f"\r{percent} %" + "|" * 50)
+    bench.write("\r\n", "windows\r\n")
+    assert bench.log.lines == ["f#1: 100 %" + "|" * 50, "f#1: windows"]
+
+
+def test_a_bar_without_end_keeps_its_last_drawing(bench: Bench) -> None:
+    for number in range(10_000):
+        bench.write(f"\r{number} of 10000")
+    assert sum(map(len, bench.output._partial.values())) <= task_output.LONGEST_LINE
+    bench.write("\n")
+    assert bench.log.lines == ["f#1: 9999 of 10000"]
+
+
+def test_long_lines_are_cut(bench: Bench) -> None:
+    bench.write("x" * 6000)
+    assert [len(line) for line in bench.log.lines] == [len("f#1: ") + 2500] * 2
+    bench.write("y\n")
+    assert bench.log.lines[2] == "f#1: " + "x" * 1000 + "y"
+
+
+def test_texts_that_are_not_utf_8(bench: Bench) -> None:
+    bench.write("\ud800\n")
+    assert bench.sent() == [(1, 0, "f#1", "\\ud800")]
+
+
+# --------------------------------------------------------------------------------------------------------------- bounds
+
+
+def test_who_prints_without_end_is_cut_off_and_told(bench: Bench) -> None:
+    bench.authors.now = author(1, is_streamed=False)
+    line = "x" * 1000 + "\n"
+    for _ in range(20_000):
+        bench.write(line)
+    written = sum(map(len, bench.log.lines))
+    assert task_output.RESERVE <= written < task_output.RESERVE * 1.1
+    bench.now += task_output.RESUME / task_output.CHARACTERS_A_SECOND + 0.1
+    bench.write("again\n")
+    *_, told, again = bench.log.lines
+    kept = sum(line.endswith("x" * 1000) for line in bench.log.lines)
+    assert told == f"f#1! ... {(20_000 - kept) * 1001} characters of output were dropped: too much at once"
+    assert again == "f#1: again"
+
+
+def test_what_was_dropped_is_told_though_nothing_more_comes(bench: Bench) -> None:
+    bench.write("z" * 50_000_000)
+    assert bench.output.wants_ticks()
+    bench.output.tick()
+    assert bench.log.lines[-1] == f"f#1! ... {50_000_000 - task_output.MOST_AT_ONCE} characters " + (
+        "of output were dropped: too much at once"
+    )
+    assert len(bench.log.lines) == task_output.MOST_AT_ONCE // task_output.LONGEST_LINE + 1
+
+
+def test_while_something_is_dropped_all_is_and_each_task_is_told(bench: Bench) -> None:
+    bench.write("z" * 1000 + "\n")
+    bench.output._free = 0
+    for number in range(1, 300):
+        bench.write("12345\n", number=number)
+    bench.now += 1
+    bench.output.tick()
+    told = bench.log.lines[1:]
+    assert told[0] == "f#1! ... 6 characters of output were dropped: too much at once"
+    assert len(told) == task_output.MOST_DROPPERS + 1
+    assert told[-1] == f"host/1! ... {6 * (299 - task_output.MOST_DROPPERS)} characters of output were dropped: " + (
+        "too much at once"
+    )
+
+
+def test_what_is_not_sent_in_time_is_not_kept(bench: Bench) -> None:
+    line = "x" * 999 + "\n"
+    count = 2 * task_output.MOST_UNSENT_BYTES // 1000
+    for _ in range(count):
+        bench.write(line)
+    first, told = bench.sent()
+    sent = first[3].count("\n") + 1
+    assert task_output.MOST_UNSENT_BYTES <= sent * 1000 < task_output.MOST_UNSENT_BYTES + 1000
+    assert told == (1, 1, "f#1", f"... {(count - sent) * 1000} bytes of output were not sent: too much at once")
+    bench.write("again\n")
+    assert bench.sent() == [(1, 0, "f#1", "again")]
+
+
+def test_what_children_print_goes_to_their_parents_clients(bench: Bench) -> None:
+    output = Output([7, 8], [0, 1], [b"g#7", b"g#8"], [b"one", b"two\nthree"], dropped=5)
+    bench.output.forward([(2, 3, 1), (2, 4, 2)], output)
+    assert bench.sent() == [
+        (3, 0, "g#7", "one"),
+        (4, 1, "g#8", "two\nthree"),
+        (3, 1, "host/1", "... 5 bytes of output were not sent: too much at once"),
+    ]
+    assert bench.log.lines == []
+
+
+def test_at_the_end_everything_is_told(bench: Bench) -> None:
+    bench.write("half")
+    bench.output._free = 0
+    bench.write("lost\n", number=2)
+    bench.output.end()
+    assert bench.log.lines == ["f#2! ... 5 characters of output were dropped: too much at once", "f#1: half"]
+
+
+def test_a_finalizer_may_print_while_something_prints(bench: Bench) -> None:
+    with bench.output._lock:
+        bench.write("one\n")
+    assert bench.log.lines == ["f#1: one"]
+
+
+# -------------------------------------------------------------------------------------------------------------- authors
+
+
+class Worker:
+    """What authors look at."""
+
+    def __init__(self) -> None:
+        self.session = WorkerSession(HELLO, 2.0, 0.0)
+        self.baton = Baton(Bell())
+        self.present = Present(private_slot())
+        self.authors = Authors(self.session, self.baton, self.present, lambda number: f"function{number}")
+        self.baton.begin()
+
+    def label(self) -> str:
+        return self.authors.current().label.split()[-1]
+
+    def in_thread(self) -> str:
+        labels: list[str] = []
+        thread = threading.Thread(target=lambda: labels.append(self.label()))
+        thread.start()
+        thread.join()
+        return labels[0]
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)
+    worker = Worker()
+    worker.authors.follow_threads()
+    return worker
+
+
+def run(worker: Worker, number: int, *more: Any) -> Any:
+    row = (2, number, 1, 4, b"", *more)
+    worker.session.running = row
+    return row
+
+
+def test_the_running_thread_prints_for_the_running_task(worker: Worker) -> None:
+    assert worker.authors.current() is worker.authors.nobody
+    run(worker, 10)
+    assert worker.label() == "function4#10"
+    assert worker.authors.current() == ((2, 10, 1), worker.authors.nobody.label + " function4#10", False)
+    run(worker, 11, STREAMED, 0, 0, (), "fit")
+    assert worker.label() == "fit#11" and worker.authors.current().is_streamed
+
+
+def test_threads_print_for_the_task_that_has_started_them(worker: Worker) -> None:
+    row = run(worker, 10)
+    go_on, labels = threading.Event(), []
+    thread = threading.Thread(target=lambda: (go_on.wait(), labels.append((worker.label(), worker.in_thread()))))
+    thread.start()
+    worker.session.suspend()
+    worker.present.leave(row)
+    worker.baton.holder = 0  # another thread runs a child
+    run(worker, 11)
+    assert worker.label() == "function4#10", "the parent's thread, which waits"
+    go_on.set()
+    thread.join()
+    assert labels == [("function4#10", "function4#10")], "its thread, and one that this has started"
+
+
+def test_the_parents_thread_is_its_own_again(worker: Worker) -> None:
+    row = run(worker, 10)
+    worker.session.suspend()
+    past = worker.present.leave(row)
+    worker.session.resume((2, 10, 1))
+    worker.present.come_back(row, past)
+    assert worker.present.waiting == {}
+    assert worker.label() == "function4#10"
+
+
+def test_a_thread_that_outlives_its_task_goes_with_what_runs(worker: Worker) -> None:
+    run(worker, 10)
+    go_on, labels = threading.Event(), []
+    thread = threading.Thread(target=lambda: (go_on.wait(), labels.append(worker.label())))
+    thread.start()
+    run(worker, 11)
+    go_on.set()
+    thread.join()
+    assert labels == ["function4#11"]
+
+
+def test_when_a_task_is_over(worker: Worker) -> None:
+    run(worker, 10)
+    author = worker.authors.current()
+    assert not worker.authors.is_over(author)
+    worker.session.suspend()
+    assert not worker.authors.is_over(author)
+    run(worker, 11)
+    assert not worker.authors.is_over(author)
+    worker.session.suspended.clear()
+    assert worker.authors.is_over(author)
+    worker.session.running = None
+    assert worker.authors.is_over(author) and worker.authors.is_over(worker.authors.nobody)
