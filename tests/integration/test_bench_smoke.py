@@ -39,7 +39,9 @@ FIGURES = {
     "analysis": {"analysis.tree.999.python", "analysis.levels.1000.python"},
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
-WITH_GRAPHBLAS = {f"analysis.{shape}.{what}" for shape in ("tree.999", "levels.1000") for what in ("graphblas", "ratio")}
+WITH_GRAPHBLAS = {
+    f"analysis.{shape}.{what}" for shape in ("tree.999", "levels.1000") for what in ("graphblas", "ratio")
+}
 BARS = {
     "submit.rate": ("at least", 200_000),
     "submit.ratio_to_pool": ("at least", 12),

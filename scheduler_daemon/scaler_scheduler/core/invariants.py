@@ -2,6 +2,7 @@
 
 from typing import Dict, Iterable, List
 
+from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.records import ABANDON, NO_WISH, Client, Function, StoredObject, Task, Worker
 from scaler_scheduler.core.scheduler import Scheduler
@@ -175,6 +176,8 @@ def _check_credit(tables: Tables) -> None:
     for client in tables.clients:
         if not 0 <= client.received <= client.sent:
             raise InvariantError(f"client {client.incarnation} has taken {client.received} of {client.sent} bytes")
+        held = sum(stored.size + TASK_OVERHEAD for stored in client.objects.values() if stored.is_sent)
+        _expect(f"bytes of objects of client {client.incarnation}", held, client.held)
 
 
 def _check_objects(tables: Tables) -> None:

@@ -245,6 +245,7 @@ class Client:
         "deadline",
         "functions",
         "granted",
+        "held",
         "highest_id",
         "incarnation",
         "is_gone",
@@ -286,7 +287,9 @@ class Client:
         self.granted = 0
         """Bytes that it may submit since its welcome, in all, as it was told last."""
         self.returned = 0
-        """Bytes of its tasks that are over since its welcome."""
+        """Bytes of its tasks that are over since its welcome, and of its objects that nobody needs any more."""
+        self.held = 0
+        """Bytes of the objects that it has sent and that are kept."""
         self.sent = 0
         """Bytes of results since its welcome."""
         self.received = 0
