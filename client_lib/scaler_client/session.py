@@ -136,6 +136,7 @@ class Session:
             return
         if self.state is State.JOINED:
             self._rows.flush()
+            self._rows.outgoing += self.objects.take_messages()  # what is forgotten makes room for this one
         self.objects.add(stored, self._rows.outgoing if self.state is State.JOINED else None)
 
     def shut_down(self, answered: Callable[[str | None], None]) -> None:
