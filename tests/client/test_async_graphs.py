@@ -266,4 +266,4 @@ def test_before_it_is_connected(scheduler: FakeScheduler) -> None:
         client.submit_graph(GRAPH, ["c"])
     for call in (client.get(GRAPH, ["c"]), client.send_object([1]), client.shutdown()):
         with pytest.raises(RuntimeError, match="not connected"):
-            asyncio.run(call)  # type: ignore[arg-type]
+            asyncio.run(call)

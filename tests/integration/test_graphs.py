@@ -477,7 +477,7 @@ class Tagged:
     def serialize(self, obj: Any) -> bytes:
         if obj == "can't leave":
             raise ValueError("not this one")
-        return b"tagged" + cloudpickle.dumps(obj)
+        return b"tagged" + bytes(cloudpickle.dumps(obj))
 
     def deserialize(self, payload: bytes) -> Any:
         assert payload.startswith(b"tagged")

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -161,7 +161,7 @@ def test_bad_input(client: Client) -> None:
 def test_references_of_others_and_stale_ones(host: Host) -> None:
     with connected(host) as client, connected(host) as other:
         ref = client.send_object("mine", [1, 2])
-        uses = [
+        uses: list[Callable[[Client], object]] = [
             lambda user: user.submit(sum, ref),
             lambda user: user.map(sum, [(ref,)]),
             lambda user: user.get({"a": (sum, ref)}, ["a"]),
@@ -190,7 +190,8 @@ def test_inside_tasks(client: Client) -> None:
         ref = inner.send_object(numpy.full(size, 2))
         with Client() as own:
             children = [own.submit(total, ref, given), inner.submit(total, [ref, ref])]
-            return sum(child.result() for child in children) + inner.get({"a": ref, "b": (total, "a")}, ["b"])["b"]
+            of_graph: int = inner.get({"a": ref, "b": (total, "a")}, ["b"])["b"]
+            return sum(child.result() for child in children) + of_graph
 
     shared = client.send_object([1, 2])
     sizes = [1, 10, LARGE // 4, LARGE // 2]
@@ -213,7 +214,7 @@ def test_serializers_that_raise_are_named(host: Host) -> None:
         def serialize(obj: Any) -> bytes:
             if obj == "no":
                 raise ValueError("not this")
-            return cloudpickle.dumps(obj)
+            return bytes(cloudpickle.dumps(obj))
 
         @staticmethod
         def deserialize(payload: bytes) -> Any:
@@ -257,7 +258,8 @@ def seen_by_all(client: Client, ref: ObjectRef, expected: int) -> None:
 def held_by(pid: int, *fields: str) -> int:
     """Bytes of a process' memory: the sum of these fields of the system's account."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return sum(int(re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)[1]) << 10 for field in fields)  # type: ignore[index]
+    found = dict(re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE))
+    return sum(int(found[field]) << 10 for field in fields)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="nobody counts so here")
