@@ -16,7 +16,9 @@ PACKAGES = {
 # What each package may import besides the standard library and itself.
 ALLOWED_OUTSIDE = {
     "scaler_scheduler": {"zmq", "capnpy", "tomli", "uvloop"},
-    "scaler_client": {"zmq", "capnp", "cloudpickle", "tomli", "dask", "joblib", "threadpoolctl", "tqdm"},
+    "scaler_client": {
+        "zmq", "capnp", "cloudpickle", "tomli", "dask", "joblib", "threadpoolctl", "tqdm", "numpy", "graphblas",
+    },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
 }
 

@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
-import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
+from . import async_graphs
 from .async_future import AsyncTaskFuture, Deliveries, LoopEvent
 from .awaiting import OutOfSlot
 from .client import Client, check_arguments
 from .collecting import checked
 from .custom_serializer import Serializer
 from .display import html_table
+from .graph import submit_graph
+from .graph_order import check_backend
 from .local import LocalCluster
 from .mapping import MapRun
+from .objects_and_graphs import NOTHING
+from .off_loop import in_thread
 from .progress import SHOW_SECONDS, showing
+from .references import ObjectRef
 
 A = TypeVar("A", bound="AsyncClient")
 T = TypeVar("T")
@@ -32,10 +37,11 @@ class AsyncClient:
     Used in `async with`, or between `await client.connect()` and `await client.disconnect()`, in one event loop.
 
     Args:
-        address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output: as for Client.
+        address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, graph_backend, stream_output:
+            as for Client.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as for Client, of its arguments.
+        TypeError, ValueError, RuntimeError, ImportError: as for Client, of its arguments.
     """
 
     def __init__(
@@ -45,9 +51,11 @@ class AsyncClient:
         timeout_seconds: float = 60.0,
         heartbeat_interval_seconds: float = 2.0,
         serializer: Serializer | type | None = None,
+        graph_backend: str = "python",
         stream_output: bool = False,
     ) -> None:
         check_arguments(address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output)
+        check_backend(graph_backend)
         self._make = functools.partial(
             Client,
             address,
@@ -55,7 +63,8 @@ class AsyncClient:
             timeout_seconds,
             heartbeat_interval_seconds,
             serializer,
-            stream_output=stream_output,
+            graph_backend,
+            stream_output,
         )
         self._client: Client | None = None
         self._deliveries: Deliveries | None = None
@@ -69,7 +78,7 @@ class AsyncClient:
         """
         if self._client is not None and not self._client.agent.is_closed:
             raise RuntimeError(f"{self!r} is connected already")
-        made = _in_thread(self._make)
+        made = in_thread(self._make)
         try:
             self._client = await asyncio.wrap_future(made)
         except asyncio.CancelledError:
@@ -80,7 +89,7 @@ class AsyncClient:
     async def disconnect(self) -> None:
         """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
         if self._client is not None:
-            await asyncio.wrap_future(_in_thread(self._client.disconnect))
+            await asyncio.wrap_future(in_thread(self._client.disconnect))
 
     async def __aenter__(self: A) -> A:
         await self.connect()
@@ -203,11 +212,48 @@ class AsyncClient:
             for future in futures:
                 future.remove_done_callback(note)
 
+    @overload
+    async def send_object(self, obj: Any, /, *, name: str = "") -> ObjectRef: ...
+
+    @overload
+    async def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
+
+    async def send_object(self, first: Any, second: Any = NOTHING, /, *, name: str = "") -> ObjectRef:
+        """Have the scheduler keep an object, as `Client.send_object` does; it is pickled in another thread."""
+        return await async_graphs.send_object(self._connected, first, second, name)
+
+    def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[AsyncTaskFuture[Any]]:
+        """Have a graph's nodes run on the workers, as far as these keys need them; returns a future for each key.
+
+        The graph is analysed here and now, some microseconds a node; `get` does that in another thread. Arguments and
+        errors are those of `Client.submit_graph`.
+        """
+        client = self._connected
+        assert self._deliveries is not None
+        futures: dict[Any, AsyncTaskFuture[Any]] = {}
+        return [
+            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client.agent, task, self._deliveries))
+            for task in submit_graph(client, graph, keys)
+        ]
+
+    async def get(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
+        """The values of a graph's keys, as a dict. Cancelled, it cancels what of the graph has not begun.
+
+        The graph is analysed in another thread, and must not change meanwhile. Arguments and errors are those of
+        `Client.get`.
+        """
+        return await async_graphs.get(self._connected, graph, keys)
+
     async def clear(self) -> None:
         """Cancel this client's tasks that have not begun, as `Client.clear` does."""
         over = LoopEvent(self._connected.agent)
         self._connected.begin_clear(over.set)
         await over.wait()
+
+    async def shutdown(self) -> None:
+        """End the scheduler, its clusters, and this client with them. Raises as `Client.shutdown` does."""
+        await async_graphs.shut_down(self._connected)
+        await self.disconnect()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {'not connected' if self._client is None else repr(self._client)}>"
@@ -216,21 +262,6 @@ class AsyncClient:
         if self._client is None:
             return html_table(type(self).__name__, {"address": "not connected"})
         return self._client._repr_html_()
-
-
-def _in_thread(work: Callable[[], T]) -> Future[T]:
-    """Have something done that blocks. Not in the loop's own pool, which is waited for when the loop ends."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="scaler-client-connecting", daemon=True).start()
-    return future
 
 
 def _leave(made: Future[Client]) -> None:

@@ -128,7 +128,7 @@ class Client(ObjectsAndGraphs):
     def dask_get(self, dsk: Any, keys: Any, **_options: Any) -> Any:
         """dask's graphs on the workers: `dask.compute(collection, scheduler=client.dask_get)`.
 
-        Each node is a task, a chain of nodes is one; the values between them pass through the client. The workers need
+        Each node is a task, a chain of nodes is one; the values between them go from worker to worker. The workers need
         dask too. Options that dask hands to its own schedulers, as `num_workers`, mean nothing here.
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import CancelledError
 from typing import Any
 
@@ -14,6 +14,7 @@ from .graph_order import order
 from .graph_rows import RowMaker
 from .graph_tasks import GraphTasks
 from .messages import Keep
+from .nesting import RunningTask
 from .references import ObjectRef
 from .submitting import Submitter
 
@@ -21,7 +22,11 @@ _DASK_NODES = "dask._task_spec"
 
 
 class Plan:
-    """A graph that is ready to be submitted, nothing of which has been sent.
+    """A graph that is ready to be submitted, nothing of which has been sent. Any thread may make it.
+
+    Args:
+        client, graph, keys: as for `submit_graph`.
+        task: the one that submits it, where one does.
 
     Raises:
         TypeError: the graph is no mapping, keys are no keys, or a node can't be pickled; the text names it.
@@ -29,12 +34,13 @@ class Plan:
         ObjectNotFoundError: a reference is stale.
     """
 
-    def __init__(self, client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> None:
+    def __init__(
+        self, client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any], task: RunningTask | None
+    ) -> None:
         _check_graph(graph)
         self.keys = _checked_keys(keys)
         self._client = client
         self._agent = client._agent
-        task = client._current_task()
         self._parent = None if task is None else task.name
         self._options = client._wire_options(task, None)
         nodes = Nodes(graph)
@@ -48,22 +54,52 @@ class Plan:
             for each in wanted
         ]
         """One for each key."""
-        self.tasks = self._graph_tasks() if self._targets else None
+        self._tasks = self._graph_tasks() if self._targets else None
 
-    def submit(self) -> None:
-        """Hand it over.
+    def submit(self, news: Callable[[], None] | None = None) -> None:
+        """Hand it over. `news` is called, in another thread, when a key has failed, and when all are there.
 
         Raises:
             ClientClosedError: the client is disconnected.
         """
-        if self.tasks is not None:
+        if self._tasks is not None:
+            self._tasks.news = news
             self._agent.hand_over(self._submit_all)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether values are missing, and none has failed."""
+        return self._tasks is not None and bool(self._tasks.targets) and self._tasks.failed is None
+
+    def raise_failure(self) -> None:
+        """What the first key that has failed raises, if one has."""
+        if self._tasks is None or self._tasks.failed is None:
+            return
+        try:
+            self._tasks.failed.result()
+        except CancelledError:
+            if self._agent.is_closed:
+                raise ClientClosedError("the client was disconnected while it waited for a graph") from None
+            raise
+
+    def cancel_rest(self) -> None:
+        """Nobody waits for this any more: what has not begun need not."""
+        if self._tasks is None:
+            return
+        try:
+            self._agent.cancel_many(self._tasks.open_ids)
+        except ClientClosedError:
+            pass  # they are cancelled
+
+    def values(self) -> dict[Any, Any]:
+        """Of the keys, once they are there."""
+        return {key: future.result() for key, future in zip(self.keys, self.futures)}
+
     def _submit_all(self, session: Any) -> None:
-        assert self.tasks is not None
+        assert self._tasks is not None
         for reference in self._maker.new_objects:
             objects.send(session, reference)
-        session.submit_graph(self.tasks)
+        session.submit_graph(self._tasks)
 
     def _future(self, position: int, nodes: Nodes) -> TaskFuture[Any]:
         place = self._maker.places[position]
@@ -102,43 +138,26 @@ class Plan:
 
 def submit_graph(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
     """Have the nodes run that these keys need; returns the keys' futures. Raises as Plan does."""
-    plan = Plan(client, graph, keys)
+    plan = Plan(client, graph, keys, client._current_task())
     plan.submit()
     return plan.futures
 
 
 def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
     """The same, and wait: the keys' values. What the first node that fails raises is raised; the rest is cancelled."""
-    plan = Plan(client, graph, keys)
-    tasks = plan.tasks
-    if tasks is not None:
-        agent = client._agent
-        over = suspending.event_for(agent)
-        tasks.news = over.set
-        plan.submit()
-        try:
-            while tasks.targets and tasks.failed is None:
-                agent.check_waiting()
-                over.wait()
-                over.clear()
-            if tasks.failed is not None:
-                _raise(tasks.failed, agent.is_closed)
-        except BaseException:
-            try:
-                agent.cancel_many(tasks.open_ids)
-            except ClientClosedError:
-                pass  # they are cancelled
-            raise
-    return {key: future.result() for key, future in zip(plan.keys, plan.futures)}
-
-
-def _raise(failed: TaskFuture[Any], is_closed: bool) -> None:
+    plan = Plan(client, graph, keys, client._current_task())
+    over = suspending.event_for(client._agent)
+    plan.submit(over.set)
     try:
-        failed.result()
-    except CancelledError:
-        if is_closed:
-            raise ClientClosedError("the client was disconnected while it waited for a graph") from None
+        while plan.is_open:
+            client._agent.check_waiting()
+            over.wait()
+            over.clear()
+        plan.raise_failure()
+    except BaseException:
+        plan.cancel_rest()
         raise
+    return plan.values()
 
 
 def _check_graph(graph: Any) -> None:

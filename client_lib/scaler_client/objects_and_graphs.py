@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, overload
 
 from . import graph as graphs
 from . import objects, suspending
+from .agent import Agent
 from .errors import ProtectedSchedulerError
 from .future import TaskFuture
 from .references import ObjectRef
 from .submitting import Submitter
 
-_NOTHING: Any = object()
+NOTHING: Any = object()
+"""In the place of an argument that is not given."""
 
 
 class ObjectsAndGraphs(Submitter):
@@ -24,7 +26,7 @@ class ObjectsAndGraphs(Submitter):
     @overload
     def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
 
-    def send_object(self, first: Any, second: Any = _NOTHING, /, *, name: str = "") -> ObjectRef:
+    def send_object(self, first: Any, second: Any = NOTHING, /, *, name: str = "") -> ObjectRef:
         """Have the scheduler keep an object, and hosts that tasks read it on: `send_object(obj)`,
         `send_object("name", obj)` or `send_object(obj, name="name")`.
 
@@ -39,13 +41,7 @@ class ObjectsAndGraphs(Submitter):
             TypeError: it can't be pickled, or the name is no string.
             ClientClosedError: the client is disconnected.
         """
-        value = first
-        if second is not _NOTHING:
-            if name:
-                raise TypeError(f"the object has two names: {first!r} and {name!r}")
-            name, value = first, second
-        if not isinstance(name, str):
-            raise TypeError(f"an object's name must be a string, not {name!r}")
+        name, value = name_and_value(first, second, name)
         task = self._current_task()
         return objects.send_object(self._agent, value, name, self._serializer, None if task is None else task.name)
 
@@ -78,6 +74,22 @@ class ObjectsAndGraphs(Submitter):
         return graphs.get(self, graph, keys)
 
 
+def name_and_value(first: Any, second: Any, name: Any) -> tuple[str, Any]:
+    """What `send_object` was given.
+
+    Raises:
+        TypeError: the name is no string, or there are two.
+    """
+    value = first
+    if second is not NOTHING:
+        if name:
+            raise TypeError(f"the object has two names: {first!r} and {name!r}")
+        name, value = first, second
+    if not isinstance(name, str):
+        raise TypeError(f"an object's name must be a string, not {name!r}")
+    return name, value
+
+
 def shut_down(client: Submitter) -> None:
     """End the scheduler and its clusters; returns when it is going.
 
@@ -85,15 +97,30 @@ def shut_down(client: Submitter) -> None:
         ProtectedSchedulerError: it is not to be ended by clients.
         ClientClosedError: the client is disconnected.
     """
-    agent = client._agent
-    over = suspending.event_for(agent)
-    refusals: list[str | None] = []
+    over = suspending.event_for(client._agent)
+    refusals = begin_shut_down(client._agent, over.set)
+    over.wait()
+    raise_refusal(refusals)
+
+
+def begin_shut_down(agent: Agent, over: Callable[[], None]) -> list[str]:
+    """Ask for it; `over` is called, in another thread, when the answer is there. Returns where a refusal will be.
+
+    Raises:
+        ClientClosedError: the client is disconnected.
+    """
+    refusals: list[str] = []
 
     def answered(refusal: str | None) -> None:
-        refusals.append(refusal)
-        over.set()
+        if refusal is not None:
+            refusals.append(refusal)
+        over()
 
     agent.hand_over(lambda session: session.shut_down(answered))
-    over.wait()
-    if refusals[0] is not None:
+    return refusals
+
+
+def raise_refusal(refusals: list[str]) -> None:
+    """Raise ProtectedSchedulerError where there is one."""
+    if refusals:
         raise ProtectedSchedulerError(refusals[0])

@@ -138,6 +138,8 @@ class Session:
             return
         if self.state is State.JOINED:
             self._rows.flush()
+            # What is forgotten makes room for this one.
+            self._rows.outgoing += self.objects.take_messages(self._heartbeats.sequence)
         self.objects.add(stored, self._rows.outgoing if self.state is State.JOINED else None)
 
     def shut_down(self, answered: Callable[[str | None], None]) -> None:

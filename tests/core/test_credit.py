@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 import pytest
 from tests.core.harness import C2, CANCELLED, W2, A, C, W, joined, resolved, results_event, rows_of
 
@@ -55,17 +53,6 @@ def test_the_welcome_tells_the_window(core):
     core.client(C2, 12)
     assert told(core, C2) == (WINDOW // 2, WINDOW // 2)
     assert told(core, W) == told(core, A) == (0, 0)
-
-
-def test_objects_leave_room_for_tasks(core):
-    core.feed(events.Object(C, 1, "", [bytes(2 * WINDOW)]))
-    held = 2 * WINDOW + TASK_OVERHEAD
-    assert core.take() == [("credit", C, held + STEP)]
-    core.feed(events.Object(C, 2, "", [bytes(WINDOW)]))
-    assert core.take() == [("credit", C, held + WINDOW + TASK_OVERHEAD + STEP)]
-    core.feed(events.ForgetObjects(C, array("q", [1, 2])))
-    core.wait(1.0)
-    assert [each for each in core.take() if each[0] == "credit"] == [("credit", C, held + 2 * WINDOW + TASK_OVERHEAD)]
 
 
 @pytest.mark.parametrize("limit, window", [(0, 64 << 10), (1 << 20, 128 << 10), (1 << 40, 1 << 37)])

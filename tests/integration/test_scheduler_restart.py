@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import cloudpickle
 import pytest
-from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
+from tests.integration.commands import cluster, monitor, scheduler
 from tests.integration.executions import note, notes
+from tests.integration.restarts import OFTEN, restarts
 from tests.waiting import wait_until
 
 from scaler_client import Client, SchedulerLostError
@@ -21,7 +20,6 @@ from scaler_client import Client, SchedulerLostError
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SECONDS = 60
-OFTEN = ("--heartbeat-interval-seconds", "0.2")
 
 
 def square(x: int) -> int:
@@ -39,44 +37,6 @@ def until_there(log: str, task: int, path: str) -> int:
 def parent(log: str, path: str, client: Client) -> int:
     note(log, "began", "parent")
     return client.submit(until_there, log, 1, path).result()
-
-
-class Restarts:
-    """A scheduler at one address, in one process after the other."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._commands: list[SchedulerCommand] = []
-        self.start("tcp://127.0.0.1:*")
-
-    @property
-    def now(self) -> SchedulerCommand:
-        return self._commands[-1]
-
-    def start(self, address: str) -> None:
-        folder = self._folder / str(len(self._commands))
-        folder.mkdir()
-        self._commands.append(SchedulerCommand(folder, address=address))
-
-    def kill(self) -> None:
-        self.now.process.kill()
-        self.now.process.wait()
-
-    def stop(self) -> None:
-        assert self.now.stop() == 0
-
-    def end(self) -> None:
-        for command in self._commands:
-            command.end()
-
-
-@contextmanager
-def restarts(folder: Path) -> Iterator[Restarts]:
-    started = Restarts(folder)
-    try:
-        yield started
-    finally:
-        started.end()
 
 
 def test_100_000_tasks_in_flight(tmp_path: Path) -> None:

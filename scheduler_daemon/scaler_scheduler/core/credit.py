@@ -1,13 +1,14 @@
 """How much of the scheduler's memory a client may fill: with tasks that wait, and with results that it does not take.
 
-Both are windows in bytes, an equal share of the limit for each client. A client counts what it submits, the scheduler
-what is over, and says from time to time how far it may go; nothing is said per task. (Credit-based flow control; the
-cumulative form makes a lost or repeated message harmless.)
+Both are windows in bytes, an equal share of the limit for each client. Objects count with the tasks, for a client that
+sends one with each task and lets go of it; those that it holds are in nobody's way until they fill the limit itself.
+A client counts what it submits, the scheduler what is over, and says from time to time how far it may go; nothing is
+said per task. (Credit-based flow control; the cumulative form makes a lost or repeated message harmless.)
 """
 
 from typing import List, Tuple
 
-from scaler_scheduler.core import effects
+from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Client
@@ -25,10 +26,18 @@ twice the size it is 780 MB."""
 _SMALLEST_WINDOW = 64 * 1024
 
 _STEPS = 4
-"""A client is told of its credit in steps of this part of its window, and has at least one beside its objects."""
+"""A client is told of its credit in steps of this part of its window."""
 
 UNLIMITED = 1 << 62
 """For nested clients: a child that had to wait for room might be what makes room."""
+
+
+def _not_coming_back(client: Client, window: int) -> int:
+    """What of the client's count is objects that it may hold for as long as it likes: its tasks must not wait for them.
+
+    As much as a window beside its tasks; all of it where no task of it is left, whose end might free any.
+    """
+    return client.held if not client.tasks and not client.waiting else min(client.held, window)
 
 
 class Credits:
@@ -59,20 +68,26 @@ class Credits:
                     self._dispatcher.dequeue(lane)
         self._top_up(self._outbox.clients)
 
-    def object_came(self, client: Client) -> None:
-        """The client has sent one, which may hold all of its window."""
-        self._top_up([client])
-
     def look_at_all(self) -> None:
         """Others may have left room."""
         self._top_up(list(self._tables.clients))
 
+    def look_at(self, client: Client) -> None:
+        """Its objects are more, or less."""
+        self._top_up([client])
+
+    def has_room(self, client: Client, event: events.Object) -> bool:
+        """Whether the object may be kept. Where not, its bytes are given back."""
+        weight = event.size + TASK_OVERHEAD
+        if sum(each.held for each in self._tables.clients) + weight <= max(_SMALLEST_WINDOW, self._limit):
+            return True
+        client.returned += weight
+        return False
+
     def _top_up(self, clients: List[Client]) -> None:
         window = self.window() if clients else 0
         for client in clients:
-            # What its objects hold comes back when its user says so, perhaps after these very tasks: there is always
-            # room for some beside them.
-            reach = client.returned + max(window, client.object_bytes + window // _STEPS)
+            reach = client.returned + window + _not_coming_back(client, window)
             # Told in few steps, and never withdrawn: what was granted may be on its way already.
             if reach - client.granted >= window // _STEPS and not client.is_gone:
                 client.granted = reach

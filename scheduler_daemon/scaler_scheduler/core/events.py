@@ -328,6 +328,10 @@ class Object(Event):
         self.name = name
         self.frames = frames
 
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.frames))
+
 
 class ForgetObjects(Event):
     __slots__ = ("ids",)

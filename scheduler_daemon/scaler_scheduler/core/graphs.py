@@ -34,7 +34,7 @@ class Graphs:
         if self._tables.objects.find(client, event.id) is None:
             stored = StoredObject(client, event.id, event.name, None)
             stored.fill(event.frames)
-            client.object_bytes += stored.size + TASK_OVERHEAD
+            client.held += stored.size + TASK_OVERHEAD
             self._tables.objects.add(stored)
 
     def forget(self, client: Client, ids: Sequence[int]) -> None:
@@ -69,7 +69,7 @@ class Graphs:
             self.unneeded.append(stored.producer)
         if stored.is_sent:
             stored.client.returned += stored.size + TASK_OVERHEAD
-            stored.client.object_bytes -= stored.size + TASK_OVERHEAD
+            stored.client.held -= stored.size + TASK_OVERHEAD
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)

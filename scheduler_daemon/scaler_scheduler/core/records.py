@@ -251,13 +251,13 @@ class Client:
         "deadline",
         "functions",
         "granted",
+        "held",
         "highest_id",
         "incarnation",
         "is_gone",
         "is_stalled",
         "lanes",
         "name",
-        "object_bytes",
         "objects",
         "outbox",
         "output_dropped",
@@ -287,8 +287,6 @@ class Client:
         """Those with waiting tasks."""
         self.objects: Dict[int, StoredObject] = {}
         """By id."""
-        self.object_bytes = 0
-        """What those of them count that it has sent."""
         self.highest_id = -1
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""
@@ -298,7 +296,9 @@ class Client:
         self.granted = 0
         """Bytes that it may submit since its welcome, in all, as it was told last."""
         self.returned = 0
-        """Bytes of its tasks that are over since its welcome."""
+        """Bytes of its tasks that are over since its welcome, and of its objects that nobody needs any more."""
+        self.held = 0
+        """Bytes of the objects that it has sent and that are kept."""
         self.sent = 0
         """Bytes of results and output since its welcome."""
         self.received = 0

@@ -221,14 +221,23 @@ class Scheduler:
 
     def _object(self, event: events.Object, now: float) -> None:
         client = self._peers.client(event.route)
-        if client is not None:
+        if client is None:
+            return
+        is_taken = event.id in client.objects or self._credits.has_room(client, event)
+        if is_taken:
             self._graphs.take_object(client, event)
-            self._credits.object_came(client)
+        self._credits.look_at(client)
+        if not is_taken:
+            raise ProtocolError(
+                f"object {event.id} is not taken: with its {event.size} bytes objects would fill more than the "
+                f"scheduler's memory limit of {self.limits.memory_limit_bytes} bytes"
+            )
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         client = self._peers.client(event.route)
         if client is not None:
             self._graphs.forget(client, event.ids)
+            self._credits.look_at(client)
 
     # ---------------------------------------------------------------------------------------------------------- workers
 

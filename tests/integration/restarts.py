@@ -1,0 +1,50 @@
+"""A scheduler that is killed, and started again at its address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.integration.commands import SchedulerCommand
+
+OFTEN = ("--heartbeat-interval-seconds", "0.2")
+"""For clusters that are to notice soon."""
+
+
+class Restarts:
+    """A scheduler at one address, in one process after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._commands: list[SchedulerCommand] = []
+        self.start("tcp://127.0.0.1:*")
+
+    @property
+    def now(self) -> SchedulerCommand:
+        return self._commands[-1]
+
+    def start(self, address: str) -> None:
+        folder = self._folder / str(len(self._commands))
+        folder.mkdir()
+        self._commands.append(SchedulerCommand(folder, address=address))
+
+    def kill(self) -> None:
+        self.now.process.kill()
+        self.now.process.wait()
+
+    def stop(self) -> None:
+        assert self.now.stop() == 0
+
+    def end(self) -> None:
+        for command in self._commands:
+            command.end()
+
+
+@contextmanager
+def restarts(folder: Path) -> Iterator[Restarts]:
+    started = Restarts(folder)
+    try:
+        yield started
+    finally:
+        started.end()
