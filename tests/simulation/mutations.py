@@ -1,4 +1,5 @@
-"""Deliberate faults in the core and in what a client does with objects, each a small change of its source, to show that the simulation would find them."""
+"""Deliberate faults in the core and in what a client does with objects, each a small change of its source, to show that
+the simulation would find them."""
 
 from __future__ import annotations
 
@@ -70,12 +71,12 @@ MUTATIONS = (
     Mutation(
         "drop a cancel that crosses a retract for balance",
         withdrawals.Withdrawals, "_withdraw", "if wish <= task.wish:", "if wish <= task.wish or task.is_retracting:",
-        first_seed=13,
+        first_seed=91,
     ),
     Mutation(
         "never answer a cancel that came too late",
         withdrawals.Withdrawals, "take_retracted", "if task.wish == CANCEL:", "if False:",
-        first_seed=18,
+        first_seed=44,
     ),
     Mutation(
         "count the death for tasks that were only queued",
@@ -83,6 +84,7 @@ MUTATIONS = (
         "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
         "    self.worker_left(worker, now)",
+        first_seed=4,
     ),
     Mutation(
         "never send EndWorker",
@@ -100,7 +102,7 @@ MUTATIONS = (
     Mutation(
         "lose credit on cancel",
         withdrawals.Withdrawals, "_cancel_row", "client.returned += batch.size_of(row) + TASK_OVERHEAD", "pass",
-        first_seed=66,
+        first_seed=125,
     ),
     Mutation(
         "lose credit with every result",
@@ -111,11 +113,12 @@ MUTATIONS = (
         "answer a client that is gone",
         results, "take_results", "batch = None if client.is_gone else outbox.resolved(client)",
         "batch = outbox.resolved(client)",
-        first_seed=46,
+        first_seed=86,
     ),
     Mutation(
         "answer a client that is gone, as the scheduler itself",
         endings.Endings, "_answer", "if not client.is_gone:", "if True:",
+        first_seed=5,
     ),
     Mutation(
         "requeue a cancelled task",
@@ -133,7 +136,7 @@ MUTATIONS = (
     Mutation(
         "release a function while tasks of it wait",
         records.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
-        first_seed=13,
+        first_seed=78,
     ),
     Mutation(
         "forget the time limit",
@@ -165,6 +168,7 @@ MUTATIONS = (
     Mutation(
         "count no retries",
         endings.Endings, "has_retries_left", "task.failures <=", "0 <=",
+        first_seed=4,
     ),
     Mutation(
         "forget what a worker claims to run when its client comes later",
