@@ -251,7 +251,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leave no credit beside objects",
-        credit.Credits, "_top_up", "max(window, client.object_bytes + window // _STEPS)", "window",
+        credit.Credits, "_top_up", " + _not_coming_back(client, window)", "",
         first_seed=125,
     ),
     Mutation(
