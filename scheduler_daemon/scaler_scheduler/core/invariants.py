@@ -177,7 +177,8 @@ def _check_credit(tables: Tables) -> None:
     for client in tables.clients:
         if not 0 <= client.received <= client.sent:
             raise InvariantError(f"client {client.incarnation} has taken {client.received} of {client.sent} bytes")
-        held = sum(stored.size + TASK_OVERHEAD for stored in client.objects.values() if stored.is_sent)
+        objects = client.objects.values()
+        held = sum([stored.size + TASK_OVERHEAD for stored in objects if stored.is_sent]) if objects else 0
         _expect(f"bytes of objects of client {client.incarnation}", held, client.held)
 
 
