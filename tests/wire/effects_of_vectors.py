@@ -88,4 +88,6 @@ def effect_of(vector: Vector) -> effects.Effect:
         return effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
     if vector.message == "forgetObjects":
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
+    if vector.message == "fetchObjects":
+        return effects.FetchObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     return _BY_MESSAGE[vector.message](fields)

@@ -15,7 +15,7 @@ TO_SCHEDULER = {
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
-    "forgetObjects", "shutdown",
+    "forgetObjects", "fetchObjects", "shutdown",
 }  # fmt: skip
 DATA = {"payload"}
 """Fields of type Data, in JSON as hex."""

@@ -211,6 +211,10 @@ def _forget_objects(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.FORGET_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
 
 
+def _fetch_objects(effect: Any, identity: Identity) -> List[bytes]:
+    return [columns_message(effects.FETCH_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -239,4 +243,5 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.OBJECT: _object,
     effects.FORGET_OBJECTS: _forget_objects,
     effects.SHUTDOWN: _shutdown,
+    effects.FETCH_OBJECTS: _fetch_objects,
 }
