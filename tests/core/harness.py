@@ -82,6 +82,8 @@ def plain(effect: Any) -> Sent:
         return ("object", route, effect.client, effect.id, list(effect.frames))
     if effect.kind == effects.FORGET_OBJECTS:
         return ("forget objects", route, list(zip(effect.clients, effect.ids)))
+    if effect.kind == effects.FETCH_OBJECTS:
+        return ("fetch objects", route, list(zip(effect.clients, effect.ids)))
     if effect.kind == effects.SHUTDOWN:
         return ("shutdown", route)
     if effect.kind == effects.CREDIT:

@@ -218,12 +218,20 @@ class Scheduler:
                 batch.large.pop(row, None)
 
     def _object(self, event: events.Object, now: float) -> None:
+        agent = self.tables.agents.by_route.get(event.route)
+        if agent is not None:
+            self._graphs.take_fetched(agent, event)
+            return
         client = self._peers.client(event.route)
         if client is not None:
             self._graphs.take_object(client, event)
             self._credits.object_came(client)
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
+        agent = self.tables.agents.by_route.get(event.route)
+        if agent is not None:
+            self._graphs.take_missing(agent, event)
+            return
         client = self._peers.client(event.route)
         if client is not None:
             self._graphs.forget(client, event.ids)

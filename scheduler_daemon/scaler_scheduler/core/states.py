@@ -8,7 +8,7 @@ RUNNING = 2  # and said that it has begun
 SUSPENDED = 3  # it has begun and waits for tasks of its own, its slot given up
 RESOLVED = 4
 CANCELLED = 5
-BLOCKED = 6  # it reads what is not there yet
+BLOCKED = 6  # it reads what is not there yet, or is being fetched
 STATE_NAMES = ("waiting", "dispatched", "running", "suspended", "resolved", "cancelled", "blocked")
 
 # What can happen to a task.
@@ -24,6 +24,7 @@ WORKER_LOST = 8
 GIVE_UP = 9
 ADOPT = 10  # a worker that joins again runs it already
 READY = 11  # all that it reads is there
+FETCH = 12  # what it reads is on another host than the worker that is free
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -37,6 +38,7 @@ ACTION_NAMES = (
     "give up",
     "adopt",
     "ready",
+    "fetch",
 )
 
 TRANSITIONS = {
@@ -44,6 +46,7 @@ TRANSITIONS = {
     (BLOCKED, CANCEL): CANCELLED,
     (BLOCKED, GIVE_UP): RESOLVED,
     (WAITING, DISPATCH): DISPATCHED,
+    (WAITING, FETCH): BLOCKED,
     (WAITING, ADOPT): RUNNING,
     (WAITING, CANCEL): CANCELLED,
     (WAITING, GIVE_UP): RESOLVED,
