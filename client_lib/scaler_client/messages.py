@@ -173,7 +173,7 @@ class Dispatch:
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
     shared: list[int] = field(default_factory=list)
-    """For each of `inputs`: 1 where it is a file that the host agent makes, 2 where a worker of the host has made it."""
+    """For each of `inputs`: 1 where it is a file of the host agent's making, 2 where of a worker's of the host."""
     inlined: list[int] = field(default_factory=list)
     """For each of `inputs`: its size and 1, where it is the end of the row's payload; empty: none is."""
 

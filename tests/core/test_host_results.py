@@ -353,7 +353,7 @@ def test_a_worker_that_can_not_read_the_file_is_sent_the_bytes(core):
     assert core.take() == [("object", W, NAME, 1, FRAMES), dispatch(W, 2, 3)]
 
 
-# -------------------------------------------------------------------------------------------------------- submitted again
+# ------------------------------------------------------------------------------------------------------ submitted again
 
 
 def test_what_was_given_up_and_still_runs_is_wanted_again(core):
