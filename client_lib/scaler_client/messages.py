@@ -182,6 +182,9 @@ FLAG_PROFILE = 1
 FLAG_TELL_START = 2
 FLAG_MAY_STORE = 8
 
+FILE_OF_WORKER = 2
+"""In Dispatch.shared, of a file that is there already."""
+
 
 @dataclass
 class Results:

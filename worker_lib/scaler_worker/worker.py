@@ -21,6 +21,7 @@ from scaler_worker.baton import Baton
 from scaler_worker.bell import Bell
 from scaler_worker.connection import Connection
 from scaler_worker.executor import Executor
+from scaler_worker.kept_results import KeptResults
 from scaler_worker.nested import Host
 from scaler_worker.nursery_process import settings_from_plain
 from scaler_worker.object_cache import ObjectCache
@@ -51,6 +52,7 @@ class Worker:
             self._connection,
             Executor(self.session.functions),
             ObjectCache(self.session.objects, settings.objects),
+            KeptResults(settings.objects),
             self.attendant,
             self.stopping,
             self._present,

@@ -156,7 +156,7 @@ class Dispatcher:
                 continue
             # A partial one has other work: to wait for it could cost more than to send the bytes again.
             worker = self._idle_with(stored.copies, lane.capabilities)
-            if worker is None and stored.home is not None and not self.idle:
+            if worker is None and stored.home is not None and stored.frames is None and not self.idle:
                 # But nobody would begin at once where they are sent.
                 worker = _of_agent(self.partial, stored.home.incarnation, lane.capabilities)
             if worker is not None:
@@ -180,13 +180,12 @@ class Dispatcher:
         """Whether the lane's next task, which waits, can't run at this worker before something has been fetched."""
         task = lane.requeued[0][-1]
         for stored in task.inputs:
-            if stored.home is not None and stored.home.incarnation != worker.agent:
+            if stored.frames is None and not _is_home(stored, worker):
                 break
         else:
             return False
         heappop(lane.requeued)
-        away = [each for each in task.inputs if each.home is not None and each.home.incarnation != worker.agent]
-        self.fetch(task, away)
+        self.fetch(task, [each for each in task.inputs if each.is_away and not _is_home(each, worker)])
         return True
 
     def fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
@@ -435,6 +434,11 @@ def _has_holders(task: Task) -> bool:
         if stored.copies is not None:
             return True
     return False
+
+
+def _is_home(stored: StoredObject, worker: Worker) -> bool:
+    """Whether a worker of this one's host has made a file of it."""
+    return stored.home is not None and stored.home.incarnation == worker.agent
 
 
 def _of_agent(workers: Iterable[Worker], agent: int, capabilities: Capabilities) -> Optional[Worker]:

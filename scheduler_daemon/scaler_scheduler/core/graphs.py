@@ -270,7 +270,7 @@ class Graphs:
     def fetch_unread(self, task: Task) -> None:
         """The task, which waits, could not read some file of the host that it was on: what is only there comes here, or
         is lost."""
-        away = [stored for stored in task.inputs if stored.home is not None]
+        away = [stored for stored in task.inputs if stored.is_away]
         if away:
             self._dispatcher.fetch(task, away)
             self._dispatcher.let_go(task.client.lane(task.options))
@@ -279,7 +279,7 @@ class Graphs:
         """The host agent sends what it was asked for."""
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
-        if stored is not None and stored.home is agent:
+        if stored is not None and stored.home is agent and stored.is_away:
             stored.fill(event.frames)
             self._wake(stored)
 
@@ -289,7 +289,7 @@ class Graphs:
         for name, object_id in zip(event.clients, event.ids):
             client = self._tables.clients.find(name)
             stored = None if client is None else client.objects.get(object_id)
-            if stored is not None and stored.home is agent:
+            if stored is not None and stored.home is agent and stored.is_away:
                 lost.append(stored)
         self.lose(lost)
 

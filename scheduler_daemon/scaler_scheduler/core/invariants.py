@@ -201,8 +201,8 @@ def _check_objects(tables: Tables) -> None:
         _expect(f"readers of {name}", count, stored.readers)
         if not stored.is_needed:
             raise InvariantError(f"{name} is kept, and nobody needs it")
-        if [stored.producer, stored.frames, stored.home].count(None) != 2:
-            raise InvariantError(f"{name} has not exactly one of a producer, bytes and a home")
+        if (stored.producer is None) == (stored.frames is None and stored.home is None):
+            raise InvariantError(f"{name} has a producer and bytes, or neither")
         if stored.home is not None and tables.agents.find(stored.home.incarnation) is not stored.home:
             raise InvariantError(f"{name} is at agent {stored.home.incarnation}, which is gone")
         if stored.frames is not None and stored.blocked:

@@ -40,7 +40,7 @@ class ObjectTable:
         for worker in workers:
             if worker.agent == agent.incarnation:
                 found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
-        return sorted((stored for stored in found if stored.home is None), key=_name)
+        return sorted((stored for stored in found if stored.home is not agent), key=_name)
 
     def give(self, stored: StoredObject, agent: Agent) -> None:
         """The host agent is sent the object."""
@@ -58,7 +58,10 @@ class ObjectTable:
         """What the host agent had is gone. Returns what nobody else has."""
         for stored in agent.objects:
             _copies_of(stored).agents.discard(agent)
-        lost = [stored for stored in agent.objects if stored.home is agent]
+        lost = [stored for stored in agent.objects if stored.home is agent and stored.is_away]
+        for stored in agent.objects:
+            if stored.home is agent:
+                stored.home = None
         agent.objects = set()
         return sorted(lost, key=_name)
 

@@ -139,7 +139,7 @@ class Peers:
             agents.move(agent, event.route)
             agent.deadline = deadline
             for stored in self._tables.objects.agent_rejoined(agent):
-                if stored.blocked:
+                if stored.is_away and stored.blocked:
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the agent

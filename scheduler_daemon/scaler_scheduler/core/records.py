@@ -223,11 +223,11 @@ class StoredObject:
         self.producer = producer
         """The task whose result it is to be; None once it is there."""
         self.home: Optional[Agent] = None
-        """The host agent whose worker has made a file of it, as long as the bytes are nowhere else."""
+        """The host agent whose worker has made a file of it."""
         self.is_sent = producer is None
         """Whether the client sent it, and counts its bytes."""
         self.frames: Optional[List[bytes]] = None
-        """None until it is there, or as long as it is only at its home."""
+        """None until it is there, and as long as it is only at its home."""
         self.size = 0
         self.is_referred = True
         """Whether its client refers to it."""
@@ -243,9 +243,14 @@ class StoredObject:
     def is_needed(self) -> bool:
         return self.is_referred or self.readers > 0
 
+    @property
+    def is_away(self) -> bool:
+        """Whether its bytes are at its home and nowhere else."""
+        return self.frames is None and self.home is not None
+
     def fill(self, frames: List[bytes]) -> None:
         self.frames = frames
-        self.producer = self.home = None
+        self.producer = None
         size = 0
         for frame in frames:
             size += len(frame)

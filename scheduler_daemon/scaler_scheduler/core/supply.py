@@ -57,8 +57,7 @@ def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox
     copies = stored.copies
     if copies is None:
         copies = stored.copies = Copies()
-    if stored.home is not None:
-        assert stored.home.incarnation == worker.agent
+    if stored.home is not None and stored.home.incarnation == worker.agent and worker not in copies.workers:
         copies.file_readers.add(worker)
         worker.objects.add(stored)
         return effects.FILE_OF_WORKER
