@@ -11,7 +11,7 @@ from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import BALANCE, Agent, Client, Function, StoredObject, Task, Worker
+from scaler_scheduler.core.records import BALANCE, Agent, Client, Copies, Function, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
 from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, WAITING
 from scaler_scheduler.core.tables import Tables
@@ -74,7 +74,7 @@ class Graphs:
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
-            for agent in stored.copies.agents:
+            for agent in stored.copies.agents | stored.copies.leftovers:
                 self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)
 
@@ -325,13 +325,19 @@ class Graphs:
             self._dispatcher.let_go(lane)
 
     def forget_file(self, worker: Worker, client_name: int, task_id: int) -> None:
-        """What this worker has stored, or may have, is nobody's: its host agent removes it. Not where another attempt's
-        is, or may come to be, on that host."""
+        """What this worker has stored, or may have, does not count: its host agent removes it, once no other attempt's
+        can be what is there."""
         agent = self._tables.agents.find(worker.agent)
+        if agent is None:
+            return
         client = self._tables.clients.find(client_name)
         stored = None if client is None else client.objects.get(task_id)
         task = None if client is None else client.tasks.get(task_id)
-        is_there = stored is not None and stored.copies is not None and agent in stored.copies.agents
-        is_coming = task is not None and task.worker is not None and task.worker.agent == worker.agent
-        if agent is not None and not is_there and not is_coming:
+        if stored is not None:
+            if stored.copies is None:
+                stored.copies = Copies()
+            if agent not in stored.copies.agents:
+                stored.copies.leftovers.add(agent)
+                agent.objects.add(stored)
+        elif task is None or task.worker is None or task.worker.agent != worker.agent:
             self._outbox.forget_object(agent.route, client_name, task_id)

@@ -207,7 +207,7 @@ def _check_objects(tables: Tables) -> None:
             raise InvariantError(f"{name} is at agent {stored.home.incarnation}, which is gone")
         if stored.frames is not None and stored.blocked:
             raise InvariantError(f"{name} is here, and tasks wait for it")
-        for agent in stored.copies.agents if stored.copies is not None else ():
+        for agent in stored.copies.agents | stored.copies.leftovers if stored.copies is not None else ():
             if stored not in agent.objects:
                 raise InvariantError(f"{name} is at agent {agent.incarnation}, which does not know it")
         if stored.client.is_gone or stored.client.objects.get(stored.id) is not stored:

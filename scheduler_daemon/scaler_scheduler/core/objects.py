@@ -31,7 +31,7 @@ class ObjectTable:
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 worker.objects.discard(stored)
-            for agent in stored.copies.agents:
+            for agent in stored.copies.agents | stored.copies.leftovers:
                 agent.objects.discard(stored)
 
     def files_of(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
@@ -58,6 +58,7 @@ class ObjectTable:
         """What the host agent had is gone. Returns what nobody else has."""
         for stored in agent.objects:
             _copies_of(stored).agents.discard(agent)
+            _copies_of(stored).leftovers.discard(agent)
         lost = [stored for stored in agent.objects if stored.home is agent and stored.is_away]
         for stored in agent.objects:
             if stored.home is agent:
@@ -71,8 +72,9 @@ class ObjectTable:
         for stored in agent.objects:
             if stored.home is not agent:
                 _copies_of(stored).agents.discard(agent)
-        agent.objects = {stored for stored in agent.objects if stored.home is agent}
-        return sorted(agent.objects, key=_name)
+        made = [stored for stored in agent.objects if stored.home is agent]
+        agent.objects = {*made, *(stored for stored in agent.objects if agent in _copies_of(stored).leftovers)}
+        return sorted(made, key=_name)
 
 
 def _name(stored: StoredObject) -> Tuple[int, int]:

@@ -182,7 +182,7 @@ class Task:
 class Copies:
     """Who has an object at hand, and is to be told when nobody needs it any more."""
 
-    __slots__ = ("agents", "file_readers", "workers")
+    __slots__ = ("agents", "file_readers", "leftovers", "workers")
 
     def __init__(self) -> None:
         self.workers: Set[Worker] = set()
@@ -191,6 +191,8 @@ class Copies:
         """Which have a file of it that all workers of the host read: from bytes that were sent, or from a worker."""
         self.file_readers: Set[Worker] = set()
         """Which have been given a task that reads it there."""
+        self.leftovers: Set[Agent] = set()
+        """Which may have a file of it from an attempt that does not count, to be removed with the object."""
 
     @property
     def holders(self) -> "Set[Worker]":
@@ -261,7 +263,9 @@ class StoredObject:
         self.producer = None
         self.home = agent
         self.size = size
-        self.copies = Copies()
+        if self.copies is None:
+            self.copies = Copies()
+        self.copies.leftovers.discard(agent)
         self.copies.agents.add(agent)
         agent.objects.add(self)
 

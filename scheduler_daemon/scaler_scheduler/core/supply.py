@@ -64,6 +64,7 @@ def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox
     agent = agents.find(worker.agent) if stored.size >= SHARED_BYTES else None
     if agent is not None and worker not in copies.workers:
         if agent not in copies.agents:
+            copies.leftovers.discard(agent)
             copies.agents.add(agent)
             agent.objects.add(stored)
             send(stored, agent.route, outbox)
