@@ -90,6 +90,13 @@ class Backlog:
                 self._batches.append((part, weight))
                 self._rows += len(part.ids)
 
+    def add_again(self, batch: Submit, outgoing: list[Message]) -> None:
+        """Rows that were sent since the join and are over: they go whatever the credit is, which came back then, before
+        what waits and may read them."""
+        for part, weight in _cut(batch):
+            self._used += weight
+            outgoing.append(part)
+
     def add_object(self, message: Object, outgoing: list[Message]) -> None:
         """A new object, whose id is above all earlier ones; it waits as rows do."""
         if self.is_open:
@@ -151,7 +158,7 @@ class Backlog:
     def _without_dropped(self, batch: Submit) -> Submit:
         kept = [row for row, task_id in enumerate(batch.ids) if task_id not in self._dropped]
         self._dropped.difference_update(batch.ids)
-        return _rows_of(batch, kept)
+        return rows_of(batch, kept)
 
 
 def _weight(payloads: Sequence[Payload]) -> int:
@@ -164,7 +171,7 @@ def _object_weight(message: Object) -> int:
     return sum(map(len, message.frames)) + TASK_OVERHEAD
 
 
-def _rows_of(batch: Submit, rows: Sequence[int]) -> Submit:
+def rows_of(batch: Submit, rows: Sequence[int]) -> Submit:
     """A batch with some of another's rows."""
     functions, counts, keep = batch.functions, batch.input_counts, batch.keep
     part = Submit(

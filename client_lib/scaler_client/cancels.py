@@ -42,9 +42,9 @@ class Cancels:
         self._untold[True] += sent
         return [Cancel(sent, force=True)] if sent else []
 
-    def ask_again(self) -> None:
-        """Everything that is open was submitted again."""
-        self._ask(list(self._waiting))
+    def ask_again(self, ids: Sequence[int] | None = None) -> None:
+        """Everything that is open, or these tasks, were submitted again."""
+        self._ask([task_id for task_id in self._waiting if ids is None or task_id in ids])
 
     def take_messages(self) -> list[Message]:
         """What to tell a scheduler that has joined this client."""

@@ -18,6 +18,7 @@ from .messages import (
     Dispatch,
     EndWorker,
     Error,
+    FetchObjects,
     ForgetFunctions,
     ForgetObjects,
     Function,
@@ -42,6 +43,7 @@ from .schema import (
     BATCH_COLUMNS,
     CANCEL_REFUSED,
     DISPATCH,
+    FETCH_OBJECTS,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
     OUTPUT,
@@ -264,6 +266,11 @@ def _decode_output(batch: Batch, _: Sequence[Payload]) -> Message:
     return output
 
 
+def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    return FetchObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
+
+
 _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     FORGET_FUNCTIONS: _decode_forget_functions,
     DISPATCH: _decode_dispatch,
@@ -274,6 +281,7 @@ _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     STOP: _decode_stop,
     FORGET_OBJECTS: _decode_forget_objects,
     OUTPUT: _decode_output,
+    FETCH_OBJECTS: _decode_fetch_objects,
 }
 
 

@@ -11,6 +11,9 @@ from .future import TaskFuture
 from .messages import Options, Outcome, Payload, Submit, TaskName
 from .references import ObjectRef, ReadingCall, reading_call
 
+MOST_RECOVERIES = 3
+"""How often a graph is submitted again because results of its nodes were lost with their hosts."""
+
 
 class GraphTasks:
     """The owner of a graph's ids. Its rows are in an order in which inputs come before what reads them.
@@ -57,6 +60,7 @@ class GraphTasks:
         """Where the inputs of each row end; made when somebody needs it."""
         self._readers: dict[int, int] = {}
         """How many rows that were needed, and not withdrawn since, read each of these; made when somebody needs it."""
+        self._recoveries = 0
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
@@ -72,6 +76,14 @@ class GraphTasks:
         future.resolve(task_id, outcome, answer)
         self._tell(future, outcome != Outcome.VALUE)
         return not self.targets
+
+    def can_recover(self, task_id: int) -> bool:
+        """Whether this task, which could not read what is lost, is to be submitted again, with all that it needs."""
+        return self._recoveries < MOST_RECOVERIES and task_id - self.first in self.targets
+
+    def recover(self) -> None:
+        """That is about to be done."""
+        self._recoveries += 1
 
     def fail(self, task_id: int, error: BaseException) -> None:
         future = self.targets.pop(task_id - self.first, None)

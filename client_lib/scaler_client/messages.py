@@ -36,6 +36,7 @@ class Outcome(enum.IntEnum):
     TIMED_OUT = 7
     KEPT = 8
     INPUT_LOST = 9
+    STORED = 10
 
 
 class Keep(enum.IntEnum):
@@ -165,7 +166,7 @@ class Dispatch:
     functions: list[int]
     payloads: list[Payload]
     flags: list[int] = field(default_factory=list)
-    """FLAG_PROFILE, FLAG_TELL_START, FLAG_STREAM_OUTPUT; this and the next two are empty or of full length."""
+    """Sums of the FLAG_ numbers; this and the next two are empty or of full length."""
     depths: list[int] = field(default_factory=list)
     priorities: list[int] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
@@ -173,7 +174,7 @@ class Dispatch:
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
     shared: list[int] = field(default_factory=list)
-    """For each of `inputs`: 1 where it is a file of the host agent."""
+    """For each of `inputs`: 1 where it is a file of the host agent's making, 2 where of a worker's of the host."""
     inlined: list[int] = field(default_factory=list)
     """For each of `inputs`: its size and 1, where it is the end of the row's payload; empty: none is."""
     names: list[str] = field(default_factory=list)
@@ -183,6 +184,10 @@ class Dispatch:
 FLAG_PROFILE = 1
 FLAG_TELL_START = 2
 FLAG_STREAM_OUTPUT = 4
+FLAG_MAY_STORE = 8
+
+FILE_OF_WORKER = 2
+"""In Dispatch.shared, of a file that is there already."""
 
 
 @dataclass
@@ -229,6 +234,12 @@ class Object:
 
 @dataclass
 class ForgetObjects:
+    ids: list[int]
+    clients: list[int] = field(default_factory=list)
+
+
+@dataclass
+class FetchObjects:
     ids: list[int]
     clients: list[int] = field(default_factory=list)
 
@@ -359,5 +370,5 @@ class Snapshot:
 Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
-    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, Shutdown, Output,
+    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output,
 ]  # fmt: skip

@@ -57,15 +57,20 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
     if own_serializer is not None:
         data = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
         return [cloudpickle.dumps(_Serialized(own_serializer, data), _PROTOCOL)]
-    if serializer.is_plain(value):
-        return [serializer.dumps(value)]
     try:
-        frames, sizes = _dump(value, OUT_OF_BAND_BYTES)
-        if len(frames) > MOST_FRAMES:
-            frames, _ = _dump(value, sorted(sizes)[-MOST_FRAMES] + 1)
+        return dump_frames(value)
     except Exception as error:
         kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         raise TypeError(f"the object of type {kind} can't be pickled: {type(error).__name__}: {error}") from error
+
+
+def dump_frames(value: Any) -> list[Payload]:
+    """The same by the default way of pickling. Raises whatever that raises."""
+    if serializer.is_plain(value):
+        return [serializer.dumps(value)]
+    frames, sizes = _dump(value, OUT_OF_BAND_BYTES)
+    if len(frames) > MOST_FRAMES:
+        frames, _ = _dump(value, sorted(sizes)[-MOST_FRAMES] + 1)
     return frames
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from .messages import Payload, Resolved, TaskName
+from .messages import Outcome, Payload, Resolved, TaskName
 from .owners import CHUNK_BITS, ChunkOwner, GraphOwner, Owner, SingleOwner
+
+_INPUT_LOST = Outcome.INPUT_LOST.value
 
 
 class OpenTasks:
@@ -14,6 +16,8 @@ class OpenTasks:
         """Who waits for the tasks of a chunk, by their ids without the last CHUNK_BITS bits."""
         self._graphs: dict[int, GraphOwner] = {}
         """The same for tasks of graphs, each of which has the entries of all its ids."""
+        self._broken: dict[GraphOwner, None] = {}
+        """Graphs that have lost results of their nodes, and targets that are to be submitted again."""
 
     def add_graph(self, owner: GraphOwner) -> None:
         """Tasks that read one another's results, which have their ids."""
@@ -100,9 +104,20 @@ class OpenTasks:
                     del chunks[key]
                 continue
             graph = graphs.get(key)
-            if graph is not None and graph.resolve(task_id, outcome, answer):
+            if graph is None:
+                continue
+            if outcome == _INPUT_LOST and graph.can_recover(task_id):
+                self._broken[graph] = None
+            elif graph.resolve(task_id, outcome, answer):
                 for each in _keys_of(graph):
                     del graphs[each]
+
+    def take_broken(self) -> list[GraphOwner]:
+        """Those of whose open targets some have to be submitted again."""
+        if not self._broken:
+            return []
+        broken, self._broken = list(self._broken), {}
+        return broken
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
         """The same for one task, with an answer of the client's own."""

@@ -81,6 +81,12 @@ class GraphOwner(Owner, Protocol):
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         """Returns whether all targets are answered now; then nothing more is to be told."""
 
+    def can_recover(self, task_id: int) -> bool:
+        """Whether a target that could not read what it needs is to be submitted again, and that with it."""
+
+    def recover(self) -> None:
+        """That is about to be done; not for ever."""
+
     def start(self, task_id: int) -> None:
         """A worker runs the task."""
 

@@ -23,6 +23,7 @@ from .messages import Payload, TaskName
 from .open_tasks import OpenTasks
 from .owners import CHUNK_BITS, CHUNK_ROWS, ChunkOwner, GraphOwner, Owner, SingleOwner
 from .receipts import Receipts
+from .recovery import submit_again
 from .references import StoredObject
 from .shutting_down import PROTECTED, ShuttingDown
 
@@ -317,7 +318,11 @@ class Session:
 
     def _resolved(self, message: messages.Resolved) -> None:
         self.tasks.take(message)
-        self._cancels.answer(message.ids)
+        broken = self.tasks.take_broken()
+        if broken:
+            self._recover(broken, message.ids)
+        else:
+            self._cancels.answer(message.ids)
         if self.state is State.JOINED:
             self._rows.outgoing += self._receipts.take(sum(map(len, message.payloads)))
 
@@ -325,6 +330,17 @@ class Session:
         self.take_output(message)
         if self.state is State.JOINED:
             self._rows.outgoing += self._receipts.take(message.size)
+
+    def _recover(self, graphs: Sequence[GraphOwner], answered: Sequence[int]) -> None:
+        """Targets of these could not read what was lost with some host."""
+        again = {task_id for graph in graphs for task_id in graph.open_ids()}
+        self._cancels.answer([task_id for task_id in answered if task_id not in again])
+        if self.state is not State.JOINED:
+            return  # all of it is submitted at the next join
+        for graph in graphs:
+            submit_again(graph, self._rows, self._backlog, self.objects)
+        self._cancels.ask_again(list(again))
+        self._rows.outgoing += self._cancels.take_messages()
 
     def _goodbye(self, message: messages.Goodbye) -> None:
         _log.info("the scheduler at %s has left: %s", self.address, message.reason)

@@ -42,10 +42,11 @@ struct Message {
     endWorker @24 :EndWorker;             # scheduler -> host agent: end this worker if it still runs that task
     credit @25 :Credit;                   # scheduler -> client: how much it may submit
     received @26 :Received;               # client -> scheduler: how much of its results it has taken
-    object @27 :Object;                   # client -> scheduler -> worker or host agent; frames: its bytes
-    forgetObjects @28 :ForgetObjects;     # client -> scheduler -> worker or host agent: nobody needs these any more
+    object @27 :Object;                   # client -> scheduler -> worker or host agent -> scheduler; frames: its bytes
+    forgetObjects @28 :ForgetObjects;     # likewise; downwards: nobody needs these any more; an agent's: these are not here
     shutdown @29 :Void;                   # client -> scheduler -> host agent: end yourself and your workers
     output @30 :Output;                   # worker -> scheduler -> client: what tasks print
+    fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send what is in these files of your host
   }
 }
 
@@ -126,6 +127,11 @@ struct ForgetObjects {
   ids @1 :List(UInt64);
 }
 
+struct FetchObjects {
+  clients @0 :List(UInt64);
+  ids @1 :List(UInt64);
+}
+
 struct Submit {
   ids @0 :List(UInt64);             # the client's own counter, below 2^63, ascending within a batch
   functions @1 :List(UInt32);       # the client's function numbers
@@ -163,12 +169,14 @@ struct Dispatch {
   sizes @4 :List(UInt32);
   large @5 :List(UInt32);
   payload @6 :Data;
-  flags @7 :List(UInt8);            # bit 0: profile it; 1: say `started` as it begins; 2: send its `output`. Empty: none
+  flags @7 :List(UInt8);            # bit 0: profile it; 1: say `started` as it begins; 2: send its `output`; 3: its result is
+                                    # kept, and where it is large may be `stored`. Empty: no row has any
   depths @8 :List(UInt32);          # its Options' depth and priority, for tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # as two's complement
   inputs @10 :List(UInt64);         # as in Submit; ids of the row's client
   inputCounts @11 :List(UInt32);
-  shared @12 :List(UInt8);          # an element an input. 1: a file of the host agent; 0: came in an Object message before
+  shared @12 :List(UInt8);          # an element an input. 0: came in an Object message before; 1: a file of the host agent, or
+                                    # will be in a moment; 2: a file that a worker of the host has made
   inlined @13 :List(UInt32);        # likewise. n > 0: its n - 1 bytes are in the row's payload, behind the arguments; empty: all 0
   names @14 :Data;                  # UTF-8: names given to rows by their Options, all rows' behind one another
   nameSizes @15 :List(UInt32);      # bytes of each; 0: it has its function's. Empty: all 0
@@ -185,6 +193,7 @@ enum Outcome {
   timedOut @7;         # payload: UTF-8 text
   kept @8;             # no payload: the result is an object now
   inputLost @9;        # payload: UTF-8 text; an object that the row reads is not there
+  stored @10;          # payload: its size, 8 bytes, little-endian; the result is a file of the host. Towards a client: never
 }
 
 struct Results {

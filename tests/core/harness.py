@@ -93,6 +93,8 @@ def plain(effect: Any) -> Sent:
             [(*row, *text) for row, text in zip(zip(effect.ids, effect.streams), cut)],
             effect.dropped,
         )
+    if effect.kind == effects.FETCH_OBJECTS:
+        return ("fetch objects", route, list(zip(effect.clients, effect.ids)))
     if effect.kind == effects.SHUTDOWN:
         return ("shutdown", route)
     if effect.kind == effects.CREDIT:

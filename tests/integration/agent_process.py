@@ -60,16 +60,20 @@ class FakeScheduler:
 
     def receive(self, kind: str, matches: Callable[[Any], bool] = lambda _: True) -> Any:
         """The next message of this kind that matches; what comes before it is dropped, heartbeats are answered."""
+        return self.receive_any(kind, matches=matches)[1]
+
+    def receive_any(self, *kinds: str, matches: Callable[[Any], bool] = lambda _: True) -> tuple[str, Any, list[bytes]]:
+        """The same of one of these kinds; which it is, the message, and the frames behind it."""
         deadline = time.monotonic() + WAIT_SECONDS
         while self._socket.poll(max(0, round((deadline - time.monotonic()) * 1000))):
-            self.peer, frame = self._socket.recv_multipart()
+            self.peer, frame, *further = self._socket.recv_multipart()
             with SCHEMA.Message.from_bytes(frame) as message:
                 name = str(message.which())
                 if name == "heartbeat":
                     self.say("heartbeatEcho", sequence=message.heartbeat.sequence)
-                if name == kind and matches(getattr(message, name)):
-                    return getattr(message, name).to_dict()
-        raise AssertionError(f"no {kind} came")
+                if name in kinds and matches(getattr(message, name)):
+                    return name, getattr(message, name).to_dict(), further
+        raise AssertionError(f"no {' or '.join(kinds)} came")
 
     def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
         message = SCHEMA.Message.new_message()

@@ -13,7 +13,7 @@ from tests.integration.agent_process import IDLE, SHUTDOWN_SECONDS, Cluster, Fak
 from tests.waiting import wait_until
 
 from scaler_worker.object_directory import make_directory
-from scaler_worker.object_files import ObjectLostError, read_object
+from scaler_worker.object_files import ObjectLostError, read_object, write_object
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
 
@@ -148,3 +148,46 @@ def test_without_space_the_workers_find_a_reason(scheduler: FakeScheduler, log: 
         cluster.process.terminate()
         assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == 0
         assert not directory.exists()
+
+
+def fetch(scheduler: FakeScheduler, *numbers: int) -> dict[int, list[bytes] | None]:
+    """Ask the agent for these; their frames, None for those that it has not got."""
+    scheduler.say("fetchObjects", clients=[CLIENT], ids=list(numbers))
+    found: dict[int, list[bytes] | None] = {}
+    while len(found) < len(numbers):
+        kind, fields, frames = scheduler.receive_any("object", "forgetObjects")
+        if kind == "object":
+            assert fields["client"] == CLIENT
+            found[fields["id"]] = frames
+        else:
+            found.update(dict.fromkeys(fields["ids"]))
+    return found
+
+
+def test_what_a_worker_has_made_is_sent_and_removed(scheduler: FakeScheduler, log: Path) -> None:
+    with started(log, scheduler.address) as cluster:
+        directory = joined(scheduler, cluster)
+        for number in range(20, 40):
+            write_object(str(directory), (CLIENT, number), [b"%d" % number, b"y" * 1_000_000])
+        found = fetch(scheduler, 7, 99, *range(20, 40))
+        assert found == {
+            7: FRAMES,
+            99: None,
+            **{number: [b"%d" % number, b"y" * 1_000_000] for number in range(20, 40)},
+        }
+        scheduler.say("forgetObjects", clients=[CLIENT], ids=list(range(21, 40)))
+        wait_until(lambda: files(directory) == [7, 20])
+        scheduler.say("helloWanted")
+        scheduler.welcome(incarnation=6000)
+        wait_until(lambda: files(directory) == [])
+
+
+def test_what_a_killed_worker_was_writing_goes(scheduler: FakeScheduler, log: Path) -> None:
+    with started(log, scheduler.address) as cluster:
+        directory = joined(scheduler, cluster)
+        one, other = cluster.workers().values()
+        for worker in (one, other):
+            (directory / f"{CLIENT:016x}-{50:016x}.{worker.pid}.part").write_bytes(b"half of it")
+        one.kill()
+        wait_until(lambda: len(os.listdir(directory)) == 2)
+        assert f"{CLIENT:016x}-{50:016x}.{other.pid}.part" in os.listdir(directory)

@@ -101,4 +101,6 @@ def effect_of(vector: Vector) -> effects.Effect:
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     if vector.message == "output":
         return _output(vector)
+    if vector.message == "fetchObjects":
+        return effects.FetchObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     return _BY_MESSAGE[vector.message](fields)

@@ -217,6 +217,20 @@ CASES: list[Any] = [
     ("output-from-worker-segments", "output", {
         "clients": [CLIENT], "ids": [10], "streams": [1], "labels": [0], "sizes": [4], "text": b"line",
     }, []),
+    # Results that stay on their host.
+    ("dispatch-may-store", "dispatch", {
+        "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "functions": [1], "sizes": [2, 0], "payload": b"aa",
+        "flags": [8, 0], "depths": [0], "priorities": [0], "inputs": [30, 30, 29], "inputCounts": [1, 2],
+        "shared": [2, 0, 1],
+    }, []),
+    ("results-stored", "results", {
+        "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "outcomes": [10, 0], "durations": [1000, 2500],
+        "sizes": [8, 1], "payload": (50 << 20).to_bytes(8, "little") + b"v",
+    }, []),
+    ("fetch-objects", "fetchObjects", {"clients": [CLIENT, OTHER_CLIENT], "ids": [30, (1 << 63) - 1]}, []),
+    ("fetch-objects-segments", "fetchObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
+    ("object-from-agent", "object", {"client": CLIENT, "id": 31, "name": ""}, [BODY, b"buffer"]),
+    ("forget-objects-from-agent", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     # Taking back, stopping, waiting.
     ("retract", "retract", {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4]}, []),
     ("retract-segments", "retract", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),

@@ -74,7 +74,7 @@ def message_of(vector: Vector) -> messages.Message:
         fields["lease_seconds"] = fields.pop("lease_milliseconds") / 1000
     elif vector.message == "object":
         fields["frames"] = vector.frames[1:]
-    elif vector.message == "forgetObjects":
+    elif vector.message in ("forgetObjects", "fetchObjects"):
         fields["clients"] = vector.column("clients", len(fields["ids"]))
     elif vector.message == "output":
         return _output(vector)

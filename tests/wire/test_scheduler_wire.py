@@ -126,12 +126,13 @@ def _received(event: events.Received, vector: Vector) -> None:
 
 
 def _object(event: events.Object, vector: Vector) -> None:
-    assert (event.id, event.name) == (vector.fields["id"], vector.fields["name"])
+    assert (event.client, event.id, event.name) == tuple(vector.fields[name] for name in ("client", "id", "name"))
     assert event.frames == vector.frames[1:]
 
 
 def _forget_objects(event: events.ForgetObjects, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
+    assert list(event.clients) == vector.column("clients", len(event.ids))
 
 
 def _output(event: events.Output, vector: Vector) -> None:
@@ -185,7 +186,7 @@ CHECKS: Dict[str, Callable[[Any, Vector], None]] = {
 def test_there_is_a_vector_for_every_message():
     members = {vector.message for vector in ALL}
     assert members == TO_SCHEDULER | TO_PEERS
-    assert len(members) == len(KIND_NAMES)
+    assert len(members) + len(("output",)) == len(KIND_NAMES)
     files = {path.name for path in FOLDER.iterdir()} - {"README.md"}
     named = {f"{vector.name}.json" for vector in ALL} | {f"{vector.name}.bin" for vector in ALL}
     named |= {f"{vector.name}.{number}.bin" for vector in ALL for number in range(1, len(vector.frames))}
@@ -337,6 +338,23 @@ def test_results_with_an_outcome_that_is_not_a_workers():
     frame[frame.index(outcomes + bytes(5)) + 1] = effects.OUTCOME_WORKER_DIED
     with pytest.raises(WireError, match="outcome 5 is not a worker's to give"):
         decode(ROUTE, [bytes(frame), *results.frames[1:]])
+
+
+@pytest.mark.parametrize("size", [0, 7, 9])
+def test_a_stored_result_says_its_size_in_8_bytes(size):
+    rows = (UINT32, [size]), (UINT32, []), (UINT8, bytes(size))
+    columns = (UNSIGNED, [1]), (UNSIGNED, [1]), (UINT32, [1]), (UINT8, [effects.OUTCOME_STORED]), (UNSIGNED, [1]), *rows
+    with pytest.raises(WireError, match=f"a stored result's size in {size} bytes, not 8"):
+        decode(ROUTE, [columns_message(events.RESULTS, columns)])
+    columns = (*columns[:5], (UINT32, [0]), (UINT32, [0]), (UINT8, b""))
+    with pytest.raises(WireError, match="a stored result's size in 0 bytes, not 8"):
+        decode(ROUTE, [columns_message(events.RESULTS, columns), bytes(8)])
+
+
+def test_forgotten_objects_of_clients_that_contradict():
+    columns = (UNSIGNED, [1, 2]), (UNSIGNED, [1, 2, 3])
+    with pytest.raises(WireError, match="clients"):
+        decode(ROUTE, [columns_message(events.FORGET_OBJECTS, columns)])
 
 
 RESULT: Dict[str, Any] = {

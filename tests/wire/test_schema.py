@@ -83,9 +83,10 @@ def test_roles_and_outcomes():
     assert outcomes[effects.OUTCOME_CANCELLED] == "cancelled"
     assert outcomes[effects.OUTCOME_RETRYABLE] == "retryable"
     assert outcomes[effects.OUTCOME_TIMED_OUT] == "timedOut"
-    assert outcomes[effects.WORKER_OUTCOMES :] == ["workerDied", "cancelled", "timedOut", "kept", "inputLost"]
+    assert outcomes[effects.WORKER_OUTCOMES :] == ["workerDied", "cancelled", "timedOut", "kept", "inputLost", "stored"]
     assert outcomes[effects.OUTCOME_KEPT] == "kept"
     assert outcomes[effects.OUTCOME_INPUT_LOST] == "inputLost"
+    assert outcomes[effects.OUTCOME_STORED] == "stored"
     keeps = enumerants("Keep")
     assert [keeps[keep] for keep in (events.KEEP_NO, events.KEEP_YES, events.KEEP_BOTH)] == ["no", "yes", "both"]
     assert enumerants("RefusedReason")[effects.REFUSED_MALFORMED_HELLO] == "malformedHello"

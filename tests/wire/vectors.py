@@ -16,7 +16,7 @@ TO_SCHEDULER = {
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
-    "forgetObjects", "shutdown", "output",
+    "forgetObjects", "fetchObjects", "shutdown", "output",
 }  # fmt: skip
 DATA = {
     *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),

@@ -164,6 +164,8 @@ def values_in(results: dict[str, Any]) -> list[Any]:
         payload = results["payload"][position : position + size]
         if outcome == Outcome.INPUT_LOST:
             values.append(payload.decode())
+        elif outcome == Outcome.STORED:
+            values.append(int.from_bytes(payload, "little"))
         else:
             value = pickle.loads(payload)
             values.append(value[0] if outcome else value)

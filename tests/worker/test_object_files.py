@@ -17,10 +17,13 @@ from scaler_worker.object_files import (
     ALIGNMENT,
     LONGEST_REASON,
     ObjectLostError,
+    bytes_in,
     mark_lost,
     read_object,
     remove_all,
+    remove_files,
     remove_object,
+    remove_unfinished,
     write_object,
 )
 
@@ -129,7 +132,7 @@ def test_a_link_to_a_file_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(ObjectLostError, match="secret$"):
         read(tmp_path)
     (tmp_path / "target").mkdir()
-    (tmp_path / "target" / (FILE + ".part")).symlink_to(tmp_path / "secret")
+    (tmp_path / "target" / f"{FILE}.{os.getpid()}.part").symlink_to(tmp_path / "secret")
     with pytest.raises(FileExistsError):
         write_object(str(tmp_path / "target"), NAME, [b"overwritten"])
     assert (tmp_path / "secret").read_bytes() == b"secret" * 10
@@ -189,10 +192,37 @@ def test_a_directory_goes_with_its_objects_and_stays_with_anything_else(tmp_path
     directory.mkdir()
     write_object(str(directory), NAME, [b"a"])
     mark_lost(str(directory), (1, 2), "lost")
-    (directory / (FILE + ".part")).write_bytes(b"half of it")
+    (directory / (FILE + ".4711.part")).write_bytes(b"half of it")
     if more is not None:
         (directory / more).write_text("of somebody else")
     remove_all(str(directory))
     remove_all(str(directory))
     assert directory.exists() == (more is not None)
     assert more is None or os.listdir(directory) == [more]
+
+
+def test_what_a_process_has_not_finished_goes_without_the_rest(tmp_path: Path) -> None:
+    write_object(str(tmp_path), NAME, [b"a"])
+    for pid in (471, 4711):
+        (tmp_path / f"{FILE}.{pid}.part").write_bytes(b"half of it")
+    remove_unfinished(str(tmp_path), 471)
+    assert sorted(os.listdir(tmp_path)) == [FILE, f"{FILE}.4711.part"]
+    assert bytes_in(str(tmp_path)) == len(b"half of it") + (tmp_path / FILE).stat().st_size
+    remove_files(str(tmp_path))
+    assert os.listdir(tmp_path) == [] and bytes_in(str(tmp_path)) == 0
+    tmp_path.rmdir()
+    remove_unfinished(str(tmp_path), 471)
+    assert bytes_in(str(tmp_path)) == 0
+
+
+def test_nothing_is_left_where_the_directory_was_emptied_meanwhile(tmp_path: Path, monkeypatch: Any) -> None:
+    replace = os.replace
+
+    def emptied(source: str, target: str) -> None:
+        remove_files(str(tmp_path))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", emptied)
+    with pytest.raises(FileNotFoundError):
+        write_object(str(tmp_path), NAME, [b"a"])
+    assert os.listdir(tmp_path) == []

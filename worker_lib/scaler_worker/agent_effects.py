@@ -69,7 +69,16 @@ class MarkObjectLost:
 
 @dataclass(frozen=True)
 class RemoveObjects:
-    """Remove these objects' files."""
+    """Remove these objects' files, whoever has made them."""
+
+    names: tuple[ObjectName, ...]
+    and_others: bool = False
+    """And all other files that are there."""
+
+
+@dataclass(frozen=True)
+class SendObjects:
+    """Send the scheduler what is in these objects' files; those that are not there are to be named to it."""
 
     names: tuple[ObjectName, ...]
 
@@ -89,5 +98,6 @@ class Exit:
 
 
 Effect = Union[
-    Send, Beat, Measure, StartWorker, EndWorker, WriteObject, MarkObjectLost, RemoveObjects, Log, Exit,
+    Send, Beat, Measure, StartWorker, EndWorker, WriteObject, MarkObjectLost, RemoveObjects, SendObjects, Log,
+    Exit,
 ]  # fmt: skip

@@ -136,7 +136,7 @@ class AgentSession:
 
     @property
     def object_bytes(self) -> int:
-        """The size of all objects that the workers share."""
+        """The size of all objects that the agent was sent, and has made files of."""
         return self._objects.total_bytes
 
     def nursery_lost(self) -> list[Effect]:
@@ -229,6 +229,7 @@ class AgentSession:
         messages.Object: lambda self, message, now: self._objects.take(message),
         messages.Shutdown: _on_shutdown,
         messages.ForgetObjects: lambda self, message, now: self._objects.forget(message),
+        messages.FetchObjects: lambda self, message, now: self._objects.fetch(message),
     }
 
     # --------------------------------------------------------------------------------------------------------- phases

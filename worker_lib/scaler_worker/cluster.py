@@ -14,6 +14,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import zmq
@@ -33,6 +34,7 @@ from .agent_effects import (
     Measure,
     RemoveObjects,
     Send,
+    SendObjects,
     StartWorker,
     WriteObject,
 )
@@ -41,7 +43,15 @@ from .config import Config, fail, workers_in_words
 from .nursery import ForkNursery, Nursery, NurseryLost, SubprocessNursery
 from .nursery_process import WorkerMain
 from .object_directory import make_directory
-from .object_files import mark_lost, remove_object, write_object
+from .object_files import (
+    bytes_in,
+    mark_lost,
+    remove_files,
+    remove_object,
+    remove_unfinished,
+    write_object,
+)
+from .object_sender import ObjectSender
 from .process_events import ProcessStarted
 from .process_resources import process_usage, resident_bytes
 from .settings import WorkerSettings
@@ -55,6 +65,9 @@ LINGER_MILLISECONDS = 500
 
 CONNECT_TIMEOUT_MILLISECONDS = 5000
 """A host that swallows packets must not hold one attempt to connect for the minutes TCP would."""
+
+SENDING_SECONDS = 0.01
+"""How often to look whether more can be sent, while objects are on their way to the scheduler."""
 
 MESSAGES_A_ROUND = 100
 ROUND_SECONDS = 0.1
@@ -160,6 +173,7 @@ class _Agent:
         self._signals = signals
         self._page = page
         self._directory = directory
+        self._sender = ObjectSender(connection, directory)
         self._exit_status: int | None = None
         self._is_orphan = False
         host, pid = socket.gethostname(), os.getpid()
@@ -197,6 +211,7 @@ class _Agent:
             write = zmq.POLLOUT if self._nursery.wants_write else 0
             poller.register(self._nursery.fileno(), zmq.POLLIN | write)
             poller.poll(self._milliseconds_to_wait())
+            self._sender.send()
             # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
             for number in self._signals.receive():
                 self._do(self._session.stop(number.name, time.monotonic()))
@@ -212,6 +227,8 @@ class _Agent:
         seconds = self._session.deadline() - time.monotonic()
         if self._config.parent_process:
             seconds = min(seconds, PARENT_SECONDS)
+        if self._sender.is_busy:
+            seconds = min(seconds, SENDING_SECONDS)
         return max(0, math.ceil(seconds * 1000))
 
     def _look_for_parent(self) -> None:
@@ -251,6 +268,8 @@ class _Agent:
                 self._do(self._session.worker_started(event.incarnation, event.pid, now))
                 continue
             effects = self._session.worker_ended(event, now)
+            if event.pid:
+                remove_unfinished(self._directory, event.pid)
             self._page.clear(event.slot)  # before the next worker in it is started
             self._do(effects)
 
@@ -276,7 +295,7 @@ class _Agent:
         self._send(Heartbeat(beat.sequence, own.resident_bytes, own.cpu_milliseconds, workers))
 
     def _measure(self, effect: Measure) -> None:
-        shared = self._session.object_bytes
+        shared = bytes_in(self._directory)
         sizes = {incarnation: resident_bytes(pid, shared) for incarnation, pid in effect.workers}
         self._do(self._session.measured(sizes))
 
@@ -315,6 +334,9 @@ class _Agent:
     def _remove_objects(self, remove: RemoveObjects) -> None:
         for name in remove.names:
             remove_object(self._directory, name)
+        if remove.and_others:
+            with suppress(OSError):  # it is not there: nor is anything in it
+                remove_files(self._directory)
 
     def _exit(self, effect: Exit) -> None:
         self._exit_status = effect.status
@@ -327,6 +349,7 @@ class _Agent:
         WriteObject: _write_object,
         MarkObjectLost: _mark_object_lost,
         RemoveObjects: _remove_objects,
+        SendObjects: lambda self, effect: self._sender.add(effect.names),
         EndWorker: lambda self, effect: self._nursery.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,

@@ -39,8 +39,11 @@ class Executor:
     def forget(self, number: int) -> None:
         self._loaded.pop(number, None)
 
-    def run(self, number: int, payload: Payload) -> tuple[int, Payload]:
-        """Call the function with the arguments in `payload`; returns the outcome and its payload.
+    def run(
+        self, number: int, payload: Payload, store: Callable[[Any], tuple[int, Payload]] | None = None
+    ) -> tuple[int, Payload]:
+        """Call the function with the arguments in `payload`; returns the outcome and its payload. `store` makes both of
+        the value, where it is given.
 
         Raises:
             TaskStoppedError: the task was stopped, outside of what it does itself.
@@ -60,7 +63,7 @@ class Executor:
         except BaseException as error:
             return self._exception(number, fn, error)
         try:
-            return 0, dumps(value)
+            return (0, dumps(value)) if store is None else store(value)
         except TaskStoppedError as error:
             return self._exception(number, fn, error)
         except BaseException as error:

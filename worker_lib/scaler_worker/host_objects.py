@@ -1,13 +1,16 @@
-"""Which objects are files of this host. Sans-IO."""
+"""Which objects are files of this host. Sans-IO.
+
+What the workers write is not known here: the scheduler is told by them, and names it when it wants it sent, or gone.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 
-from scaler_client.messages import ForgetObjects, Object
+from scaler_client.messages import FetchObjects, ForgetObjects, Object
 
-from .agent_effects import Effect, Log, MarkObjectLost, RemoveObjects, WriteObject
+from .agent_effects import Effect, Log, MarkObjectLost, RemoveObjects, SendObjects, WriteObject
 from .rows import ObjectName
 
 
@@ -23,10 +26,13 @@ class HostObjects:
     def welcomed(self, scheduler: int) -> list[Effect]:
         """A new scheduler knows of no object, and sends again what is needed. The same one may still have tasks on the
         workers that read what is here: that comes again at once, behind the welcome."""
-        is_new = scheduler != self._scheduler
-        self._scheduler = scheduler
-        self._unconfirmed = set() if is_new else set(self._sizes)
-        return self._remove(list(self._sizes)) if is_new else []
+        before, self._scheduler = self._scheduler, scheduler
+        if not before or before == scheduler:
+            self._unconfirmed = set(self._sizes)
+            return []
+        names = tuple(self._sizes)
+        self._drop(names)
+        return [RemoveObjects(names, and_others=True)]
 
     def settled(self) -> list[Effect]:
         """All that came at once has come: nobody needs the rest. That may have been said while the connection broke."""
@@ -58,11 +64,17 @@ class HostObjects:
         return [Log(level, f"{text}; each of them is sent it"), MarkObjectLost(name, f"{error} ({size} bytes)")]
 
     def forget(self, message: ForgetObjects) -> list[Effect]:
-        names = zip(message.clients, message.ids)
-        return self._remove([name for name in names if name in self._sizes])
+        return self._remove(list(zip(message.clients, message.ids)))
+
+    def fetch(self, message: FetchObjects) -> list[Effect]:
+        """The scheduler wants what is in these files."""
+        return [SendObjects(tuple(zip(message.clients, message.ids)))]
 
     def _remove(self, names: Sequence[ObjectName]) -> list[Effect]:
+        self._drop(names)
+        return [RemoveObjects(tuple(names))] if names else []
+
+    def _drop(self, names: Sequence[ObjectName]) -> None:
         self._unconfirmed.difference_update(names)
         for name in names:
             self.total_bytes -= self._sizes.pop(name, 0)
-        return [RemoveObjects(tuple(names))] if names else []

@@ -88,6 +88,8 @@ class Inputs:
                 raise self._lost(position, str(error)) from None
             if frames is not None:
                 return frames
+            if known.is_made:
+                raise self._lost(position, "its file, which a worker has made, is gone")
             if known.is_void:
                 raise self._lost(position, "the worker has joined anew before it was")
             now = time.monotonic()

@@ -1,7 +1,8 @@
-"""Objects as files of a host: written once by its agent, mapped read-only by all of its workers.
+"""Objects as files of a host: written once by its agent or a worker, mapped read-only by all of its workers.
 
 A file has a header (what it is, how many frames there are, the size of each) and then the frames, each at a multiple of
-64 bytes. It is written under another name and then renamed: whoever finds it finds all of it. In the place of one that
+64 bytes. It is written under another name, which has its writer's process id, and then renamed: whoever finds it finds
+all of it. In the place of one that
 could not be written there is a symbolic link whose target is the reason, which takes no space where there is none.
 """
 
@@ -25,8 +26,7 @@ LONGEST_REASON = 120  # characters; from 128 bytes on the target of a link takes
 
 _MAGIC = b"scalerO1"
 _HEADER = struct.Struct("<8sQ")
-_UNFINISHED = ".part"
-_FILE_NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}(\.part)?")
+_FILE_NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}(\.[0-9]+\.part)?")
 _DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)  # for the writer of a pipe
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -42,15 +42,17 @@ def write_object(directory: str, name: ObjectName, frames: Sequence[Payload]) ->
         OSError: it can't be written; nothing is left of it then.
     """
     path = _path(directory, name)
-    descriptor = os.open(path + _UNFINISHED, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+    unfinished = path + _unfinished(os.getpid())
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
     try:
         try:
             _write(descriptor, [memoryview(frame).cast("B") for frame in frames])
         finally:
             os.close(descriptor)
-        os.replace(path + _UNFINISHED, path)
+        os.replace(unfinished, path)
     except BaseException:
-        os.unlink(path + _UNFINISHED)
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
         raise
 
 
@@ -72,11 +74,43 @@ def remove_object(directory: str, name: ObjectName) -> None:
 def remove_all(directory: str) -> None:
     """Remove the directory and all objects in it. Whatever else is in there stays, and so does the directory then."""
     with suppress(OSError):
-        for name in os.listdir(directory):
-            if _FILE_NAME.fullmatch(name):
-                with suppress(OSError):
-                    os.unlink(os.path.join(directory, name))
+        remove_files(directory)
         os.rmdir(directory)
+
+
+def remove_files(directory: str) -> None:
+    """Remove all objects in it.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    _remove(directory, [name for name in os.listdir(directory) if _FILE_NAME.fullmatch(name)])
+
+
+def remove_unfinished(directory: str, pid: int) -> None:
+    """Remove what this process, which is gone, has not finished writing."""
+    with suppress(OSError):
+        _remove(directory, [name for name in os.listdir(directory) if name.endswith(_unfinished(pid))])
+
+
+def bytes_in(directory: str) -> int:
+    """The size of all objects in it."""
+    size = 0
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                size += entry.stat(follow_symlinks=False).st_size
+    return size
+
+
+def _remove(directory: str, names: Sequence[str]) -> None:
+    for name in names:
+        with suppress(OSError):
+            os.unlink(os.path.join(directory, name))
+
+
+def _unfinished(pid: int) -> str:
+    return f".{pid}.part"
 
 
 def read_object(directory: str, name: ObjectName) -> list[memoryview] | None:

@@ -16,7 +16,7 @@ ABSENT = object()
 class KnownObject:
     """What stands in a task's arguments for its value, which is made once and then read by all tasks of the process."""
 
-    __slots__ = ("frames", "is_forgotten", "is_void", "name", "value")
+    __slots__ = ("frames", "is_forgotten", "is_made", "is_void", "name", "value")
 
     def __init__(self, name: ObjectName, frames: Sequence[Payload] | None) -> None:
         self.name = name
@@ -24,6 +24,8 @@ class KnownObject:
         """Its bytes, where the scheduler has sent them here; None: they are in a file of the host, or were needed."""
         self.value: Any = ABSENT
         self.is_forgotten = False
+        self.is_made = False
+        """Its file is there already: a worker has made it."""
         self.is_void = False
         """What was said of it counts no longer: its file is there by now, or is not to be waited for."""
 
@@ -51,9 +53,10 @@ class ObjectTable:
         if known.value is ABSENT:
             known.frames = frames
 
-    def expect_file(self, name: ObjectName) -> None:
+    def expect_file(self, name: ObjectName, is_made: bool = False) -> None:
         """A task will read the object, which is a file of the host, or soon will be."""
-        self._objects.setdefault(name, KnownObject(name, None))
+        known = self._objects.setdefault(name, KnownObject(name, None))
+        known.is_made = is_made
 
     def forget(self, names: Iterable[ObjectName]) -> None:
         """Nobody needs these any more."""

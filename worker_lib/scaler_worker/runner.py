@@ -13,13 +13,14 @@ import traceback
 from collections.abc import Callable
 
 from scaler_client.inputs import reading_now
-from scaler_client.messages import FLAG_PROFILE, FLAG_TELL_START
+from scaler_client.messages import FLAG_MAY_STORE, FLAG_PROFILE, FLAG_TELL_START
 from scaler_client.nesting import TaskStoppedError
 from scaler_worker.attendant import Attendant
 from scaler_worker.baton import Baton
 from scaler_worker.bell import Bell
 from scaler_worker.connection import Connection
 from scaler_worker.executor import Executor
+from scaler_worker.kept_results import KeptResults
 from scaler_worker.object_cache import ObjectCache
 from scaler_worker.present import Present
 from scaler_worker.profiling import Profile
@@ -27,7 +28,8 @@ from scaler_worker.rows import Row, name_of
 from scaler_worker.session import WorkerSession
 from scaler_worker.stopping import Stopping
 
-TO_PREPARE = FLAG_PROFILE | FLAG_TELL_START
+_PREPARED = FLAG_PROFILE | FLAG_TELL_START
+"""Flags that want something before the task begins."""
 
 FLUSH_NS = 1_000_000
 """Answers wait at most about this long for others to travel with."""
@@ -42,6 +44,7 @@ class Runner:
         connection: Connection,
         executor: Executor,
         objects: ObjectCache,
+        kept: KeptResults,
         attendant: Attendant,
         stopping: Stopping,
         present: Present,
@@ -56,6 +59,7 @@ class Runner:
         self._connection = connection
         self._executor = executor
         self._objects = objects
+        self._kept = kept
         self._attendant = attendant
         self._stopping = stopping
         self._present = present
@@ -129,9 +133,11 @@ class Runner:
                 break
             if len(row) == 5:
                 client, task_id, attempt, function, payload = row
+                store = None
             else:
                 client, task_id, attempt, function, payload, flags, _, _, inputs, _ = row
-                if flags & TO_PREPARE:
+                store = self._kept.storing(client, task_id) if flags & FLAG_MAY_STORE else None
+                if flags & _PREPARED:
                     begun = self._prepare(row, flags)
                     if flags & FLAG_TELL_START:
                         flushed = 0  # its seconds are counted elsewhere: its answer does not wait for a long task's end
@@ -148,7 +154,7 @@ class Runner:
             present.since = begun
             try:
                 session.running = row
-                outcome, payload = run(function, payload)
+                outcome, payload = run(function, payload) if store is None else run(function, payload, store)
                 session.running = None
                 is_called = bell.is_rung
                 if is_called:

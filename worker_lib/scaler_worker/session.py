@@ -24,7 +24,7 @@ from itertools import repeat
 from typing import Any
 
 from scaler_client import messages
-from scaler_client.messages import Payload, TaskName
+from scaler_client.messages import FILE_OF_WORKER, Payload, TaskName
 from scaler_worker.object_table import ObjectTable
 from scaler_worker.rows import Answer, Cost, PlainRow, Row, SpecialRow, name_of
 
@@ -220,9 +220,9 @@ class WorkerSession:
             end = begin + count
             ids = message.inputs[begin:end]
             inputs: Sequence[int | Payload] = ids
-            for object_id, is_shared in zip(ids, message.shared[begin:end]):
-                if is_shared:
-                    self.objects.expect_file((client, object_id))
+            for object_id, shared in zip(ids, message.shared[begin:end]):
+                if shared:
+                    self.objects.expect_file((client, object_id), shared == FILE_OF_WORKER)
             if message.inlined and count:
                 payloads[row], inputs = _cut(payloads[row], ids, message.inlined[begin:end])
             rows.append(inputs)

@@ -22,6 +22,7 @@ from scaler_worker.baton import Baton
 from scaler_worker.bell import Bell
 from scaler_worker.connection import Connection
 from scaler_worker.executor import Executor
+from scaler_worker.kept_results import KeptResults
 from scaler_worker.nested import Host
 from scaler_worker.nursery_process import settings_from_plain
 from scaler_worker.object_cache import ObjectCache
@@ -61,6 +62,7 @@ class Worker:
             self._connection,
             executor,
             ObjectCache(self.session.objects, settings.objects),
+            KeptResults(settings.objects),
             self.attendant,
             self.stopping,
             self._present,

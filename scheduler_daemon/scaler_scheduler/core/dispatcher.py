@@ -3,7 +3,7 @@
 from bisect import insort
 from collections import OrderedDict, deque
 from heapq import heappop, heappush
-from typing import Deque, Dict, List, Optional, Tuple
+from typing import Deque, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.batches import Batch, BatchQueue
@@ -11,8 +11,8 @@ from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.dispatch import allowance, cost, wants_work
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Capabilities, Options
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client, Function, Lane, Task, Worker
-from scaler_scheduler.core.states import ADOPT, BLOCKED, DISPATCH, WAITING
+from scaler_scheduler.core.records import Client, Copies, Function, Lane, StoredObject, Task, Worker
+from scaler_scheduler.core.states import ADOPT, BLOCKED, DISPATCH, FETCH, WAITING
 from scaler_scheduler.core.supply import supply
 from scaler_scheduler.core.workers import AgentTable
 
@@ -132,6 +132,9 @@ class Dispatcher:
                 unserved += 1
                 lanes.rotate(-1)
                 continue
+            if lane.requeued and self._must_fetch(lane, worker):
+                self.offer(worker)
+                continue
             workers = len(self.idle) + len(self.partial) + 1
             count = allowance(worker, function, self._counts.waiting, workers, queue_size)
             if count == 0:
@@ -149,14 +152,55 @@ class Dispatcher:
         best: Optional[Worker] = None
         most = 0
         for stored in inputs:
-            for worker in stored.copies.holders if stored.copies is not None and stored.size > most else ():
-                # A partial one has other work: to wait for it could cost more than to send the bytes again.
-                if worker.is_ready and not worker.held and worker.can_serve(lane.capabilities):
-                    best, most = worker, stored.size
-                    break
+            if stored.copies is None or stored.size <= most:
+                continue
+            # A partial one has other work: to wait for it could cost more than to send the bytes again.
+            worker = self._idle_with(stored.copies, lane.capabilities)
+            if worker is None and stored.home is not None and stored.frames is None and not self.idle:
+                # But nobody would begin at once where they are sent.
+                worker = _of_agent(self.partial, stored.home.incarnation, lane.capabilities)
+            if worker is not None:
+                best, most = worker, stored.size
         if best is not None:
             self.withdraw(best)
         return best
+
+    def _idle_with(self, copies: Copies, capabilities: Capabilities) -> Optional[Worker]:
+        """A worker that holds nothing and has the object, or whose host has."""
+        for worker in copies.holders:
+            if worker.is_ready and not worker.held and worker.can_serve(capabilities):
+                return worker
+        for agent in copies.agents:
+            found = _of_agent(reversed(self.idle), agent.incarnation, capabilities)
+            if found is not None:
+                return found
+        return None
+
+    def _must_fetch(self, lane: Lane, worker: Worker) -> bool:
+        """Whether the lane's next task, which waits, can't run at this worker before something has been fetched."""
+        task = lane.requeued[0][-1]
+        for stored in task.inputs:
+            if stored.frames is None and not _is_home(stored, worker):
+                break
+        else:
+            return False
+        heappop(lane.requeued)
+        self.fetch(task, [each for each in task.inputs if each.is_away and not _is_home(each, worker)])
+        return True
+
+    def fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
+        """The task, which waits, is to read these somewhere else than at their homes: it is blocked until they are
+        here."""
+        lane = task.client.lane(task.options)
+        lane.waiting -= 1
+        self._counts.waiting -= 1
+        task.move(FETCH)
+        for stored in away:
+            assert stored.home is not None
+            if not stored.blocked:
+                self._outbox.fetch_object(stored.home.route, stored.client.incarnation, stored.id)
+            stored.blocked.append(task)
+            task.missing += 1
 
     def _next_worker(self, capabilities: Capabilities) -> Optional[Worker]:
         """A free worker that has these, taken out of its list."""
@@ -237,8 +281,9 @@ class Dispatcher:
         task.attempt += 1
         task.cost = cost(task.function)
         worker.hold(task)
-        if task.options is not DEFAULT_OPTIONS:
-            special = _special(task.options)
+        may_store = task.may_store and self._agents.find(worker.agent) is not None
+        if may_store or task.options is not DEFAULT_OPTIONS:
+            special = _special(task.options, effects.FLAG_MAY_STORE if may_store else 0)
             if any(special):
                 outgoing.special[len(outgoing.ids)] = special
             if task.options.name:
@@ -395,10 +440,24 @@ def _has_holders(task: Task) -> bool:
     return False
 
 
-def _special(options: Options) -> Tuple[int, int, int]:
-    flags = (
-        (effects.FLAG_PROFILE if options.profiling else 0)
-        | (effects.FLAG_TELL_START if options.timeout_seconds else 0)
-        | (effects.FLAG_STREAM_OUTPUT if options.stream_output else 0)
-    )
+def _is_home(stored: StoredObject, worker: Worker) -> bool:
+    """Whether a worker of this one's host has made a file of it."""
+    return stored.home is not None and stored.home.incarnation == worker.agent
+
+
+def _of_agent(workers: Iterable[Worker], agent: int, capabilities: Capabilities) -> Optional[Worker]:
+    """The first of them that is this host agent's and has these."""
+    for worker in workers:
+        if worker.agent == agent and worker.can_serve(capabilities):
+            return worker
+    return None
+
+
+def _special(options: Options, flags: int = 0) -> Tuple[int, int, int]:
+    if options.profiling:
+        flags |= effects.FLAG_PROFILE
+    if options.timeout_seconds:
+        flags |= effects.FLAG_TELL_START
+    if options.stream_output:
+        flags |= effects.FLAG_STREAM_OUTPUT
     return flags, options.depth, options.priority

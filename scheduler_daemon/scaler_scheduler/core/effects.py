@@ -26,6 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
+FETCH_OBJECTS = 31
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -38,8 +39,9 @@ OUTCOME_CANCELLED = 6
 OUTCOME_TIMED_OUT = 7
 OUTCOME_KEPT = 8
 OUTCOME_INPUT_LOST = 9
+OUTCOME_STORED = 10
 WORKER_OUTCOMES = 5
-"""Outcomes below this one are a worker's to give; and one more is: that an input is lost."""
+"""Outcomes below this one are a worker's to give; and two more are: that an input is lost, that a result is stored."""
 
 
 class Effect:
@@ -143,6 +145,12 @@ class Rows:
 FLAG_PROFILE = 1
 FLAG_TELL_START = 2
 FLAG_STREAM_OUTPUT = 4
+FLAG_MAY_STORE = 8
+
+IN_MESSAGE = 0
+FILE_TO_COME = 1
+FILE_OF_WORKER = 2
+"""What Dispatch.shared says of an input."""
 
 
 class Dispatch(Effect):
@@ -280,6 +288,18 @@ class Object(Effect):
 class ForgetObjects(Effect):
     __slots__ = ("clients", "ids")
     kind = FORGET_OBJECTS
+
+    def __init__(self, route: bytes, clients: List[int], ids: List[int]) -> None:
+        self.route = route
+        self.clients = clients
+        self.ids = ids
+
+
+class FetchObjects(Effect):
+    """To a host agent: send what is in the files of these."""
+
+    __slots__ = ("clients", "ids")
+    kind = FETCH_OBJECTS
 
     def __init__(self, route: bytes, clients: List[int], ids: List[int]) -> None:
         self.route = route

@@ -26,7 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 31
+KINDS = 32
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -317,13 +317,14 @@ class Retracted(Event):
 
 
 class Object(Event):
-    """`frames` are the object's bytes."""
+    """`frames` are the object's bytes; `client` is whose it is, where a host agent sends what was fetched."""
 
-    __slots__ = ("frames", "id", "name")
+    __slots__ = ("client", "frames", "id", "name")
     kind = OBJECT
 
-    def __init__(self, route: bytes, object_id: int, name: str, frames: List[bytes]) -> None:
+    def __init__(self, route: bytes, object_id: int, name: str, frames: List[bytes], client: int = 0) -> None:
         self.route = route
+        self.client = client
         self.id = object_id
         self.name = name
         self.frames = frames
@@ -334,12 +335,15 @@ class Object(Event):
 
 
 class ForgetObjects(Event):
-    __slots__ = ("ids",)
+    """`clients` are a host agent's to say, which has not got these; of full length or empty."""
+
+    __slots__ = ("clients", "ids")
     kind = FORGET_OBJECTS
 
-    def __init__(self, route: bytes, ids: "array[int]") -> None:
+    def __init__(self, route: bytes, ids: "array[int]", clients: "array[int]" = _NOTHING) -> None:
         self.route = route
         self.ids = ids
+        self.clients = clients
 
 
 class Output(Event):

@@ -4,16 +4,16 @@ A row of a Submit that has inputs, or whose result is kept, is a task with an ob
 while an input is not there, waiting once all are. A failure goes on to those that are blocked by it, and to no others.
 """
 
-from typing import List, Optional, Sequence
+from typing import Iterable, List, Optional, Sequence
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import BALANCE, Client, Function, StoredObject, Task
+from scaler_scheduler.core.records import BALANCE, Agent, Client, Copies, Function, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
-from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY
+from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY, WAITING
 from scaler_scheduler.core.tables import Tables
 
 
@@ -56,7 +56,8 @@ class Graphs:
     def take_unneeded(self) -> List[Task]:
         """Tasks to be cancelled, as nobody is going to read their results."""
         unneeded, self.unneeded = self.unneeded, []
-        return [task for task in unneeded if task.client.tasks.get(task.id) is task]
+        # Some may be submitted again by now.
+        return [task for task in unneeded if task.client.tasks.get(task.id) is task and self._kept(task) is None]
 
     def take_ready(self) -> List[Task]:
         ready, self.ready = self.ready, []
@@ -73,7 +74,7 @@ class Graphs:
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
-            for agent in stored.copies.agents:
+            for agent in stored.copies.agents | stored.copies.leftovers:
                 self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)
 
@@ -99,18 +100,20 @@ class Graphs:
             begin = end
 
     def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
-        """A client that says again what it has no answer to: what is here already is not taken twice."""
-        stored = self._tables.objects.find(client, task_id)
+        """A client that says again what it has no answer to, and what that reads: what is here already is not taken
+        twice. The client refers to its result again."""
         task = client.tasks.get(task_id)
         if task is not None:
-            if keep and stored is None:
+            if task.keep:
                 self._want_again(task)
             return True
         if task_id <= client.highest_id and self._is_queued(client, task_id):
             return True
-        if stored is None or stored.frames is None:
+        stored = self._tables.objects.find(client, task_id)
+        if stored is None or stored.producer is not None:
             return False
-        if keep == events.KEEP_BOTH:
+        stored.is_referred = True
+        if keep == events.KEEP_BOTH and stored.frames is not None:
             self._outbox.answer(client, task_id, effects.OUTCOME_VALUE, b"".join(stored.frames))
         else:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
@@ -118,9 +121,13 @@ class Graphs:
 
     def _want_again(self, task: Task) -> None:
         """Nobody needed the result of this task, or its client was given up, and now it comes back for it."""
+        stored = self._tables.objects.find(task.client, task.id)
+        if stored is not None:
+            stored.is_referred = True
+            return
         self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
-        if task.wish == CANCEL_WISH:
-            task.wish = BALANCE
+        if task.wish == CANCEL_WISH and task.keep == events.KEEP_YES:
+            task.wish = BALANCE  # it was to be cancelled as nobody needed its result: given back, it runs elsewhere
 
     def _is_queued(self, client: Client, task_id: int) -> bool:
         """Whether it waits as a row of a batch in which none read anything."""
@@ -172,7 +179,7 @@ class Graphs:
             if stored is None:
                 return inputs[place]
             stored.readers += 1
-            if stored.frames is None:
+            if stored.producer is not None:
                 task.missing += 1
                 stored.blocked.append(task)
             bound.append(stored)
@@ -180,12 +187,15 @@ class Graphs:
 
     # ------------------------------------------------------------------------------------------------------------- ends
 
-    def take_result(self, task: Task, outcome: int, payload: bytes) -> bool:
+    def take_result(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
         """The task has left its worker with this; returns whether its client still is to be told."""
-        if outcome != effects.OUTCOME_VALUE:
+        if outcome == effects.OUTCOME_VALUE:
+            self._produced(task, payload)
+        elif outcome == effects.OUTCOME_STORED:
+            self._stored(task, worker, int.from_bytes(payload, "little"))
+        else:
             self.failed(task, outcome, payload)
             return True
-        self._produced(task, payload)
         if task.keep != events.KEEP_YES:
             return True
         self._answer(task, effects.OUTCOME_KEPT, b"")
@@ -193,10 +203,31 @@ class Graphs:
 
     def _produced(self, task: Task, payload: bytes) -> None:
         self._release_inputs(task)
-        stored = self._tables.objects.find(task.client, task.id) if task.keep else None
-        if stored is None or stored.producer is not task:
+        stored = self._kept(task)
+        if stored is not None:
+            task.function.observe_kept(len(payload))
+            stored.fill([payload])
+            self._wake(stored)
+
+    def _stored(self, task: Task, worker: Worker, size: int) -> None:
+        self._release_inputs(task)
+        task.function.observe_kept(size)
+        agent = self._tables.agents.find(worker.agent)
+        assert agent is not None
+        stored = self._kept(task)
+        if stored is None:
+            self._outbox.forget_object(agent.route, task.client.incarnation, task.id)
             return
-        stored.fill([payload])
+        stored.settle_at(agent, size)
+        self._wake(stored)
+
+    def _kept(self, task: Task) -> Optional[StoredObject]:
+        """What the task's result becomes, if anybody needs it."""
+        stored = self._tables.objects.find(task.client, task.id) if task.keep else None
+        return stored if stored is not None and stored.producer is task else None
+
+    def _wake(self, stored: StoredObject) -> None:
+        """It is there, or its bytes have come here."""
         blocked, stored.blocked = stored.blocked, []
         for reader in blocked:
             reader.missing -= 1
@@ -211,8 +242,8 @@ class Graphs:
         while failing:
             over = failing.pop()
             self._release_inputs(over)
-            stored = self._tables.objects.find(over.client, over.id) if over.keep else None
-            if stored is None or stored.producer is not over:
+            stored = self._kept(over)
+            if stored is None:
                 continue
             for reader in stored.blocked:
                 if reader.state == BLOCKED:  # and not over, or failed by another place where it stands
@@ -245,3 +276,84 @@ class Graphs:
         close(self._tables, task)
         if not client.is_gone:
             self._outbox.answer(client, task.id, outcome, payload)
+
+    # ------------------------------------------------------------------------------------- results that are on one host
+
+    def can_store(self, task: Task, worker: Worker) -> bool:
+        """Whether the task's result may stay on the worker's host."""
+        return task.keep == events.KEEP_YES and self._tables.agents.find(worker.agent) is not None
+
+    def fetch_unread(self, task: Task) -> None:
+        """The task, which waits, could not read some file of the host that it was on: what is only there comes here, or
+        is lost."""
+        away = [stored for stored in task.inputs if stored.is_away]
+        if away:
+            self._dispatcher.fetch(task, away)
+            self._dispatcher.let_go(task.client.lane(task.options))
+
+    def take_fetched(self, agent: Agent, event: events.Object) -> None:
+        """The host agent sends what it was asked for."""
+        client = self._tables.clients.find(event.client)
+        stored = None if client is None else client.objects.get(event.id)
+        if stored is not None and stored.home is agent and stored.is_away:
+            stored.fill(event.frames)
+            self._wake(stored)
+
+    def take_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
+        """The host agent has not got these."""
+        lost = []
+        for name, object_id in zip(event.clients, event.ids):
+            client = self._tables.clients.find(name)
+            stored = None if client is None else client.objects.get(object_id)
+            if stored is not None and stored.home is agent and stored.is_away:
+                lost.append(stored)
+        self.lose(lost)
+
+    def lose(self, lost: Iterable[StoredObject]) -> None:
+        """Nobody has the bytes of these any more: what has yet to read them fails, and the client can have them made
+        again. Tasks that workers hold may have them at hand."""
+        gone = dict.fromkeys(lost)
+        for client in dict.fromkeys(stored.client for stored in gone):
+            for task in list(client.tasks.values()):
+                if task.state == WAITING or task.state == BLOCKED:  # and not over, or failed by another one
+                    for stored in task.inputs:
+                        if stored in gone:
+                            self._give_up(task, stored)
+                            break
+        for stored in gone:
+            if self._tables.objects.find(stored.client, stored.id) is stored:
+                stored.is_referred = False
+                stored.readers = 0
+                self._drop_unneeded(stored)
+
+    def _give_up(self, task: Task, lost: StoredObject) -> None:
+        """The task, which waits, can't read this one any more."""
+        lane = None
+        if task.state == WAITING:
+            lane = task.client.lane(task.options)
+            lane.waiting -= 1
+            self._tables.counts.waiting -= 1
+        task.move(GIVE_UP)
+        text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it".encode()
+        self._answer(task, effects.OUTCOME_INPUT_LOST, text)
+        self.failed(task, effects.OUTCOME_INPUT_LOST, text)
+        if lane is not None:
+            self._dispatcher.let_go(lane)
+
+    def forget_file(self, worker: Worker, client_name: int, task_id: int) -> None:
+        """What this worker has stored, or may have, does not count: its host agent removes it, once no other attempt's
+        can be what is there."""
+        agent = self._tables.agents.find(worker.agent)
+        if agent is None:
+            return
+        client = self._tables.clients.find(client_name)
+        stored = None if client is None else client.objects.get(task_id)
+        task = None if client is None else client.tasks.get(task_id)
+        if stored is not None:
+            if stored.copies is None:
+                stored.copies = Copies()
+            if agent not in stored.copies.agents:
+                stored.copies.leftovers.add(agent)
+                agent.objects.add(stored)
+        elif task is None or task.worker is None or task.worker.agent != worker.agent:
+            self._outbox.forget_object(agent.route, client_name, task_id)

@@ -186,11 +186,14 @@ def _check_objects(tables: Tables) -> None:
     clients = tables.clients.by_incarnation.values()
     readers: Dict[StoredObject, int] = {stored: 0 for client in clients for stored in client.objects.values()}
     _expect("objects", len(readers), len(tables.objects))
+    blocked = {stored: stored.blocked for stored in readers}
     for client in clients:
         for task in client.tasks.values():
             name = f"task {client.incarnation}/{task.id}"
-            missing = sum(stored.frames is None for stored in task.inputs)
-            if task.state != BLOCKED and missing or task.state == BLOCKED and missing != task.missing:
+            missing = sum(stored.producer is not None for stored in task.inputs)
+            if task.state == BLOCKED:
+                missing = sum(blocked[stored].count(task) for stored in set(task.inputs) if stored in blocked)
+            if missing != (task.missing if task.state == BLOCKED else 0):
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} and misses {missing} inputs")
             for stored in task.inputs:
                 if stored in readers:
@@ -200,8 +203,15 @@ def _check_objects(tables: Tables) -> None:
         _expect(f"readers of {name}", count, stored.readers)
         if not stored.is_needed:
             raise InvariantError(f"{name} is kept, and nobody needs it")
-        if (stored.producer is None) != (stored.frames is not None):
-            raise InvariantError(f"{name} has bytes and a producer, or neither")
+        if (stored.producer is None) == (stored.frames is None and stored.home is None):
+            raise InvariantError(f"{name} has a producer and bytes, or neither")
+        if stored.home is not None and tables.agents.find(stored.home.incarnation) is not stored.home:
+            raise InvariantError(f"{name} is at agent {stored.home.incarnation}, which is gone")
+        if stored.frames is not None and stored.blocked:
+            raise InvariantError(f"{name} is here, and tasks wait for it")
+        for agent in stored.copies.agents | stored.copies.leftovers if stored.copies is not None else ():
+            if stored not in agent.objects:
+                raise InvariantError(f"{name} is at agent {agent.incarnation}, which does not know it")
         if stored.client.is_gone or stored.client.objects.get(stored.id) is not stored:
             raise InvariantError(f"{name} is kept, and its client does not know it")
         for worker in stored.copies.holders if stored.copies is not None else ():

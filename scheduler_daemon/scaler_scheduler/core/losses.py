@@ -1,12 +1,12 @@
 """What becomes of tasks when a worker or a client is gone."""
 
-from typing import Dict, Optional, Sequence
+from typing import Dict, Optional, Sequence, Set
 
 from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.graphs import Graphs
-from scaler_scheduler.core.records import NO_WISH, RERUN, Client, Task, Worker
+from scaler_scheduler.core.records import NO_WISH, RERUN, Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.states import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
 from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
@@ -45,6 +45,30 @@ class Losses:
             self.client_left(client, now)
         self.connection_lost(worker)
 
+    def agent_left(self, agent: Agent) -> None:
+        """The host agent is gone, and what it alone had."""
+        self._tables.agents.remove(agent)
+        lost = self._tables.objects.agent_left(agent)
+        if not lost:
+            return
+        self._graphs.lose(lost)
+        gone = set(lost)
+        for worker in self._tables.workers:
+            if worker.agent == agent.incarnation:
+                self._give_up_readers(worker, gone)
+
+    def _give_up_readers(self, worker: Worker, gone: Set[StoredObject]) -> None:
+        """The worker's host has gone with these. Its own lease may run for longer, but what it holds of their readers
+        ends now: so the client is told of all of them at once."""
+        for serial in sorted(worker.tasks):
+            task = worker.tasks[serial]
+            if not gone.isdisjoint(task.inputs):
+                self._endings.leave_worker(task)
+                task.move(WORKER_LOST)
+                self._endings.settle_returned(task)
+        if not worker.held:
+            self._dispatcher.offer(worker)
+
     def connection_lost(self, worker: Worker, running: Sequence[Name] = ()) -> Dict[Task, int]:
         """Nothing says what this worker holds, beyond what it says that it runs: all of it waits again.
 
@@ -61,12 +85,15 @@ class Losses:
         wishes: Dict[Task, int] = {}
         for serial in sorted(worker.tasks):
             task = worker.tasks[serial]
-            if task.wish and (task.client.incarnation, task.id, task.attempt) in names:
+            name = (task.client.incarnation, task.id, task.attempt)
+            if task.wish and name in names:
                 wishes[task] = task.wish
                 task.wish = NO_WISH
             self._endings.leave_worker(task)
             task.move(WORKER_LOST)
             self._endings.settle_returned(task)
+            if task.may_store and name not in names:
+                self._graphs.forget_file(worker, task.client.incarnation, task.id)
         return wishes
 
     def client_left(self, client: Client, now: float) -> None:

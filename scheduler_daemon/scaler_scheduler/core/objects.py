@@ -4,7 +4,7 @@ An object lives while its client refers to it or a task that reads it is not ove
 or worker that needs them.
 """
 
-from typing import Iterable, List, Optional, Set
+from typing import Iterable, List, Optional, Set, Tuple
 
 from scaler_scheduler.core.records import Agent, Client, Copies, StoredObject, Worker
 
@@ -31,16 +31,16 @@ class ObjectTable:
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 worker.objects.discard(stored)
-            for agent in stored.copies.agents:
+            for agent in stored.copies.agents | stored.copies.leftovers:
                 agent.objects.discard(stored)
 
     def files_of(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
-        """What workers of this host agent were told to find as its files."""
+        """What workers of this host agent were told to find as files that it makes."""
         found: Set[StoredObject] = set()
         for worker in workers:
             if worker.agent == agent.incarnation:
                 found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
-        return sorted(found, key=lambda stored: (stored.client.incarnation, stored.id))
+        return sorted((stored for stored in found if stored.home is not agent), key=_name)
 
     def give(self, stored: StoredObject, agent: Agent) -> None:
         """The host agent is sent the object."""
@@ -54,11 +54,31 @@ class ObjectTable:
             _copies_of(stored).file_readers.discard(worker)
         worker.objects = set()
 
-    def agent_left(self, agent: Agent) -> None:
-        """What the host agent had is gone."""
+    def agent_left(self, agent: Agent) -> List[StoredObject]:
+        """What the host agent had is gone. Returns what nobody else has."""
         for stored in agent.objects:
             _copies_of(stored).agents.discard(agent)
+            _copies_of(stored).leftovers.discard(agent)
+        lost = [stored for stored in agent.objects if stored.home is agent and stored.is_away]
+        for stored in agent.objects:
+            if stored.home is agent:
+                stored.home = None
         agent.objects = set()
+        return sorted(lost, key=_name)
+
+    def agent_rejoined(self, agent: Agent) -> List[StoredObject]:
+        """What the host agent was sent may not have arrived; what it has from its workers it has still, and that is
+        returned."""
+        for stored in agent.objects:
+            if stored.home is not agent:
+                _copies_of(stored).agents.discard(agent)
+        made = [stored for stored in agent.objects if stored.home is agent]
+        agent.objects = {*made, *(stored for stored in agent.objects if agent in _copies_of(stored).leftovers)}
+        return sorted(made, key=_name)
+
+
+def _name(stored: StoredObject) -> Tuple[int, int]:
+    return stored.client.incarnation, stored.id
 
 
 def _copies_of(stored: StoredObject) -> Copies:

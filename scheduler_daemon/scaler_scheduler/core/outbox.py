@@ -2,7 +2,7 @@
 
 from typing import Dict, List
 
-from scaler_scheduler.core.effects import Dispatch, Effect, ForgetObjects, Resolved
+from scaler_scheduler.core.effects import Dispatch, Effect, FetchObjects, ForgetObjects, Resolved
 from scaler_scheduler.core.records import Client, Worker
 
 
@@ -11,6 +11,7 @@ class Outbox:
         self._effects: List[Effect] = []
         self._last: List[Effect] = []
         self._forgotten: Dict[bytes, ForgetObjects] = {}
+        self._fetched: Dict[bytes, FetchObjects] = {}
         self.clients: List[Client] = []
         """Those with a batch of answers."""
         self._workers: List[Worker] = []
@@ -24,6 +25,14 @@ class Outbox:
         batch = self._forgotten.get(route)
         if batch is None:
             batch = self._forgotten[route] = ForgetObjects(route, [], [])
+        batch.clients.append(client)
+        batch.ids.append(object_id)
+
+    def fetch_object(self, route: bytes, client: int, object_id: int) -> None:
+        """The host agent there is to send this object."""
+        batch = self._fetched.get(route)
+        if batch is None:
+            batch = self._fetched[route] = FetchObjects(route, [], [])
         batch.clients.append(client)
         batch.ids.append(object_id)
 
@@ -69,6 +78,9 @@ class Outbox:
                 taken.append(client.outbox)
                 client.outbox = None
         taken.extend(self._last)
+        if self._fetched:
+            taken.extend(self._fetched.values())
+            self._fetched = {}
         # Behind all that may name them: what a lost worker was to be told, the same worker back again need not be.
         taken.extend(self._forgotten.values())
         self._forgotten = {}

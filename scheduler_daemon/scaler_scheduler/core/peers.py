@@ -78,7 +78,7 @@ class Peers:
             self._losses.worker_left(worker, now)
         agent = tables.agents.by_route.get(route)
         if agent is not None and (agent.incarnation != event.incarnation or event.role != events.AGENT):
-            self._agent_left(agent)
+            self._losses.agent_left(agent)
 
     def _welcome_client(self, event: events.Hello, now: float) -> None:
         clients = self._tables.clients
@@ -138,17 +138,15 @@ class Peers:
         else:
             agents.move(agent, event.route)
             agent.deadline = deadline
-            self._tables.objects.agent_left(agent)
+            for stored in self._tables.objects.agent_rejoined(agent):
+                if stored.is_away and stored.blocked:
+                    self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the
         # agent keeps of what it has no more than comes with it.
         for stored in self._tables.objects.files_of(agent, self._tables.workers):
             self._tables.objects.give(stored, agent)
             send(stored, agent.route, self._outbox)
-
-    def _agent_left(self, agent: Agent) -> None:
-        self._tables.agents.remove(agent)
-        self._tables.objects.agent_left(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window))
@@ -186,7 +184,7 @@ class Peers:
             self._losses.worker_left(worker, now)
         agent = tables.agents.by_route.get(event.route)
         if agent is not None:
-            self._agent_left(agent)
+            self._losses.agent_left(agent)
             for worker in tables.workers:
                 if worker.agent == agent.incarnation:
                     self._losses.worker_left(worker, now)
@@ -203,7 +201,7 @@ class Peers:
         for client in tables.clients.overdue(now):
             self._losses.client_left(client, now)
         for agent in tables.agents.overdue(now):
-            self._agent_left(agent)
+            self._losses.agent_left(agent)
         for worker in tables.workers.overdue(now):
             self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now)
         self._adoption.give_up_silent(now)

@@ -5,7 +5,7 @@ from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
-from scaler_scheduler.core.events import Capabilities, Options
+from scaler_scheduler.core.events import KEEP_YES, Capabilities, Options
 from scaler_scheduler.core.states import DISPATCHED, RUNNING, SUSPENDED, next_state
 from scaler_scheduler.core.timers import Timer
 
@@ -17,12 +17,20 @@ UNKNOWN_NS = -1
 MINIMUM_NS = 500
 """What a task costs a worker at least, whatever its clock said."""
 
+UNKNOWN_SIZE = 0
+SMALL = 1
+LARGE = 2
+"""How large the kept results of a function are: none was seen yet; all were small; one was large."""
+
+LARGE_BYTES = 256 * 1024
+"""From this size on bytes that workers share are a file of their host."""
+
 _HISTORY = 64
 """Results that the mean remembers: a function's run time may drift, and one odd task must not mislead for long."""
 
 
 class Function:
-    __slots__ = ("digest", "holders", "mean_ns", "name", "number", "payload", "serializer", "tasks", "weight")
+    __slots__ = ("digest", "holders", "kept", "mean_ns", "name", "number", "payload", "serializer", "tasks", "weight")
 
     def __init__(self, number: int, digest: bytes, name: str, serializer: str, payload: bytes) -> None:
         self.number = number
@@ -36,6 +44,8 @@ class Function:
         """Its unresolved tasks."""
         self.mean_ns = UNKNOWN_NS
         self.weight = 0
+        self.kept = UNKNOWN_SIZE
+        """Of its results that are kept: one of the three sizes."""
 
     def observe(self, total_ns: int, count: int) -> None:
         """Learn from `count` tasks that took `total_ns` together."""
@@ -47,6 +57,13 @@ class Function:
         weight = self.weight + count
         self.mean_ns += (mean - self.mean_ns) * count // weight
         self.weight = min(weight, _HISTORY)
+
+    def observe_kept(self, size: int) -> None:
+        """Learn from a result that is kept."""
+        if size >= LARGE_BYTES:
+            self.kept = LARGE
+        elif not self.kept:
+            self.kept = SMALL
 
     @property
     def is_unused(self) -> bool:
@@ -142,6 +159,12 @@ class Task:
         """One of the events' KEEP_ numbers: what becomes of its result."""
 
     @property
+    def may_store(self) -> bool:
+        """Whether its result, where it is large, is to stay on its worker's host. Not asked of those that are likely
+        small: what goes with each row has its price."""
+        return self.keep == KEEP_YES and self.function.kept != SMALL
+
+    @property
     def is_node(self) -> bool:
         """Whether it reads objects or its result becomes one."""
         return self.keep != 0 or len(self.inputs) > 0
@@ -159,15 +182,17 @@ class Task:
 class Copies:
     """Who has an object at hand, and is to be told when nobody needs it any more."""
 
-    __slots__ = ("agents", "file_readers", "workers")
+    __slots__ = ("agents", "file_readers", "leftovers", "workers")
 
     def __init__(self) -> None:
         self.workers: Set[Worker] = set()
         """Which have been sent its bytes."""
         self.agents: Set[Agent] = set()
-        """Which have been sent its bytes, for a file that all workers of the host read."""
+        """Which have a file of it that all workers of the host read: from bytes that were sent, or from a worker."""
         self.file_readers: Set[Worker] = set()
         """Which have been given a task that reads it there."""
+        self.leftovers: Set[Agent] = set()
+        """Which may have a file of it from an attempt that does not count, to be removed with the object."""
 
     @property
     def holders(self) -> "Set[Worker]":
@@ -183,6 +208,7 @@ class StoredObject:
         "client",
         "copies",
         "frames",
+        "home",
         "id",
         "is_referred",
         "is_sent",
@@ -198,17 +224,20 @@ class StoredObject:
         self.name = name
         self.producer = producer
         """The task whose result it is to be; None once it is there."""
+        self.home: Optional[Agent] = None
+        """The host agent whose worker has made a file of it."""
         self.is_sent = producer is None
         """Whether the client sent it, and counts its bytes."""
         self.frames: Optional[List[bytes]] = None
-        """None until it is there."""
+        """None until it is there, and as long as it is only at its home."""
         self.size = 0
         self.is_referred = True
         """Whether its client refers to it."""
         self.readers = 0
         """Tasks that read it and are not over."""
         self.blocked: List[Task] = []
-        """Those of them that wait for it, once for each time they read it. May hold tasks that are over."""
+        """Those of them that wait for it, once for each time they read it. May hold tasks that are over. Where it has a
+        home, there are some as long as it is being fetched from there."""
         self.copies: Optional[Copies] = None
         """Where its bytes were sent; None: they have only gone along with tasks that read it."""
 
@@ -216,11 +245,29 @@ class StoredObject:
     def is_needed(self) -> bool:
         return self.is_referred or self.readers > 0
 
+    @property
+    def is_away(self) -> bool:
+        """Whether its bytes are at its home and nowhere else."""
+        return self.frames is None and self.home is not None
+
     def fill(self, frames: List[bytes]) -> None:
         self.frames = frames
         self.producer = None
+        size = 0
         for frame in frames:
-            self.size += len(frame)
+            size += len(frame)
+        self.size = size
+
+    def settle_at(self, agent: "Agent", size: int) -> None:
+        """It is there, in a file of this agent's host."""
+        self.producer = None
+        self.home = agent
+        self.size = size
+        if self.copies is None:
+            self.copies = Copies()
+        self.copies.leftovers.discard(agent)
+        self.copies.agents.add(agent)
+        agent.objects.add(self)
 
 
 LaneKey = Tuple[int, Capabilities]
@@ -426,6 +473,6 @@ class Agent:
         self.host = host
         self.deadline = deadline
         self.objects: Set[StoredObject] = set()
-        """What it has been sent, for all workers of its host, and not told to forget."""
+        """What it has been sent, for all workers of its host, or has from these, and was not told to forget."""
         self.gone_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
         """Incarnations whose death was told before they said hello: two connections keep no common order."""

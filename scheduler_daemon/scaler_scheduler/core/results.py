@@ -7,6 +7,7 @@ from scaler_scheduler.core.effects import (
     OUTCOME_EXCEPTION,
     OUTCOME_INPUT_LOST,
     OUTCOME_RETRYABLE,
+    OUTCOME_STORED,
     OUTCOME_VALUE,
     Resolved,
 )
@@ -15,7 +16,7 @@ from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
-from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY
+from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY, WAITING
 from scaler_scheduler.core.supply import send_unread
 from scaler_scheduler.core.tables import Tables
 
@@ -52,6 +53,8 @@ def take_results(
             counts.late += 1
             if tables.unclaimed:
                 drop_unclaimed(tables, worker, client_name, ids[row])
+            if outcomes[row] == OUTCOME_STORED:
+                graphs.forget_file(worker, client_name, ids[row])
             if pending is not None:
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
@@ -66,14 +69,14 @@ def take_results(
             spent = count = 0
         spent += durations[row]
         count += 1
-        if task.state != DISPATCHED or task.wish or outcome == OUTCOME_RETRYABLE or task.is_node:
+        if task.state != DISPATCHED or task.wish or outcome >= OUTCOME_RETRYABLE or task.is_node:
             if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
-            outcome = _take_special(task, outcome, worker, endings, outbox)
+            outcome = _take_special(task, outcome, worker, endings, graphs, outbox)
             if outcome >= 0 and task.is_node:
                 value = large[row] if row in large else payload[position : position + size]
-                if not graphs.take_result(task, outcome, value):
+                if not graphs.take_result(task, outcome, value, worker):
                     outcome = _ANSWERED
             if outcome < 0:
                 position += size
@@ -115,20 +118,33 @@ def take_results(
         function.observe(spent, count)
 
 
-def _take_special(task: Task, outcome: int, worker: Worker, endings: Endings, outbox: Outbox) -> int:
+def _take_special(task: Task, outcome: int, worker: Worker, endings: Endings, graphs: Graphs, outbox: Outbox) -> int:
     """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
     endings.leave_worker(task)
     wish = task.wish
-    if outcome != OUTCOME_VALUE and wish == RERUN:
+    if outcome == OUTCOME_VALUE:
+        pass
+    elif outcome == OUTCOME_STORED:
+        if not graphs.can_store(task, worker):
+            death = f"attempt {task.attempt} on {worker.host} (pid {worker.pid}): its result stayed there, out of reach"
+            task.deaths = [*(task.deaths or []), death]
+            task.failures += 1
+            return _wait_again(task, endings)
+    elif wish == RERUN:
         return _wait_again(task, endings)
-    if outcome != OUTCOME_VALUE and wish >= FORCE:
+    elif wish >= FORCE:
+        if task.may_store:  # it may have been interrupted when the file was there
+            graphs.forget_file(worker, task.client.incarnation, task.id)
         task.move(RESULT)
         endings.settle_stopped(task)
         return _ANSWERED
     if outcome == OUTCOME_INPUT_LOST and task.reads_files:
         # No space there for a file, or its host agent is gone, or was: what it reads is here.
         send_unread(task.inputs, worker, outbox)
-        return _wait_again(task, endings)
+        outcome = _wait_again(task, endings)
+        if task.state == WAITING:
+            graphs.fetch_unread(task)
+        return outcome
     if outcome == OUTCOME_RETRYABLE:
         task.failures += 1
         if endings.has_retries_left(task):

@@ -220,6 +220,10 @@ class Scheduler:
                 batch.large.pop(row, None)
 
     def _object(self, event: events.Object, now: float) -> None:
+        agent = self.tables.agents.by_route.get(event.route)
+        if agent is not None:
+            self._graphs.take_fetched(agent, event)
+            return
         client = self._peers.client(event.route)
         if client is None:
             return
@@ -234,6 +238,10 @@ class Scheduler:
             )
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
+        agent = self.tables.agents.by_route.get(event.route)
+        if agent is not None:
+            self._graphs.take_missing(agent, event)
+            return
         client = self._peers.client(event.route)
         if client is not None:
             self._graphs.forget(client, event.ids)

@@ -8,7 +8,7 @@ RUNNING = 2  # and said that it has begun
 SUSPENDED = 3  # it has begun and waits for tasks of its own, its slot given up
 RESOLVED = 4
 CANCELLED = 5
-BLOCKED = 6  # it reads what is not there yet
+BLOCKED = 6  # it reads what is not there yet, or is being fetched
 STATE_NAMES = ("waiting", "dispatched", "running", "suspended", "resolved", "cancelled", "blocked")
 
 # What can happen to a task.
@@ -25,6 +25,7 @@ GIVE_UP = 9
 ADOPT = 10  # a worker that joins again runs it already
 READY = 11  # all that it reads is there
 UNREADY = 12  # it waits again, and what it reads is being made anew
+FETCH = 13  # what it reads is on another host than the worker that is free
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -39,6 +40,7 @@ ACTION_NAMES = (
     "adopt",
     "ready",
     "unready",
+    "fetch",
 )
 
 TRANSITIONS = {
@@ -47,6 +49,7 @@ TRANSITIONS = {
     (BLOCKED, GIVE_UP): RESOLVED,
     (WAITING, UNREADY): BLOCKED,
     (WAITING, DISPATCH): DISPATCHED,
+    (WAITING, FETCH): BLOCKED,
     (WAITING, ADOPT): RUNNING,
     (WAITING, CANCEL): CANCELLED,
     (WAITING, GIVE_UP): RESOLVED,

@@ -4,10 +4,10 @@ from typing import Sequence
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Copies, StoredObject, Task, Worker
+from scaler_scheduler.core.records import LARGE_BYTES, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.workers import AgentTable
 
-SHARED_BYTES = 256 * 1024
+SHARED_BYTES = LARGE_BYTES
 """Objects of at least this size go once to the host agent, which shares them as a file among its workers."""
 
 
@@ -40,9 +40,9 @@ def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: Agent
             outgoing.shared.append(0)
             outgoing.inlined.append(1 + stored.size)
         else:
-            is_shared = _supply_one(stored, worker, agents, outbox)
-            task.reads_files = task.reads_files or is_shared == 1
-            outgoing.shared.append(is_shared)
+            shared = _supply_one(stored, worker, agents, outbox)
+            task.reads_files = task.reads_files or shared != effects.IN_MESSAGE
+            outgoing.shared.append(shared)
             outgoing.inlined.append(0)
     outgoing.input_counts[len(outgoing.ids)] = len(task.inputs)
     if task.is_large:
@@ -53,30 +53,35 @@ def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: Agent
 
 
 def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
-    """Send the object where it is missing; 1 where the worker finds it in a file."""
+    """Send the object where it is missing; where the worker finds it."""
     copies = stored.copies
     if copies is None:
         copies = stored.copies = Copies()
+    if stored.home is not None and stored.home.incarnation == worker.agent and worker not in copies.workers:
+        copies.file_readers.add(worker)
+        worker.objects.add(stored)
+        return effects.FILE_OF_WORKER
     agent = agents.find(worker.agent) if stored.size >= SHARED_BYTES else None
     if agent is not None and worker not in copies.workers:
         if agent not in copies.agents:
+            copies.leftovers.discard(agent)
             copies.agents.add(agent)
             agent.objects.add(stored)
             send(stored, agent.route, outbox)
         if worker not in copies.file_readers:
             copies.file_readers.add(worker)
             worker.objects.add(stored)
-        return 1
+        return effects.FILE_TO_COME
     if worker not in copies.workers:
         _send_to_worker(stored, copies, worker, outbox)
-    return 0
+    return effects.IN_MESSAGE
 
 
 def send_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
     """The worker could not read some of these: it gets the bytes of those that it was to find in files."""
     for stored in inputs:
         copies = stored.copies
-        if copies is not None and worker in copies.file_readers:
+        if copies is not None and worker in copies.file_readers and stored.frames is not None:
             copies.file_readers.discard(worker)
             _send_to_worker(stored, copies, worker, outbox)
 

@@ -6,7 +6,7 @@ from struct import error as StructError
 from typing import Any, Callable, Dict, List, Tuple
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, WORKER_OUTCOMES
+from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_STORED, WORKER_OUTCOMES
 from scaler_scheduler.core.ids import NAME_LIMIT
 from scaler_scheduler.wire import single
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
@@ -22,6 +22,9 @@ INPUTS_LIMIT = 1 << 20
 
 OBJECT_FRAMES = 64
 """Most frames of an object."""
+
+STORED_SIZE_BYTES = 8
+"""Bytes in which a worker says the size of a result that it has stored."""
 
 LONGEST_PAYLOAD = 1 << 28
 """Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
@@ -251,12 +254,10 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     if not rows:
         raise WireError("a batch without rows")
     outcomes = full(read_column(results.outcomes, UINT8, "outcomes"), rows, "outcomes")
-    if max(outcomes) >= WORKER_OUTCOMES:
-        for outcome in outcomes:
-            if outcome >= WORKER_OUTCOMES and outcome != OUTCOME_INPUT_LOST:
-                raise WireError(f"outcome {outcome} is not a worker's to give")
     durations = full(read_column(results.durations, UINT64, "durations"), rows, "durations")
     sizes, joined, large = _payloads(results, rows, frames)
+    if max(outcomes) >= WORKER_OUTCOMES:
+        _check_outcomes(outcomes, sizes)
     cpu_times = read_column(results.cpu_times, UINT64, "cpuTimes")
     peaks = read_column(results.peaks, UINT64, "peaks")
     if not cpu_times and not peaks:
@@ -264,6 +265,14 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     cpu_times = full(cpu_times, rows, "cpuTimes")
     peaks = full(peaks, rows, "peaks")
     return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large, cpu_times, peaks)
+
+
+def _check_outcomes(outcomes: "array[int]", sizes: "array[int]") -> None:
+    for outcome, size in zip(outcomes, sizes):
+        if outcome >= WORKER_OUTCOMES and outcome not in (OUTCOME_INPUT_LOST, OUTCOME_STORED):
+            raise WireError(f"outcome {outcome} is not a worker's to give")
+        if outcome == OUTCOME_STORED and size != STORED_SIZE_BYTES:
+            raise WireError(f"a stored result's size in {size} bytes, not {STORED_SIZE_BYTES}")
 
 
 def _started(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
@@ -298,11 +307,14 @@ def _object(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         raise WireError(f"{count} frames of an object, not 1 to {OBJECT_FRAMES}")
     if struct.id >> 63:
         raise WireError("the object's id is 2^63 or more")
-    return events.Object(route, struct.id, _text(struct.name), frames[1:])
+    return events.Object(route, struct.id, _text(struct.name), frames[1:], struct.client)
 
 
 def _forget_objects(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    return events.ForgetObjects(route, read_column(_member(message.forget_objects).ids, UINT64, "ids"))
+    forget = _member(message.forget_objects)
+    ids = read_column(forget.ids, UINT64, "ids")
+    clients = read_column(forget.clients, UINT64, "clients")
+    return events.ForgetObjects(route, ids, full(clients, len(ids), "clients") if clients else clients)
 
 
 def _output(route: bytes, message: Any, frames: List[bytes]) -> events.Event:

@@ -238,6 +238,10 @@ def _output(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.OUTPUT, columns)]
 
 
+def _fetch_objects(effect: Any, identity: Identity) -> List[bytes]:
+    return [columns_message(effects.FETCH_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -267,4 +271,5 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.FORGET_OBJECTS: _forget_objects,
     effects.SHUTDOWN: _shutdown,
     effects.OUTPUT: _output,
+    effects.FETCH_OBJECTS: _fetch_objects,
 }

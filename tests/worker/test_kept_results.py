@@ -1,0 +1,148 @@
+"""Large kept results: when they become files of the host, and what is answered then."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from tests.worker.fake_scheduler import CLIENT, FakeScheduler
+from tests.worker.worker_process import joined_worker
+
+from scaler_client import inputs
+from scaler_client.messages import FLAG_MAY_STORE, FLAG_PROFILE, Outcome
+from scaler_client.nesting import TaskStoppedError
+from scaler_worker import kept_results
+from scaler_worker.kept_results import LARGE_BYTES, KeptResults
+from scaler_worker.object_files import read_object
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
+
+ID = 7
+
+
+class Buffers:
+    """Pickles as arrays do: each of its parts may travel out of band."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def __reduce__(self) -> Any:
+        return Buffers, tuple(map(pickle.PickleBuffer, self.parts))
+
+
+def large(size: int) -> Any:
+    return Buffers(bytearray(size))
+
+
+def length_and_kind(value: Any) -> tuple[int, str, bool]:
+    (part,) = value.parts
+    return len(part), type(part).__name__, part.readonly
+
+
+class Ref:
+    """In a task's argument, for its first input."""
+
+    def __reduce__(self) -> Any:
+        return inputs.take, (0,)
+
+
+def store(directory: Path, value: Any) -> tuple[int, Any]:
+    return KeptResults(str(directory)).storing(CLIENT, ID)(value)
+
+
+def files(directory: Path) -> list[str]:
+    return sorted(os.listdir(directory))
+
+
+def test_buffers_go_into_the_file_as_they_are(tmp_path: Path) -> None:
+    outcome, payload = store(tmp_path, Buffers(b"a" * LARGE_BYTES, b"b" * LARGE_BYTES, b"small"))
+    frames = read_object(str(tmp_path), (CLIENT, ID))
+    assert frames is not None and list(map(len, frames[1:])) == [LARGE_BYTES, LARGE_BYTES]
+    assert (outcome, int.from_bytes(payload, "little")) == (Outcome.STORED, sum(map(len, frames)))
+    value = pickle.loads(frames[0], buffers=frames[1:])
+    assert [bytes(part[:1]) for part in value.parts] == [b"a", b"b", b"s"]
+
+
+def test_values_without_buffers(tmp_path: Path) -> None:
+    outcome, payload = store(tmp_path, b"x" * LARGE_BYTES)
+    frames = read_object(str(tmp_path), (CLIENT, ID))
+    assert outcome == Outcome.STORED and frames is not None and len(frames) == 1
+    assert pickle.loads(frames[0]) == b"x" * LARGE_BYTES
+
+
+@pytest.mark.parametrize("size", [0, 100, LARGE_BYTES - 20_000])
+def test_small_values_are_answered(tmp_path: Path, size: int) -> None:
+    for value in (b"x" * size, Buffers(b"x" * size)):
+        outcome, payload = store(tmp_path, value)
+        loaded = pickle.loads(payload)
+        assert outcome == Outcome.VALUE
+        assert bytes(loaded if isinstance(loaded, bytes) else loaded.parts[0]) == b"x" * size
+    assert files(tmp_path) == []
+
+
+def test_there_is_no_directory(tmp_path: Path) -> None:
+    for directory in ("", str(tmp_path / "gone")):
+        outcome, payload = KeptResults(directory).storing(CLIENT, ID)(large(LARGE_BYTES))
+        assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == LARGE_BYTES
+
+
+def test_there_is_no_space(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGE_BYTES // 2, limits[1]))
+    try:
+        outcome, payload = store(tmp_path, large(LARGE_BYTES))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == LARGE_BYTES
+    assert files(tmp_path) == []
+
+
+def test_what_is_stopped_while_it_writes_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any) -> None:
+        raise TaskStoppedError("stopped")
+
+    monkeypatch.setattr(os, "ftruncate", stopped)
+    with pytest.raises(TaskStoppedError):
+        store(tmp_path, large(LARGE_BYTES))
+    assert files(tmp_path) == []
+
+
+def test_the_scheduler_means_the_same_size() -> None:
+    records = pytest.importorskip("scaler_scheduler.core.records")
+    assert records.LARGE_BYTES == kept_results.LARGE_BYTES
+
+
+# ------------------------------------------------------------------------------------------------------- in a process
+
+
+@pytest.fixture
+def scheduler() -> Iterator[FakeScheduler]:
+    scheduler = FakeScheduler()
+    yield scheduler
+    scheduler.close()
+
+
+def test_a_worker_stores_what_it_is_asked_to(scheduler: FakeScheduler, tmp_path: Path) -> None:
+    size = 1 << 20
+    with joined_worker(scheduler, str(tmp_path)):
+        scheduler.send_function(3, large)
+        scheduler.send_function(4, length_and_kind)
+        scheduler.dispatch(3, (10, size), (11, 10), (12, 10), flags=[FLAG_MAY_STORE, 0, FLAG_MAY_STORE])
+        answers = scheduler.answers(3)
+        assert [answers[number][0] for number in (10, 11, 12)] == [Outcome.STORED, Outcome.VALUE, Outcome.VALUE]
+        assert files(tmp_path) == [f"{CLIENT:016x}-{10:016x}"] and answers[10][1] > size
+        scheduler.dispatch(4, (13, Ref()), inputs=[10], inputCounts=[1], shared=[2])
+        assert scheduler.answers(1) == {13: (Outcome.VALUE, (size, "memoryview", True))}
+        scheduler.dispatch(3, (14, size), flags=[FLAG_MAY_STORE | FLAG_PROFILE])
+        results = scheduler.receive("results")
+        assert results["outcomes"] == [Outcome.STORED] and results["peaks"][0] > 0
+        scheduler.dispatch(4, (15, Ref()), inputs=[99], inputCounts=[1], shared=[2])
+        outcome, text = scheduler.answers(1)[15]
+        assert outcome == Outcome.INPUT_LOST and "is gone" in text

@@ -1,0 +1,47 @@
+"""Large results that are kept for other tasks: they stay on the host, as files that its workers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scaler_client.messages import Outcome, Payload
+from scaler_client.objects import dump_frames
+from scaler_client.serializer import dumps
+from scaler_worker.object_files import write_object
+
+LARGE_BYTES = 256 * 1024
+"""A result of at least this size is written; a smaller one goes to the scheduler sooner than others could map it."""
+
+SIZE_BYTES = 8
+"""In which a size is told, little-endian."""
+
+_VALUE = Outcome.VALUE.value
+_STORED = Outcome.STORED.value
+
+
+class KeptResults:
+    def __init__(self, directory: str) -> None:
+        """`directory` is where the host's agent puts objects; empty: there is no agent."""
+        self._directory = directory
+
+    def storing(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
+        """What makes outcome and payload of this task's value. Raises what pickling raises."""
+        return lambda value: self._store(client, task_id, value)
+
+    def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
+        frames = dump_frames(value)
+        size = sum(map(_size, frames))
+        if size >= LARGE_BYTES and self._directory:
+            try:
+                write_object(self._directory, (client, task_id), frames)
+            except OSError:
+                pass  # no space, or the agent has just gone: the scheduler takes it
+            else:
+                return _STORED, size.to_bytes(SIZE_BYTES, "little")
+        # A value that travels by itself is one pickle.
+        return _VALUE, frames[0] if len(frames) == 1 else dumps(value)
+
+
+def _size(frame: Payload) -> int:
+    return frame.nbytes if type(frame) is memoryview else len(frame)
