@@ -24,7 +24,7 @@ class Sizes:
     runs: int
 
 
-FULL = Sizes(nodes=(10_000, 100_000, 1_000_000), runs=5)
+FULL = Sizes(nodes=(10_000, 100_000, 1_000_000), runs=3)
 QUICK = Sizes(nodes=(1_000,), runs=2)
 
 
