@@ -327,6 +327,80 @@ def test_one_that_runs_while_its_inputs_are_made_anew_is_taken_over_once_they_ar
     assert core.tables()["objects"] == 0
 
 
+def given_up_and_back(core, task_ids):
+    """The client's lease runs out, and it comes back before its tasks have ended; returns its new connection."""
+    for _ in range(12):
+        core.wait(5)
+        core.heartbeat(W)
+    core.wait(1)
+    assert core.scheduler.tables.clients.find(NAME).is_gone
+    core.take()
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+
+
+@pytest.mark.parametrize("keeps", [NO, KEEP])
+def test_what_a_client_sends_again_that_was_given_up_is_what_its_tasks_read(core, keeps):
+    joined(core, W)
+    send(core, 1, b"one")
+    submit(core, [(2, [1], keeps)])
+    core.take()
+    core.started(W, (NAME, 2, 1))
+    given_up_and_back(core, [2])
+    send(core, 1, b"one")
+    submit(core, [(2, [1], keeps), (3, [2] if keeps else [], NO)])
+    run(core, W, 2, outcome=effects.OUTCOME_EXCEPTION)  # it was stopped
+    assert dispatched(core)[0] == (W, 2)
+    run(core, W, 2, b"two", attempt=2)
+    run(core, W, 3)
+    outcomes = {row[0]: row[1] for each in core.take() if each[0] == "resolved" for row in each[2]}
+    assert outcomes == {2: KEPT if keeps else 0, 3: 0}
+    forget(core, 1, 2)
+    core.take()
+    assert core.tables() == dict(core.tables(), objects=0, waiting=0, dispatched=0)
+
+
+def test_a_task_given_up_whose_input_is_made_anew_waits_for_it(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    run(core, W, 1, b"one")
+    core.started(W, (NAME, 2, 1))
+    given_up_and_back(core, [2])
+    core.worker(V, 22)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    run(core, W, 2, outcome=effects.OUTCOME_EXCEPTION)  # it was stopped
+    assert dispatched(core) == [(V, 1)]
+    run(core, V, 1, b"one")
+    [(worker, _)] = dispatched(core)
+    run(core, worker, 2, b"two", attempt=2)
+    assert resolved((2, 0, b"two")) in core.take()
+    forget(core, 1)
+
+
+def test_a_result_that_is_needed_again_while_its_task_is_taken_back(core):
+    joined(core, W)
+    rows = [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)]
+    core.teach(C, W, 1, b"f", 1000, 0)
+    submit(core, rows)
+    forget(core, 1, 2)
+    assert dispatched(core) == [(W, 1), (W, 2)]
+    run(core, W, 1, b"broken", outcome=effects.OUTCOME_EXCEPTION)
+    assert [each[0] for each in core.take()] == ["resolved", "retract"]
+    core.client(C, NAME)  # and the answers were lost
+    core.function(C, 1, b"f")
+    submit(core, rows)
+    core.retracted(W, [(NAME, 2, 1)], 1)
+    core.take()
+    run(core, W, 2, b"two", attempt=2)
+    assert resolved((2, KEPT, b"")) in core.take()
+    run(core, W, 1, b"one")
+    run(core, W, 3, b"three")
+    assert resolved((3, 0, b"three")) in core.take()
+    forget(core, 1, 2)
+    core.take()
+    assert core.tables()["objects"] == 0
+
+
 def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):
     joined(core, W, V)
     send(core, 5, LONG)

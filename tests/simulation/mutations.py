@@ -1,4 +1,5 @@
-"""Deliberate faults in the core, each a small change of its source, to show that the simulation would find them."""
+"""Deliberate faults in the core and in what a client does with objects, each a small change of its source, to show that
+the simulation would find them."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from scaler_client import held_objects
 from scaler_scheduler.core import (
     credit,
     dispatcher,
     endings,
     functions,
+    graphs,
     losses,
     peers,
     records,
@@ -68,12 +71,12 @@ MUTATIONS = (
     Mutation(
         "drop a cancel that crosses a retract for balance",
         withdrawals.Withdrawals, "_withdraw", "if wish <= task.wish:", "if wish <= task.wish or task.is_retracting:",
-        first_seed=13,
+        first_seed=91,
     ),
     Mutation(
         "never answer a cancel that came too late",
         withdrawals.Withdrawals, "take_retracted", "if task.wish == CANCEL:", "if False:",
-        first_seed=18,
+        first_seed=44,
     ),
     Mutation(
         "count the death for tasks that were only queued",
@@ -81,6 +84,7 @@ MUTATIONS = (
         "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
         "    self.worker_left(worker, now)",
+        first_seed=4,
     ),
     Mutation(
         "never send EndWorker",
@@ -98,7 +102,7 @@ MUTATIONS = (
     Mutation(
         "lose credit on cancel",
         withdrawals.Withdrawals, "_cancel_row", "client.returned += batch.size_of(row) + TASK_OVERHEAD", "pass",
-        first_seed=66,
+        first_seed=125,
     ),
     Mutation(
         "lose credit with every result",
@@ -109,11 +113,12 @@ MUTATIONS = (
         "answer a client that is gone",
         results, "take_results", "batch = None if client.is_gone else outbox.resolved(client)",
         "batch = outbox.resolved(client)",
-        first_seed=46,
+        first_seed=86,
     ),
     Mutation(
         "answer a client that is gone, as the scheduler itself",
         endings.Endings, "_answer", "if not client.is_gone:", "if True:",
+        first_seed=5,
     ),
     Mutation(
         "requeue a cancelled task",
@@ -131,7 +136,7 @@ MUTATIONS = (
     Mutation(
         "release a function while tasks of it wait",
         records.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
-        first_seed=13,
+        first_seed=78,
     ),
     Mutation(
         "forget the time limit",
@@ -163,6 +168,7 @@ MUTATIONS = (
     Mutation(
         "count no retries",
         endings.Endings, "has_retries_left", "task.failures <=", "0 <=",
+        first_seed=4,
     ),
     Mutation(
         "forget what a worker claims to run when its client comes later",
@@ -193,5 +199,73 @@ MUTATIONS = (
     Mutation(
         "mix up the bytes of answers",
         results, "take_results", "batch.rows.sizes.append(size)", "batch.rows.sizes.append(size and size - 1)",
+    ),
+    Mutation(
+        "forget to fail what reads the result of a task that fails",
+        graphs.Graphs, "failed", "if reader.state == BLOCKED:", "if False:",
+        first_seed=9,
+    ),
+    Mutation(
+        "free an object while a task still reads it",
+        records.StoredObject, "is_needed", "self.is_referred or self.readers > 0", "self.is_referred",
+    ),
+    Mutation(
+        "run a task before its last input is there",
+        graphs.Graphs, "_produced", "reader.state == BLOCKED and not reader.missing", "reader.state == BLOCKED",
+        first_seed=1,
+    ),
+    Mutation(
+        "do not send objects again after a restart",
+        held_objects.HeldObjects, "join", "outgoing.append(message)", "pass",
+        first_seed=9,
+    ),
+    Mutation(
+        "let go of results before the rows that read them have left",
+        held_objects.HeldObjects, "take_messages", "self._backlog.is_past(self._later[0][0])", "True",
+        first_seed=66,
+    ),
+    Mutation(
+        "never repeat what a client forgets",
+        held_objects.HeldObjects, "tell_again", "if told:", "if False:",
+        first_seed=1104,
+    ),
+    Mutation(
+        "leave objects at workers that nobody needs",
+        graphs.Graphs, "_drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
+        first_seed=9,
+    ),
+    Mutation(
+        "leave files at hosts that nobody needs",
+        graphs.Graphs, "_drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
+        first_seed=18,
+    ),
+    Mutation(
+        "send a host agent that joins again nothing that its workers are to find",
+        peers.Peers, "_welcome_agent", "send(stored, agent.route, self._outbox)", "pass",
+        first_seed=1438,
+    ),
+    Mutation(
+        "give up a task that can't read a file of its host",
+        results, "_take_special", "outcome == OUTCOME_INPUT_LOST and task.reads_files", "False",
+        first_seed=125,
+    ),
+    Mutation(
+        "leave no credit beside objects",
+        credit.Credits, "_top_up", "max(window, client.object_bytes + window // _STEPS)", "window",
+        first_seed=125,
+    ),
+    Mutation(
+        "run what nobody needs any more",
+        graphs.Graphs, "_drop_unneeded", "self.unneeded.append(stored.producer)", "pass",
+        first_seed=28,
+    ),
+    Mutation(
+        "run a task that reads objects beside its copy at a worker that joins again",
+        graphs.Graphs, "_wait", "self.ready.append(task)", "pass",
+        first_seed=759,
+    ),
+    Mutation(
+        "count a reader twice that ends",
+        graphs.Graphs, "_release_inputs", "stored.readers -= 1", "stored.readers = max(0, stored.readers - 2)",
     ),
 )  # fmt: skip

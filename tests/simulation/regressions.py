@@ -1,24 +1,34 @@
 """Seeds that have found something, with what it was.
 
-A change of the plans or of the dice makes a seed another run: then look for one that finds it again with the fault put
-back (mutations.py shows how), or leave the old one as one more; those say so.
+A change of the plans or of the dice makes a seed another run: then put the fault back, as mutations.py does it, and
+look for a seed that finds it again, or leave the old one as one more; those say so.
 """
 
 REGRESSIONS: tuple[tuple[int, str], ...] = (
-    (21, "an answer of the scheduler's own got between the bytes of answers that were on their way to the same client"),
-    (28, "the same: the client could not read the message at all"),
+    (9, "an answer of the scheduler's own got between the bytes of answers that were on their way to the same client"),
+    (28, "the same: the client could not read the message at all (old dice)"),
     (213, "a cancel that crossed a result worth another attempt: that result was the end, with attempts left"),
-    (282, "the same, of another client"),
+    (282, "the same, of another client (old dice)"),
     (119, "a client that was stopped for longer than its timeout took that for the scheduler's silence"),
-    (218, "the same, of a client with tasks that wait"),
+    (218, "the same, of a client with tasks that wait (old dice)"),
     (
         119,
         "a task that ignores its stop, on a worker that joined again, and that nobody had asked for: its worker was "
         "never ended",
     ),
-    (73, "what a worker ran when the scheduler was started anew, and no client asked for, ran on for ever (old dice)"),
-    (866, "a repeated answer for a single task was taken for one of a map's: the client's thread ended (old dice)"),
-    (961, "tasks that a client had given up with their scheduler waited there for ever (old dice)"),
+    (119, "what a worker ran when the scheduler was started anew, and no client asked for, ran on for ever"),
+    (23, "a repeated answer for a single task was taken for one of a map's: the client's thread ended"),
+    (50, "tasks that a client had given up with their scheduler waited there for ever"),
     (972, "the answer of a task with a time limit waited behind the next task: it timed out, though done (old dice)"),
     (40, "a cancel that crossed a retryable result, without anything else going wrong (old dice)"),
+    (125, "objects that filled their client's window left no credit for the tasks that read them: all waited for ever"),
+    (
+        125,
+        "a task that could not read a file of its host, whose agent had just left, failed, though its input was there",
+    ),
+    (154, "the same, of a host on which there is no space: it was tried again there without end"),
+    (759, "a task that reads objects ran beside its copy at a worker that had joined again"),
+    (1104, "what a client forgot while its connection broke was kept until it left"),
+    (1358, "files of which an agent was told to let go while its connection broke stayed as long as the agent"),
+    (1358, "a row that had come among others that read objects was taken twice when it came again alone"),
 )

@@ -35,7 +35,7 @@ class HostObjects:
         return [RemoveObjects(names, and_others=True)]
 
     def settled(self) -> list[Effect]:
-        """All that came at once has come: nobody needs the rest, which may have been said while the connection broke."""
+        """All that came at once has come: nobody needs the rest. That may have been said while the connection broke."""
         unconfirmed, self._unconfirmed = self._unconfirmed, set()
         return self._remove(sorted(unconfirmed))
 

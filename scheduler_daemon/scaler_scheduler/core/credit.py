@@ -68,8 +68,8 @@ class Credits:
     def _top_up(self, clients: List[Client]) -> None:
         window = self.window() if clients else 0
         for client in clients:
-            # What its objects hold comes back when its user says so, perhaps after these very tasks: there is always room
-            # for some beside them.
+            # What its objects hold comes back when its user says so, perhaps after these very tasks: there is always
+            # room for some beside them.
             reach = client.returned + max(window, client.object_bytes + window // _STEPS)
             # Told in few steps, and never withdrawn: what was granted may be on its way already.
             if reach - client.granted >= window // _STEPS and not client.is_gone:

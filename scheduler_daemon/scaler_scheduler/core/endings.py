@@ -49,16 +49,10 @@ class Endings:
         elif not self.has_retries_left(task):
             task.move(GIVE_UP)
             self._answer(task, effects.OUTCOME_WORKER_DIED, deaths_text(task))
-        elif self._has_inputs(task):
-            self._dispatcher.requeue(task)
-        else:
+        elif not self._graphs.wait_again(task):
             task.move(GIVE_UP)
             text = f"{task.name}: what it reads was dropped while its client was gone"
             self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
-
-    def _has_inputs(self, task: Task) -> bool:
-        objects = self._tables.objects
-        return all(objects.find(task.client, stored.id) is stored for stored in task.inputs)
 
     def settle_stopped(self, task: Task) -> None:
         """A task that was told to stop has ended without a value; it has left its worker and its state is final."""

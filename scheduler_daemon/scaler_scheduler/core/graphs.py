@@ -13,7 +13,7 @@ from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import BALANCE, Agent, Client, Copies, Function, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
-from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, WAITING
+from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY, WAITING
 from scaler_scheduler.core.tables import Tables
 
 
@@ -74,7 +74,9 @@ class Graphs:
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
-            for agent in stored.copies.agents | stored.copies.leftovers:
+            for agent in stored.copies.agents:
+                self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
+            for agent in stored.copies.leftovers:
                 self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)
 
@@ -120,13 +122,14 @@ class Graphs:
         return True
 
     def _want_again(self, task: Task) -> None:
+        """Nobody needed the result of this task, or its client was given up, and now it comes back for it."""
         stored = self._tables.objects.find(task.client, task.id)
         if stored is not None:
             stored.is_referred = True
             return
         self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
         if task.wish == CANCEL_WISH and task.keep == events.KEEP_YES:
-            task.wish = BALANCE  # it was to be cancelled as nobody needed its result: given back, it runs elsewhere
+            task.wish = BALANCE
 
     def _is_queued(self, client: Client, task_id: int) -> bool:
         """Whether it waits as a row of a batch in which none read anything."""
@@ -147,6 +150,28 @@ class Graphs:
             self.failed(task, effects.OUTCOME_INPUT_LOST, text.encode())
         elif not task.missing:
             self._wait(task)
+
+    def wait_again(self, task: Task) -> bool:
+        """The task, which has just left its worker, is to run again; returns False where what it reads is not there."""
+        find = self._tables.objects.find
+        if any(find(task.client, stored.id) is not stored for stored in task.inputs):
+            # They went with its client, which was given up and has come back, or some with a host: the client sends and
+            # submits them again.
+            before = task.inputs
+            ids = [stored.id for stored in before]
+            task.missing = 0
+            lost = self._bind(task, ids, 0, len(ids))
+            # What was read before is let go of only now: some of it may be read on.
+            bound, task.inputs = task.inputs, before
+            self._release_inputs(task)
+            task.inputs = bound
+            if lost is not None:
+                return False
+            if task.missing:
+                task.move(UNREADY)
+                return True
+        self._dispatcher.requeue(task)
+        return True
 
     def _wait(self, task: Task) -> None:
         """All that it reads is there."""
@@ -174,7 +199,7 @@ class Graphs:
     def take_result(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
         """The task has left its worker with this; returns whether its client still is to be told."""
         if outcome == effects.OUTCOME_VALUE:
-            self._produced(task, payload)
+            self._take_value(task, payload)
         elif outcome == effects.OUTCOME_STORED:
             self._stored(task, worker, int.from_bytes(payload, "little"))
         else:
@@ -185,13 +210,13 @@ class Graphs:
         self._answer(task, effects.OUTCOME_KEPT, b"")
         return False
 
-    def _produced(self, task: Task, payload: bytes) -> None:
+    def _take_value(self, task: Task, payload: bytes) -> None:
         self._release_inputs(task)
         stored = self._kept(task)
         if stored is not None:
             task.function.observe_kept(len(payload))
             stored.fill([payload])
-            self._wake(stored)
+            self._produced(stored)
 
     def _stored(self, task: Task, worker: Worker, size: int) -> None:
         self._release_inputs(task)
@@ -203,14 +228,14 @@ class Graphs:
             self._outbox.forget_object(agent.route, task.client.incarnation, task.id)
             return
         stored.settle_at(agent, size)
-        self._wake(stored)
+        self._produced(stored)
 
     def _kept(self, task: Task) -> Optional[StoredObject]:
         """What the task's result becomes, if anybody needs it."""
         stored = self._tables.objects.find(task.client, task.id) if task.keep else None
         return stored if stored is not None and stored.producer is task else None
 
-    def _wake(self, stored: StoredObject) -> None:
+    def _produced(self, stored: StoredObject) -> None:
         """It is there, or its bytes have come here."""
         blocked, stored.blocked = stored.blocked, []
         for reader in blocked:
@@ -281,7 +306,7 @@ class Graphs:
         stored = None if client is None else client.objects.get(event.id)
         if stored is not None and stored.home is agent and stored.is_away:
             stored.fill(event.frames)
-            self._wake(stored)
+            self._produced(stored)
 
     def take_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
         """The host agent has not got these."""

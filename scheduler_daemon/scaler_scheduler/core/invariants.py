@@ -176,7 +176,8 @@ def _check_credit(tables: Tables) -> None:
     for client in tables.clients:
         if not 0 <= client.received <= client.sent:
             raise InvariantError(f"client {client.incarnation} has taken {client.received} of {client.sent} bytes")
-        counted = sum(stored.size + TASK_OVERHEAD for stored in client.objects.values() if stored.is_sent)
+        objects = client.objects.values()
+        counted = sum([stored.size + TASK_OVERHEAD for stored in objects if stored.is_sent]) if objects else 0
         _expect(f"bytes of objects of client {client.incarnation}", counted, client.object_bytes)
 
 

@@ -142,8 +142,8 @@ class Peers:
                 if stored.is_away and stored.blocked:
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
-        # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the agent
-        # keeps of what it has no more than comes with it.
+        # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the
+        # agent keeps of what it has no more than comes with it.
         for stored in self._tables.objects.files_of(agent, self._tables.workers):
             self._tables.objects.give(stored, agent)
             send(stored, agent.route, self._outbox)

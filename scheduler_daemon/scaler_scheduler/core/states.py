@@ -24,7 +24,7 @@ WORKER_LOST = 8
 GIVE_UP = 9
 ADOPT = 10  # a worker that joins again runs it already
 READY = 11  # all that it reads is there
-FETCH = 12  # what it reads is on another host than the worker that is free
+UNREADY = 12  # what it reads is being made anew, or fetched from the only host that has it
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -38,15 +38,15 @@ ACTION_NAMES = (
     "give up",
     "adopt",
     "ready",
-    "fetch",
+    "unready",
 )
 
 TRANSITIONS = {
     (BLOCKED, READY): WAITING,
     (BLOCKED, CANCEL): CANCELLED,
     (BLOCKED, GIVE_UP): RESOLVED,
+    (WAITING, UNREADY): BLOCKED,
     (WAITING, DISPATCH): DISPATCHED,
-    (WAITING, FETCH): BLOCKED,
     (WAITING, ADOPT): RUNNING,
     (WAITING, CANCEL): CANCELLED,
     (WAITING, GIVE_UP): RESOLVED,
