@@ -51,7 +51,8 @@ class ObjectsAndGraphs(Submitter):
         Args:
             graph: a dict of keys, which are whatever is hashable, and nodes. A node is a tuple of a function and its
                 arguments, the name of another node, or a value. In arguments, keys stand for their nodes' values, in
-                lists, tuples and dicts as well, and tuples that begin with a function for what it returns.
+                lists, tuples and dicts as well, and tuples that begin with a function for what it returns. What nodes
+                read of one another is shared by the workers of a host, where it is large: arrays are read-only.
             keys: what is asked for.
 
         Returns:

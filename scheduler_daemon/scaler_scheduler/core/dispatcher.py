@@ -12,7 +12,7 @@ from scaler_scheduler.core.dispatch import allowance, cost, wants_work
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Capabilities, Options
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Client, Copies, Function, Lane, StoredObject, Task, Worker
-from scaler_scheduler.core.states import ADOPT, BLOCKED, DISPATCH, FETCH, WAITING
+from scaler_scheduler.core.states import ADOPT, BLOCKED, DISPATCH, UNREADY, WAITING
 from scaler_scheduler.core.supply import supply
 from scaler_scheduler.core.workers import AgentTable
 
@@ -194,7 +194,7 @@ class Dispatcher:
         lane = task.client.lane(task.options)
         lane.waiting -= 1
         self._counts.waiting -= 1
-        task.move(FETCH)
+        task.move(UNREADY)
         for stored in away:
             assert stored.home is not None
             if not stored.blocked:

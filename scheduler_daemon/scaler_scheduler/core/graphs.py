@@ -74,7 +74,9 @@ class Graphs:
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
-            for agent in stored.copies.agents | stored.copies.leftovers:
+            for agent in stored.copies.agents:
+                self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
+            for agent in stored.copies.leftovers:
                 self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)
 
@@ -153,10 +155,17 @@ class Graphs:
         """The task, which has just left its worker, is to run again; returns False where what it reads is not there."""
         find = self._tables.objects.find
         if any(find(task.client, stored.id) is not stored for stored in task.inputs):
-            # They went with its client, which was given up and has come back: it sends and submits them again.
-            ids = [stored.id for stored in task.inputs]
+            # They went with its client, which was given up and has come back, or some with a host: the client sends and
+            # submits them again.
+            before = task.inputs
+            ids = [stored.id for stored in before]
             task.missing = 0
-            if self._bind(task, ids, 0, len(ids)) is not None:
+            lost = self._bind(task, ids, 0, len(ids))
+            # What was read before is let go of only now: some of it may be read on.
+            bound, task.inputs = task.inputs, before
+            self._release_inputs(task)
+            task.inputs = bound
+            if lost is not None:
                 return False
             if task.missing:
                 task.move(UNREADY)
@@ -190,7 +199,7 @@ class Graphs:
     def take_result(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
         """The task has left its worker with this; returns whether its client still is to be told."""
         if outcome == effects.OUTCOME_VALUE:
-            self._produced(task, payload)
+            self._take_value(task, payload)
         elif outcome == effects.OUTCOME_STORED:
             self._stored(task, worker, int.from_bytes(payload, "little"))
         else:
@@ -201,13 +210,13 @@ class Graphs:
         self._answer(task, effects.OUTCOME_KEPT, b"")
         return False
 
-    def _produced(self, task: Task, payload: bytes) -> None:
+    def _take_value(self, task: Task, payload: bytes) -> None:
         self._release_inputs(task)
         stored = self._kept(task)
         if stored is not None:
             task.function.observe_kept(len(payload))
             stored.fill([payload])
-            self._wake(stored)
+            self._produced(stored)
 
     def _stored(self, task: Task, worker: Worker, size: int) -> None:
         self._release_inputs(task)
@@ -219,14 +228,14 @@ class Graphs:
             self._outbox.forget_object(agent.route, task.client.incarnation, task.id)
             return
         stored.settle_at(agent, size)
-        self._wake(stored)
+        self._produced(stored)
 
     def _kept(self, task: Task) -> Optional[StoredObject]:
         """What the task's result becomes, if anybody needs it."""
         stored = self._tables.objects.find(task.client, task.id) if task.keep else None
         return stored if stored is not None and stored.producer is task else None
 
-    def _wake(self, stored: StoredObject) -> None:
+    def _produced(self, stored: StoredObject) -> None:
         """It is there, or its bytes have come here."""
         blocked, stored.blocked = stored.blocked, []
         for reader in blocked:
@@ -297,7 +306,7 @@ class Graphs:
         stored = None if client is None else client.objects.get(event.id)
         if stored is not None and stored.home is agent and stored.is_away:
             stored.fill(event.frames)
-            self._wake(stored)
+            self._produced(stored)
 
     def take_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
         """The host agent has not got these."""

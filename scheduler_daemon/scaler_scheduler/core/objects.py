@@ -44,6 +44,7 @@ class ObjectTable:
 
     def give(self, stored: StoredObject, agent: Agent) -> None:
         """The host agent is sent the object."""
+        _copies_of(stored).leftovers.discard(agent)
         _copies_of(stored).agents.add(agent)
         agent.objects.add(stored)
 

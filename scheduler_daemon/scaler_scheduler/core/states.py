@@ -24,8 +24,7 @@ WORKER_LOST = 8
 GIVE_UP = 9
 ADOPT = 10  # a worker that joins again runs it already
 READY = 11  # all that it reads is there
-UNREADY = 12  # it waits again, and what it reads is being made anew
-FETCH = 13  # what it reads is on another host than the worker that is free
+UNREADY = 12  # what it reads is being made anew, or fetched from the only host that has it
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -40,7 +39,6 @@ ACTION_NAMES = (
     "adopt",
     "ready",
     "unready",
-    "fetch",
 )
 
 TRANSITIONS = {
@@ -49,7 +47,6 @@ TRANSITIONS = {
     (BLOCKED, GIVE_UP): RESOLVED,
     (WAITING, UNREADY): BLOCKED,
     (WAITING, DISPATCH): DISPATCHED,
-    (WAITING, FETCH): BLOCKED,
     (WAITING, ADOPT): RUNNING,
     (WAITING, CANCEL): CANCELLED,
     (WAITING, GIVE_UP): RESOLVED,
