@@ -205,7 +205,7 @@ def test_graphs_in_a_storm(seed):
     storm = GraphStorm(seed)
     for _ in range(STEPS):
         storm.step()
-    assert storm.lost and storm.kinds["fetch objects"] > 3 and storm.kinds["object"] > 10
+    assert storm.lost and storm.kinds["fetch objects"] and storm.kinds["object"] > 10
     storm.settle()
     for route in [*CLIENTS, *WORKERS, *AGENTS]:
         storm.leave(route)
