@@ -17,6 +17,7 @@ import psutil
 import pytest
 from tests.integration.commands import Command, SchedulerCommand, cluster, is_alive, monitor, scheduler
 from tests.integration.executions import note, notes
+from tests.integration.test_scheduler_restart import restarts
 from tests.waiting import wait_until
 
 from scaler_client import Client
@@ -202,3 +203,22 @@ def test_a_host_is_killed_in_the_middle_of_a_chain(tmp_path: Path) -> None:
         wait_until(lambda: len(pids(log, "added")) > 5)
         kill(host_of(clusters, pids(log, "added")[-1]))
         assert future.result(SECONDS) == SIZE / 8 * 29
+
+
+def test_the_scheduler_is_killed_in_the_middle_of_a_chain(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    with (
+        restarts(tmp_path) as daemon,
+        cluster(tmp_path, daemon.now.address, 2, *OFTEN) as host,
+        Client(daemon.now.address, timeout_seconds=SECONDS) as client,
+    ):
+        graph: dict[str, Any] = {"0": (make, log)}
+        for number in range(1, 30):
+            graph[str(number)] = (add_one, log, str(number - 1))
+        graph["end"] = (total, log, "29")
+        (future,) = client.submit_graph(graph, ["end"])
+        wait_until(lambda: len(pids(log, "added")) > 5)
+        daemon.kill()
+        daemon.start(daemon.now.address)
+        assert future.result(SECONDS) == SIZE / 8 * 29
+        wait_until(lambda: object_files([host]) == [], what="nothing is left of what the first one knew")
