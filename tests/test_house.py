@@ -17,7 +17,16 @@ PACKAGES = {
 ALLOWED_OUTSIDE = {
     "scaler_scheduler": {"zmq", "capnpy", "tomli", "uvloop"},
     "scaler_client": {
-        "zmq", "capnp", "cloudpickle", "tomli", "dask", "joblib", "threadpoolctl", "tqdm", "numpy", "graphblas",
+        "zmq",
+        "capnp",
+        "cloudpickle",
+        "tomli",
+        "dask",
+        "joblib",
+        "threadpoolctl",
+        "tqdm",
+        "numpy",
+        "graphblas",
     },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
 }

@@ -77,7 +77,8 @@ class LocalCluster:
                 self._start([*scheduler, str(bind), *options])
             with interrupts_deferred():
                 count = [] if n_workers is None else ["-n", str(n_workers)]
-                self._start([sys.executable, "-m", "scaler_worker", str(self._address), *count, *options])
+                workers = [sys.executable, "-m", "scaler_worker", str(self._address), *count, *options]
+                self._start(workers, PYTHONPATH=_module_folders())
             self._wait_until_bound()
         except BaseException:
             self.shutdown()
@@ -121,9 +122,11 @@ class LocalCluster:
         self._watch.close()
         atexit.unregister(self.shutdown)
 
-    def _start(self, command: list[str]) -> None:
+    def _start(self, command: list[str], **variables: str) -> None:
+        environment = {**os.environ, **variables}
         # A group of its own: Ctrl-C in the terminal is the application's to act on, not theirs.
-        self._processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True))
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, env=environment)
+        self._processes.append(process)
 
     def _wait_until_bound(self) -> None:
         """Until somebody listens at the address; both say themselves what is wrong when they end instead."""
@@ -241,6 +244,11 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _module_folders() -> str:
+    """Where this process finds its modules, the script's own folder among them: workers shall find the same."""
+    return os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

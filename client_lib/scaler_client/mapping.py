@@ -218,7 +218,10 @@ def _as_tuple(arguments: Iterable[Any], position: int) -> tuple[Any, ...]:
     except TypeError:
         pass
     kind = type(arguments).__name__
-    raise TypeError(f"map needs a tuple of arguments for each task; item {position} is {kind}")
+    raise TypeError(
+        f"map needs a tuple of arguments for each task; item {position} is {kind} (client.executor().map takes them as "
+        "the built-in map does)"
+    )
 
 
 def _read(function: Function, chunk: Chunk) -> list[Any]:

@@ -114,8 +114,8 @@ class Daemon:
         if self.core.is_shut_down and not self.is_stopping:
             _log.info("a client has asked that everything ends")
             self.is_stopping = True
-        for notice in self.core.take_notices():
-            _log.warning(notice)
+        for is_warning, text in self.core.notices.take():
+            _log.log(logging.WARNING if is_warning else logging.INFO, text)
         if now >= self._next_snapshot:
             self._next_snapshot = now + SNAPSHOT_SECONDS
             self._publish(now)

@@ -103,6 +103,11 @@ def plain(effect: Any) -> Sent:
     return ("error", route, effect.text)
 
 
+def warnings_of(core: "Core") -> List[str]:
+    """What operators were warned of since the last call."""
+    return [text for is_warning, text in core.scheduler.notices.take() if is_warning]
+
+
 def submit_event(
     route: bytes, ids: Sequence[int], functions: Sequence[int], bodies: Sequence[bytes], large: Iterable[int]
 ) -> events.Submit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.harness import C2, MILLISECOND, W2, A, C, W, dispatched, joined, resolved, rows_of, running
+from tests.core.harness import C2, MILLISECOND, W2, A, C, W, dispatched, joined, resolved, rows_of, running, warnings_of
 
 GPU, BIG, LINUX = ("gpu", 1), ("gpu", 4), ("linux", 1)
 
@@ -99,18 +99,18 @@ def test_the_notice_is_said_once_for_as_long_as_nobody_can(core):
     core.submit(C, [3], priority=2, **needs(BIG, LINUX))
     core.wait(1)
     notice = "3 task(s) wait for a worker with gpu=4, linux=1: there is none"
-    assert core.scheduler.take_notices() == [notice]
-    assert core.scheduler.take_notices() == []
+    assert warnings_of(core) == [notice]
+    assert warnings_of(core) == []
     core.submit(C, [4], **needs(BIG, LINUX))
     core.wait(5)
-    assert core.scheduler.take_notices() == []
+    assert warnings_of(core) == []
     core.worker(W2, 23, capabilities=[BIG, LINUX])
     assert core.take_dispatched(W2) == [(11, 3, 1)]
     core.wait(2)
-    assert core.scheduler.take_notices() == []
+    assert warnings_of(core) == []
     core.goodbye(W2)  # again nobody
     core.wait(2)
-    assert core.scheduler.take_notices() == [notice.replace("3", "4")]
+    assert warnings_of(core) == [notice.replace("3", "4")]
 
 
 def test_the_notice_is_for_each_client_and_each_need(core):
@@ -121,7 +121,7 @@ def test_the_notice_is_for_each_client_and_each_need(core):
     core.submit(C, [2], **needs(LINUX))
     core.submit(C2, [3], **needs(GPU))
     core.wait(1)
-    assert sorted(core.scheduler.take_notices()) == [
+    assert sorted(warnings_of(core)) == [
         "1 task(s) wait for a worker with gpu=1: there is none",
         "1 task(s) wait for a worker with gpu=1: there is none",
         "1 task(s) wait for a worker with linux=1: there is none",
@@ -138,7 +138,7 @@ def test_no_notice_while_the_able_worker_is_busy_or_nothing_waits(core):
     core.cancel(C, 1, 2)
     core.take()
     core.wait(2)
-    assert core.scheduler.take_notices() == []
+    assert warnings_of(core) == []
 
 
 def test_a_task_whose_able_worker_died_waits_for_the_next(core):

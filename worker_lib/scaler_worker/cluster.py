@@ -54,6 +54,7 @@ from .object_files import (
 from .object_sender import ObjectSender
 from .process_events import ProcessStarted
 from .process_resources import process_usage, resident_bytes
+from .process_title import set_process_name
 from .settings import WorkerSettings
 from .state_page import StatePage
 
@@ -81,6 +82,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
 
     `worker_main` is what each worker process does; the worker of this library unless told otherwise.
     """
+    set_process_name("scaler_cluster")
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
     signals = _SignalSocket()

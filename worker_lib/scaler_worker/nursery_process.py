@@ -25,6 +25,7 @@ from .json_lines import JsonLines
 from .object_directory import ObjectDirectory
 from .parent_watch import ParentWatch
 from .process_events import ProcessEnded, ProcessStarted
+from .process_title import set_process_name
 from .settings import WorkerSettings
 from .state_page import StatePage
 
@@ -50,6 +51,7 @@ def run_nursery(
     try:
         # No controlling terminal: neither Ctrl-C nor a hang-up nor a background read stops what runs here.
         os.setsid()
+        set_process_name("scaler_nursery")
         atexit._clear()  # what the agent registered is the agent's to run
         atexit.register(logging.shutdown)
         null = os.open(os.devnull, os.O_RDONLY)
@@ -138,6 +140,7 @@ class _Nursery:
         status = 1
         try:
             _own_group(0)
+            set_process_name("scaler_worker")
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)

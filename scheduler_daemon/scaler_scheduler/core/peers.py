@@ -10,6 +10,7 @@ from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses, likely_running
+from scaler_scheduler.core.notices import Notices
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Agent, Client, Worker
 from scaler_scheduler.core.supply import send
@@ -30,7 +31,9 @@ class Peers:
         credits: Credits,
         limits: Limits,
         protocol_version: int,
+        notices: Notices,
     ) -> None:
+        self._notices = notices
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
@@ -85,7 +88,8 @@ class Peers:
         client = clients.find(event.incarnation)
         deadline = now + self._limits.client_timeout_seconds
         if client is None:
-            client = Client(event.incarnation, event.route, event.name, event.worker, deadline)
+            name = event.name or f"of process {event.pid} on {event.host}"
+            client = Client(event.incarnation, event.route, name, event.worker, deadline)
             clients.add(client)
         else:
             # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
@@ -178,12 +182,15 @@ class Peers:
         tables = self._tables
         client = tables.clients.by_route.get(event.route)
         if client is not None:
+            if not client.worker:
+                self._notices.info(f"client {client.name} has left")
             self._losses.client_left(client, now)
         worker = tables.workers.by_route.get(event.route)
         if worker is not None:
             self._losses.worker_left(worker, now)
         agent = tables.agents.by_route.get(event.route)
         if agent is not None:
+            self._notices.info(f"agent {agent.name} has left")
             self._losses.agent_left(agent)
             for worker in tables.workers:
                 if worker.agent == agent.incarnation:
@@ -199,10 +206,18 @@ class Peers:
         for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
             one.deadline += stall
         for client in tables.clients.overdue(now):
+            self._notices.warning(f"client {client.name} is silent and given up: its tasks are cancelled")
             self._losses.client_left(client, now)
+        given_up = set()
         for agent in tables.agents.overdue(now):
+            given_up.add(agent.incarnation)
+            self._notices.warning(f"agent {agent.name} on {agent.host} is silent and given up")
             self._losses.agent_left(agent)
         for worker in tables.workers.overdue(now):
+            held = len(worker.tasks)
+            again = f": {held} task(s) that it held run elsewhere" if held else ""
+            if again or worker.agent not in given_up:
+                self._notices.warning(f"worker {worker.name} on {worker.host} is silent and given up{again}")
             self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now)
         self._adoption.give_up_silent(now)
 

@@ -18,6 +18,7 @@ from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses
+from scaler_scheduler.core.notices import Notices
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.outputs import pass_on, tell_dropped
 from scaler_scheduler.core.peers import Peers
@@ -30,6 +31,9 @@ from scaler_scheduler.core.withdrawals import Withdrawals, begin
 
 LONG_TASK_NS = 10_000_000
 """For how long a task runs at least when its worker says that it has begun, unless it was asked to say so."""
+
+WORKLESS_SECONDS = 5.0
+"""How long tasks wait without any worker until the log says so: a cluster may be just starting."""
 
 
 class Scheduler:
@@ -44,6 +48,7 @@ class Scheduler:
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
         self._adoption = Adoption(tables, dispatcher, self._withdrawals, limits.client_timeout_seconds)
         self._losses = Losses(tables, dispatcher, self._endings, self._graphs, self._withdrawals, self._adoption)
+        self.notices = Notices()
         self._peers = Peers(
             tables,
             dispatcher,
@@ -54,12 +59,14 @@ class Scheduler:
             self._credits,
             limits,
             protocol_version,
+            self.notices,
         )
         self._leases = LeaseTimer(now)
         self.is_shut_down = False
         """Whether a client has asked that everything ends."""
         self._unserved: Set[Tuple[int, events.Capabilities]] = set()
-        self._notices: List[str] = []
+        self._workless_since: Optional[float] = None
+        """Since when there were tasks and no worker at all."""
         self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
         self._handlers[events.HELLO] = self._peers.hello
         self._handlers[events.GOODBYE] = self._peers.goodbye
@@ -106,7 +113,7 @@ class Scheduler:
         if self._leases.is_due(now):
             self._peers.give_up_silent(now, self._leases.stall())
             self._credits.look_at_all()
-            self._look_for_unserved()
+            self._look_for_unserved(now)
 
     @property
     def next_deadline(self) -> float:
@@ -127,11 +134,6 @@ class Scheduler:
         if self.outbox.clients:
             self._credits.settle()
         return self.outbox.take()
-
-    def take_notices(self) -> List[str]:
-        """What operators should read in the log, since the last call."""
-        notices, self._notices = self._notices, []
-        return notices
 
     def farewell(self, reason: str) -> List[effects.Effect]:
         """What to tell every peer when the scheduler stops on purpose."""
@@ -364,17 +366,25 @@ class Scheduler:
 
     # ---------------------------------------------------------------------------------------------------------- notices
 
-    def _look_for_unserved(self) -> None:
+    def _look_for_unserved(self, now: float) -> None:
         """Say of tasks for which there is no worker at all that they wait; once, until there is one."""
+        if len(self.tables.workers) or not self.counts.waiting:
+            self._workless_since = None
+        elif self._workless_since is None:
+            self._workless_since = now
+        elif 0 <= self._workless_since <= now - WORKLESS_SECONDS:
+            self.notices.warning(f"{self.counts.waiting} task(s) wait, and there is no worker at all")
+            self._workless_since = float("inf")
         unserved: Dict[Tuple[int, events.Capabilities], int] = {}
+        workers = list(self.tables.workers) if self.dispatcher.lanes else []
         for lanes in self.dispatcher.lanes.values():
             for lane in lanes:
                 wanted = lane.capabilities
-                if wanted and lane.waiting and not any(worker.can_serve(wanted) for worker in self.tables.workers):
+                if wanted and lane.waiting and workers and not any(worker.can_serve(wanted) for worker in workers):
                     key = lane.client.incarnation, wanted
                     unserved[key] = unserved.get(key, 0) + lane.waiting
         for key, waiting in unserved.items():
             if key not in self._unserved:
                 wanted_text = ", ".join(f"{name}={amount}" for name, amount in sorted(key[1]))
-                self._notices.append(f"{waiting} task(s) wait for a worker with {wanted_text}: there is none")
+                self.notices.warning(f"{waiting} task(s) wait for a worker with {wanted_text}: there is none")
         self._unserved = set(unserved)

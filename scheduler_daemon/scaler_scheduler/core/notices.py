@@ -1,0 +1,19 @@
+"""What operators should read in the log."""
+
+from typing import List, Tuple
+
+
+class Notices:
+    def __init__(self) -> None:
+        self._texts: List[Tuple[bool, str]] = []
+
+    def info(self, text: str) -> None:
+        self._texts.append((False, text))
+
+    def warning(self, text: str) -> None:
+        self._texts.append((True, text))
+
+    def take(self) -> List[Tuple[bool, str]]:
+        """Those since the last call: whether each is a warning, and its text."""
+        texts, self._texts = self._texts, []
+        return texts

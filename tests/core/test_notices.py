@@ -1,0 +1,53 @@
+"""What operators read in the log of who comes and goes. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+from tests.core.harness import A, C, W, warnings_of
+
+from scaler_scheduler.core.limits import Limits
+
+
+def test_tasks_without_any_worker(core):
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.submit(C, [1, 2])
+    core.wait(4)
+    core.heartbeat(C)
+    assert warnings_of(core) == [], "a cluster may be just starting"
+    for _ in range(4):
+        core.wait(4)
+        core.heartbeat(C)
+    assert warnings_of(core) == ["2 task(s) wait, and there is no worker at all"]
+    core.worker(W, 22)
+    core.wait(1)
+    core.goodbye(W)
+    core.wait(8)
+    core.take()
+    assert warnings_of(core) == ["2 task(s) wait, and there is no worker at all"]
+
+
+def test_who_leaves(core):
+    core.client(C, 11)
+    core.agent(A, 33)
+    core.goodbye(C)
+    core.goodbye(A)
+    assert core.scheduler.notices.take() == [(False, "client name has left"), (False, "agent name has left")]
+
+
+def test_who_is_given_up(make_core):
+    limits = Limits()
+    core = make_core(client_timeout_seconds=10 * limits.worker_timeout_seconds)
+    core.client(C, 11)
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33)
+    core.function(C, 1, b"f")
+    core.submit(C, [1])
+    core.take()
+    core.wait(limits.worker_timeout_seconds + 2)
+    assert warnings_of(core)[:2] == [
+        "agent name on host is silent and given up",
+        "worker name on host is silent and given up: 1 task(s) that it held run elsewhere",
+    ]
+    core.wait(10 * limits.worker_timeout_seconds)
+    assert "client name is silent and given up: its tasks are cancelled" in warnings_of(core)
+    core.take()

@@ -1,0 +1,43 @@
+"""Workers of a local cluster import what the program imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.integration.commands import environment
+
+PROGRAM = """
+import sys
+
+sys.path.insert(0, {folder!r})
+
+import beside
+import elsewhere
+
+from scaler_client import Client, LocalCluster
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1) as cluster, Client(cluster) as client:
+        print(client.submit(beside.double, 4).result(60), client.submit(elsewhere.triple, 4).result(60))
+"""
+
+
+def test_modules_beside_the_script_and_where_it_looks(tmp_path: Path) -> None:
+    script, other, cwd = tmp_path / "script", tmp_path / "other", tmp_path / "cwd"
+    for folder in (script, other, cwd):
+        folder.mkdir()
+    (script / "beside.py").write_text("def double(x):\n    return 2 * x\n")
+    (other / "elsewhere.py").write_text("def triple(x):\n    return 3 * x\n")
+    (script / "program.py").write_text(PROGRAM.format(folder=str(other)))
+    run = subprocess.run(
+        [sys.executable, str(script / "program.py")],
+        cwd=cwd,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert run.stdout == "8 12\n", run.stderr
