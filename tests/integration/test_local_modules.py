@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.integration.commands import environment
+from tests.integration.commands import SCHEDULER_PYTHON, environment
 
 PROGRAM = """
 import sys
@@ -19,7 +19,7 @@ import elsewhere
 from scaler_client import Client, LocalCluster
 
 if __name__ == "__main__":
-    with LocalCluster(n_workers=1) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=1, scheduler_python={python!r}) as cluster, Client(cluster) as client:
         print(client.submit(beside.double, 4).result(60), client.submit(elsewhere.triple, 4).result(60))
 """
 
@@ -30,7 +30,7 @@ def test_modules_beside_the_script_and_where_it_looks(tmp_path: Path) -> None:
         folder.mkdir()
     (script / "beside.py").write_text("def double(x):\n    return 2 * x\n")
     (other / "elsewhere.py").write_text("def triple(x):\n    return 3 * x\n")
-    (script / "program.py").write_text(PROGRAM.format(folder=str(other)))
+    (script / "program.py").write_text(PROGRAM.format(folder=str(other), python=SCHEDULER_PYTHON))
     run = subprocess.run(
         [sys.executable, str(script / "program.py")],
         cwd=cwd,
