@@ -1,25 +1,41 @@
 #!/usr/bin/env bash
 # tests/run.sh [lint]: ruff, mypy, and unless only lint is asked for every test in every environment that is set up.
 # `make test` calls it. All suites run even when one fails; the last lines say how each went.
+#
+# What computes runs beside what mostly waits for real processes: that is a third of the time on two cores.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+folder=$(mktemp -d)
 status=0
 summary=()
+beside=0  # the process that runs the computing suites
+end() {
+    [ "$beside" = 0 ] || kill -- -"$beside" 2>/dev/null
+    rm -rf "$folder"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
-# suite NAME COMMAND...: runs it, and keeps a line for the summary: pytest's closing line, or what the tool said last
-suite() {
-    local name=$1 verdict=ok
+# run_suite NAME COMMAND...: its output in a file of its name, and behind that its exit status
+run_suite() {
+    local name=$1
     shift
     printf '\n### %s: %s\n' "$name" "$*"
-    "$@" 2>&1 </dev/null | tee "$output"
-    if [ "${PIPESTATUS[0]}" != 0 ]; then
+    "$@" 2>&1 </dev/null | tee "$folder/output of $name"
+    echo "${PIPESTATUS[0]}" >"$folder/status of $name"
+}
+
+# sum_up NAME: a line for the summary: pytest's closing line, or what the tool said last
+sum_up() {
+    local verdict=ok
+    if [ "$(cat "$folder/status of $1" 2>/dev/null)" != 0 ]; then
         verdict=FAILED
         status=1
     fi
-    summary+=("$(printf '%-16s %-7s %s' "$name" "$verdict" "$(grep -v '^ *$' "$output" | tail -n 1 | sed 's/^[= ]*//; s/[= ]*$//')")")
+    summary+=("$(printf '%-30s %-7s %s' "$1" "$verdict" \
+        "$(grep -v '^ *$' "$folder/output of $1" | tail -n 1 | sed 's/^[= ]*//; s/[= ]*$//')")")
 }
 
 name_of() { "$1/bin/python" -c 'import platform as p; print(p.python_implementation(), p.python_version())'; }
@@ -31,23 +47,48 @@ tests_in() {
     PATH="$PWD/$environment/bin:$PATH" "$environment/bin/python" -m pytest "$@"
 }
 
-suite ruff ruff check .
-suite mypy mypy scheduler_daemon/scaler_scheduler client_lib/scaler_client worker_lib/scaler_worker \
+WAITING=(tests/adapters tests/integration)
+names=()
+
+# computing_suites: those of all environments, one after the other
+computing_suites() {
+    local environment
+    [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire
+    for environment in .venv-3.*; do
+        [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" tests/client tests/worker
+    done
+    run_suite "$(name_of .venv), computing" tests_in .venv "${WAITING[@]/#/--ignore=}"
+}
+
+run_suite ruff ruff check .
+run_suite mypy mypy scheduler_daemon/scaler_scheduler client_lib/scaler_client worker_lib/scaler_worker \
     client_lib/examples/standard_library.py benchmarks tests/client/typed_usage.py
+names+=(ruff mypy)
 
 if [ "${1-}" != lint ]; then
+    export -f run_suite name_of tests_in computing_suites
+    set -m
+    computing_suites >"$folder/computing" 2>&1 &
+    beside=$!
+    set +m
+    run_suite "$(name_of .venv), waiting" tests_in .venv "${WAITING[@]}"
+    wait "$beside"
+    beside=0
+    cat "$folder/computing"
     if [ -f .venv-pypy/stamp-test ]; then
-        suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire
+        names+=("$(name_of .venv-pypy)")
     else
-        summary+=("PyPy             not on this machine, left out")
+        summary+=("PyPy                           not on this machine, left out")
     fi
     for environment in .venv-3.*; do
-        [ -f "$environment/stamp-test" ] || continue
-        suite "$(name_of "$environment")" tests_in "$environment" tests/client tests/worker
+        [ -f "$environment/stamp-test" ] && names+=("$(name_of "$environment")")
     done
-    suite "$(name_of .venv)" tests_in .venv
+    names+=("$(name_of .venv), computing" "$(name_of .venv), waiting")
 fi
 
+for name in "${names[@]}"; do
+    sum_up "$name"
+done
 printf '\n### summary\n'
 printf '%s\n' "${summary[@]}"
 exit "$status"
