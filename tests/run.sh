@@ -66,7 +66,6 @@ run_suite mypy mypy scheduler_daemon/scaler_scheduler client_lib/scaler_client w
 names+=(ruff mypy)
 
 if [ "${1-}" != lint ]; then
-    export -f run_suite name_of tests_in computing_suites
     set -m
     computing_suites >"$folder/computing" 2>&1 &
     beside=$!
