@@ -104,7 +104,7 @@ class SchedulerHost:
         except InvariantError as error:
             raise SimulationError(f"broken invariant: {error}") from error
         contract.after(collected)
-        for notice in core.take_notices():
+        for _, notice in core.notices.take():
             self._trace.note("scheduler logs:", notice)
         for effect in collected:
             self._trace.count("messages from the scheduler")
