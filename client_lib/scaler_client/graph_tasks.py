@@ -8,7 +8,7 @@ from typing import Any
 
 from .functions import Function
 from .future import TaskFuture
-from .messages import Options, Outcome, Payload, Submit, TaskName
+from .messages import Keep, Options, Outcome, Payload, Submit, TaskName
 from .references import ObjectRef, ReadingCall, reading_call
 
 MOST_RECOVERIES = 3
@@ -55,6 +55,7 @@ class GraphTasks:
         self._inputs = inputs
         self._input_counts = input_counts
         self._keep = keep
+        self._asked_for = len(targets)
         self._objects = objects
         self._ends: list[int] = []
         """Where the inputs of each row end; made when somebody needs it."""
@@ -121,7 +122,8 @@ class GraphTasks:
         if self._inputs:
             batch.inputs, batch.input_counts = self._ids(self._inputs), self._input_counts
         if any(self._keep):
-            batch.keep = self._keep
+            is_new = len(self.targets) == self._asked_for
+            batch.keep = self._keep if is_new else bytes(map(self._keep_of, range(self.count)))
         return batch
 
     def kept_ids(self) -> Sequence[int]:
@@ -129,8 +131,12 @@ class GraphTasks:
 
     def row(self, task_id: int) -> tuple[Function, ReadingCall]:
         row = task_id - self.first
-        payload = reading_call(self._payloads[row], self._ids(self._inputs_of(row)), self._keep[row])
+        payload = reading_call(self._payloads[row], self._ids(self._inputs_of(row)), self._keep_of(row))
         return self._functions[self._numbers[row]], payload
+
+    def _keep_of(self, row: int) -> int:
+        # What is answered is needed by its readers alone, and not to be run again where these are gone.
+        return Keep.YES if self._keep[row] == Keep.BOTH and row not in self.targets else self._keep[row]
 
     def needed_ids(self) -> list[int]:
         return [self.first + row for row in self._needed()]

@@ -130,10 +130,21 @@ class Withdrawals:
 
     def ask_again(self, task: Task, wish: int, now: float) -> None:
         """The task runs, and its worker has a new connection: what was asked on the old one may not have arrived."""
-        if wish == CANCEL:
+        if task.worker is None:
+            self._ask_for_waiting(task, wish)
+        elif wish == CANCEL:
             self._outbox.add(effects.CancelRefused(task.client.route, [task.id]))
         elif wish >= FORCE:
             self._withdraw(task, wish, now)
+
+    def _ask_for_waiting(self, task: Task, wish: int) -> None:
+        """The same of one that was not taken over: it is over, or what it reads is to be made anew."""
+        if task.client.tasks.get(task.id) is not task or wish not in (CANCEL, FORCE, ABANDON):
+            return
+        if task.state == BLOCKED:
+            self._graphs.cancel_blocked(task)
+        elif task.state == WAITING:
+            self._cancel_waiting(task)
 
     def stop_copy(self, worker: Worker, name: Name) -> None:
         """The worker runs a task that is over or that another one holds: whatever it answers counts no longer."""
