@@ -31,7 +31,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (1104, "what a client forgot while its connection broke was kept until it left"),
     (1358, "files of which an agent was told to let go while its connection broke stayed as long as the agent"),
     (1358, "a row that had come among others that read objects was taken twice when it came again alone"),
-    (3000470, "a graph's target that was answered, and submitted again for its readers, waited on when these had failed"),
+    (3000470, "a graph's answered target, submitted again for its readers, waited on when these had failed"),
     (3002498, "the scheduler ended: a task to be stopped, whose worker joined again, waited for what it reads"),
     (3005316, "the same as 3000470, after a client was given up"),
 )
