@@ -16,6 +16,10 @@ _MOST_THINGS = 4
 """That a client refers to."""
 
 
+ROOM_BYTES = 1 << 30
+"""No client's objects are ever more."""
+
+
 def draw_plan(seed: int) -> Plan:
     """What a seed stands for."""
     plan, writer = draw_plain_plan(seed)
@@ -26,6 +30,9 @@ def draw_plan(seed: int) -> Plan:
 
 
 def _add_graphs(plan: Plan, writer: Writer, chance: random.Random) -> None:
+    if plan.limits.memory_limit_bytes < ROOM_BYTES:
+        plan.windows_part *= ROOM_BYTES // plan.limits.memory_limit_bytes
+        plan.limits.memory_limit_bytes = ROOM_BYTES
     plan.shared_bytes = chance.choice((100, 100, 1000, 1 << 40))
     plan.small_bytes = chance.choice((0, 0, 60, 256))
     plan.inline_bytes = chance.choice((0, 0, 500, 1 << 14))

@@ -164,6 +164,8 @@ class Oracle:
         """Whether nothing that could make anybody wrong about anybody else happens in this run."""
         self.has_duplicates = False
         """Whether messages may arrive twice in it."""
+        self.has_slow_peers = False
+        """Whether some take as long for a message as a short time limit is."""
         self.executions: Counter[int] = Counter()
         """Begun, by the script's key."""
         self.retried: Counter[int] = Counter()
@@ -268,7 +270,8 @@ class Oracle:
     def _timed_out(self, future: Future) -> None:
         limit = future.asked.timeout_milliseconds / 1000
         # Of one that waits, for children or for what it reads, nobody knows how long it takes.
-        may_be_long = any(each.children or each.inputs or each.seconds >= limit / 2 for each in future.script.needed)
+        is_long = any(each.children or each.inputs or each.seconds >= limit / 2 for each in future.script.needed)
+        may_be_long = is_long or self.has_slow_peers
         self._wrong_if(not limit or (self.is_calm and not may_be_long), future)
 
     def _input_lost(self, future: Future) -> None:

@@ -69,6 +69,8 @@ class Plan:
     """Number of workers and their capabilities."""
     clients: list[list[Work]]
     faults: list[tuple[float, str]]
+    windows_part: int = 8
+    """Of the memory limit: what credit.py calls so."""
     shared_bytes: int = 1 << 40
     """Objects of this size are files of hosts."""
     small_bytes: int = 256

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from unittest.mock import patch
 
-from scaler_scheduler.core import supply
+from scaler_scheduler.core import credit, supply
 
 from . import faults
 from .agent_host import AgentHost
@@ -48,6 +48,7 @@ class World:
         self.oracle = Oracle(self.trace)
         self.oracle.is_calm = self.plan.is_calm
         self.oracle.has_duplicates = self.plan.weather.duplicated_share > 0
+        self.oracle.has_slow_peers = self.plan.slow_share > 0
         self.scheduler = SchedulerHost(
             self.clock, self.network, self.trace, self.chance, self.plan.limits, self.plan.step_seconds
         )
@@ -65,7 +66,8 @@ class World:
         """
         plan = self.plan
         sizes = {"SHARED_BYTES": plan.shared_bytes, "SMALL_BYTES": plan.small_bytes, "INLINE_BYTES": plan.inline_bytes}
-        with patch.multiple(supply, **sizes):
+        # Small windows, and room for all objects: what is refused beyond the limit is the user's error, and no fault.
+        with patch.multiple(supply, **sizes), patch.object(credit, "_WINDOWS_PART", plan.windows_part):
             self._live()
 
     def _live(self) -> None:
