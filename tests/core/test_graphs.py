@@ -370,7 +370,7 @@ def test_a_task_given_up_whose_input_is_made_anew_waits_for_it(core):
     submit(core, [(1, [], KEEP), (2, [1], NO)])
     run(core, W, 2, outcome=effects.OUTCOME_EXCEPTION)  # it was stopped
     assert dispatched(core) == [(V, 1)]
-    run(core, V, 1, b"one")
+    run(core, V, 1, b"one", attempt=2)
     [(worker, _)] = dispatched(core)
     run(core, worker, 2, b"two", attempt=2)
     assert resolved((2, 0, b"two")) in core.take()
@@ -393,8 +393,8 @@ def test_a_result_that_is_needed_again_while_its_task_is_taken_back(core):
     core.take()
     run(core, W, 2, b"two", attempt=2)
     assert resolved((2, KEPT, b"")) in core.take()
-    run(core, W, 1, b"one")
-    run(core, W, 3, b"three")
+    run(core, W, 1, b"one", attempt=2)
+    run(core, W, 3, b"three", attempt=3)
     assert resolved((3, 0, b"three")) in core.take()
     forget(core, 1, 2)
     core.take()

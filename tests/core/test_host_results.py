@@ -384,8 +384,9 @@ def test_what_was_given_up_and_still_runs_is_wanted_again(core):
     core.take()
     submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)])
     forget(core, 1, 2)
-    assert only(core, "dispatch") == [dispatch(U, 1, flagged=True)], "the other one is not run twice"
-    run(core, U, 1, b"one")
+    [(_, to, [row], _)] = only(core, "dispatch")
+    assert (to, row[1:3]) == (U, (1, 2)), "the other one is not run twice"
+    run(core, U, 1, b"one", attempt=2)
     run(core, W, 2, b"two")
     sent = core.take()
     [three] = [each for each in sent if each[0] == "dispatch"]
@@ -401,8 +402,8 @@ def test_what_is_being_taken_back_is_wanted_again(core):
     forget(core, 1, 2)
     core.retracted(W, [(NAME, 2, 1)], 1)
     rows = [row[1:3] for each in core.take() if each[0] == "dispatch" for row in each[2]]
-    assert rows == [(1, 1)]
-    run(core, W, 1, b"one")
+    assert rows == [(1, 2)], "its attempts have other numbers than those of the lost result"
+    run(core, W, 1, b"one", attempt=2)
     run(core, W, 2, b"two", attempt=2)
     assert [row[1] for each in core.take() if each[0] == "dispatch" for row in each[2]][-1] == 3
 

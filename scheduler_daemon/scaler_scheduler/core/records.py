@@ -300,6 +300,7 @@ class Client:
         "granted",
         "held",
         "highest_id",
+        "highest_node",
         "incarnation",
         "is_gone",
         "is_stalled",
@@ -309,6 +310,7 @@ class Client:
         "outbox",
         "output_dropped",
         "received",
+        "reruns",
         "result_window",
         "returned",
         "route",
@@ -335,6 +337,10 @@ class Client:
         self.objects: Dict[int, StoredObject] = {}
         """By id."""
         self.highest_id = -1
+        self.highest_node = -1
+        """Of its tasks that read objects or whose results are kept."""
+        self.reruns = 0
+        """How many of those came again when they were over."""
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""
         self.outbox: Optional[Resolved] = None
