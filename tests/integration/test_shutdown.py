@@ -11,7 +11,7 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
-from tests.integration.commands import STOP_SECONDS, Command, cluster, is_alive, scheduler
+from tests.integration.commands import STOP_SECONDS, Command, cluster, is_alive, monitor, scheduler
 from tests.integration.host_files import directory_of, files_of
 from tests.waiting import wait_until
 
@@ -53,6 +53,8 @@ def test_everything_ends(tmp_path: Path, way: Callable[[Client], None]) -> None:
     second.mkdir()
     with scheduler(tmp_path, "--no-protected") as daemon:
         with cluster(tmp_path, daemon.address, 2) as one, cluster(second, daemon.address, 1) as two:
+            with monitor(daemon.monitor_address) as watch:
+                wait_until(lambda: watch.next().workers == 3)  # both hosts are there: who isn't, isn't told
             with Client(daemon.address) as client, Client(daemon.address, timeout_seconds=1) as other:
                 lost = other.submit(until_there, str(tmp_path / "never"))
                 running = client.submit(until_there, str(tmp_path / "never"))
