@@ -2,7 +2,6 @@
 
 from bisect import insort
 from collections import OrderedDict, deque
-from heapq import heappop, heappush
 from typing import Deque, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from scaler_scheduler.core import effects
@@ -34,8 +33,6 @@ class Dispatcher:
         self._agents = agents
         self._queue_size = queue_size
         self._next_serial = 1
-        self._requeued = 0
-        """How often a task was: what tells the entries of the same one apart."""
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
 
@@ -54,8 +51,7 @@ class Dispatcher:
     def requeue(self, task: Task) -> None:
         """The task, which has just been moved there, waits again: before those that never were dispatched."""
         lane = task.client.lane(task.options)
-        self._requeued += 1
-        heappush(lane.requeued, (task.id, self._requeued, task))
+        lane.requeue(task)
         self.enqueue(lane, 1)
 
     def dequeue(self, lane: Lane) -> None:
@@ -148,7 +144,7 @@ class Dispatcher:
 
     def _holder(self, lane: Lane) -> Optional[Worker]:
         """Of the free workers the one that has most of what the lane's next task reads, taken out of its list."""
-        inputs = lane.requeued[0][-1].inputs if lane.requeued else ()
+        inputs = lane.first_requeued.inputs if lane.requeued else ()
         best: Optional[Worker] = None
         most = 0
         for stored in inputs:
@@ -178,13 +174,13 @@ class Dispatcher:
 
     def _must_fetch(self, lane: Lane, worker: Worker) -> bool:
         """Whether the lane's next task, which waits, can't run at this worker before something has been fetched."""
-        task = lane.requeued[0][-1]
+        task = lane.first_requeued
         for stored in task.inputs:
             if stored.frames is None and not _is_home(stored, worker):
                 break
         else:
             return False
-        heappop(lane.requeued)
+        lane.pop_requeued()
         self.fetch(task, [each for each in task.inputs if each.is_away and not _is_home(each, worker)])
         return True
 
@@ -223,10 +219,10 @@ class Dispatcher:
         """The function of the task that this lane's next dispatch begins with; None, and the lane is gone, when nothing
         waits."""
         while lane.requeued:
-            task = lane.requeued[0][-1]
+            task = lane.first_requeued
             if task.state == WAITING:
                 return task.function
-            heappop(lane.requeued)
+            lane.pop_requeued()
         while lane.batches:
             batch = lane.batches.first
             batch.skip_cancelled()
@@ -264,16 +260,15 @@ class Dispatcher:
         self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
     ) -> int:
         """Dispatch tasks that have objects of their own."""
-        requeued = lane.requeued
         taken = 0
-        while requeued and taken < count:
-            task = requeued[0][-1]
+        while lane.requeued and taken < count:
+            task = lane.first_requeued
             if task.state == WAITING:
                 if taken and (task.function is not function or _has_holders(task)):
                     break  # another worker may be a better one
                 self._give_task(worker, task, outgoing)
                 taken += 1
-            heappop(requeued)
+            lane.pop_requeued()
         return taken
 
     def _give_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:

@@ -38,7 +38,7 @@ def _check_waiting(scheduler: Scheduler) -> None:
         again = 0
         for lane in client.lanes.values():
             rows = sum(len(batch.waiting_rows()) for batch in lane.batches)
-            tasks = {task for *_, task in lane.requeued if task.state == WAITING}
+            tasks = {task for task in lane.requeued.values() if task.state == WAITING}
             again += len(tasks)
             _expect(
                 f"waiting tasks of client {client.incarnation} at rank {lane.rank}", rows + len(tasks), lane.waiting

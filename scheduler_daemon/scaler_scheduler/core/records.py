@@ -1,6 +1,7 @@
 """What the tables hold: one record a function, task, client, worker and host agent."""
 
 from collections import deque
+from heapq import heappop, heappush
 from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.batches import BatchQueue
@@ -276,21 +277,37 @@ LaneKey = Tuple[int, Capabilities]
 class Lane:
     """A client's waiting tasks of one rank, in need of the same capabilities."""
 
-    __slots__ = ("batches", "capabilities", "client", "is_queued", "rank", "requeued", "waiting")
+    __slots__ = ("_order", "batches", "capabilities", "client", "is_queued", "rank", "requeued", "waiting")
 
     def __init__(self, client: "Client", rank: int, capabilities: Capabilities) -> None:
         self.client = client
         self.rank = rank
         self.capabilities = capabilities
         self.batches = BatchQueue()
-        self.requeued: List[Tuple[int, int, Task]] = []
-        """Tasks that came back from a worker, or have got what they read: they go before the batches. A heap by their
-        ids: a graph's come in an order in which what is read by few is read, and freed, early. May hold tasks that wait
-        no more."""
+        self.requeued: Dict[int, Task] = {}
+        """Tasks that came back from a worker, or have got what they read, by their ids: they go before the batches. May
+        hold tasks that wait no more."""
+        self._order: List[int] = []
+        """A heap of their ids: a graph's come in an order in which what is read by few is read, and freed, early. Of
+        numbers alone: PyPy compares them five times as fast as tuples that begin with them."""
         self.waiting = 0
         """Tasks in `batches` and `requeued`."""
         self.is_queued = False
         """Whether it stands in the dispatcher's queue."""
+
+    def requeue(self, task: Task) -> None:
+        if task.id not in self.requeued:
+            heappush(self._order, task.id)
+        self.requeued[task.id] = task
+
+    @property
+    def first_requeued(self) -> Task:
+        """The one with the lowest id; there must be one."""
+        return self.requeued[self._order[0]]
+
+    def pop_requeued(self) -> None:
+        """Drop that one."""
+        del self.requeued[heappop(self._order)]
 
 
 class Client:
