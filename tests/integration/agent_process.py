@@ -15,6 +15,7 @@ from typing import Any
 import capnp
 import psutil
 import zmq
+from tests.waiting import wait_until
 
 import scaler_client
 
@@ -38,7 +39,7 @@ sys.exit(cluster.run(options, stand_in))
 
 IDLE = "import time\nwords[4] = 1\ntime.sleep(600)"
 RUNNING = "import time\nwords[:4] = memoryview(bytes(32)).cast('Q')\nwords[0] = 4; words[1] = 55; words[2] = 2\n"
-RUNNING += "words[3] = 1; words[4] = 1\ntime.sleep(600)"
+RUNNING += "words[3] = 1; words[4] = 1\nprint('runs a task', flush=True)\ntime.sleep(600)"
 DEAF = "import signal, time\nsignal.signal(15, signal.SIG_IGN); signal.signal(2, signal.SIG_IGN)\nwords[4] = 1\n"
 DEAF += "while True: pow(3, 10_000_000)"  # holds the GIL for seconds at a time
 
@@ -109,6 +110,10 @@ class Cluster:
 
     def log(self) -> str:
         return self._log.read_text()
+
+    def wait_for_tasks(self, number: int) -> None:
+        """Until so many of its workers RUN their task: each tells its agent first, and then the log."""
+        wait_until(lambda: self.log().count("runs a task") == number, what="tasks run")
 
     def nursery(self) -> psutil.Process:
         (nursery,) = self.agent.children()

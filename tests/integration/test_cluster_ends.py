@@ -13,8 +13,7 @@ from tests.integration.agent_process import IDLE, RUNNING, SHUTDOWN_SECONDS, Fak
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the stand-ins need os.fork")
 
 GROWING = RUNNING.replace("time.sleep(600)", "block = b'x' * (300 << 20)\ntime.sleep(600)")
-ENDING = "import signal, sys\nsignal.signal(15, lambda *_: sys.exit(0))\n"
-ENDING += RUNNING.replace("time.sleep(600)", "print('busy', flush=True)\ntime.sleep(600)")
+ENDING = f"import signal, sys\nsignal.signal(15, lambda *_: sys.exit(0))\n{RUNNING}"
 
 
 @pytest.fixture
@@ -42,6 +41,7 @@ def test_a_worker_is_ended_because_of_a_task_if_it_runs_it(scheduler: FakeSchedu
     with started(log, scheduler.address, does=RUNNING) as cluster:
         scheduler.welcome()
         one, other = scheduler.receive("heartbeat", all_of(2))["workers"]
+        cluster.wait_for_tasks(2)
         task = {"client": 4, "id": 55, "attempt": 2}
         wrong = [{**task, "client": 5}, {**task, "id": 54}, {**task, "attempt": 1}]
         for fields in (*wrong, task):
@@ -80,8 +80,7 @@ def test_a_scheduler_that_was_started_anew_hears_of_its_agents_at_once(scheduler
 def test_an_agent_says_goodbye_when_its_workers_last_words_were_read(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=ENDING, heartbeat=0.1) as cluster:
         scheduler.welcome()
-        while cluster.log().count("busy") < 2:
-            scheduler.receive("heartbeat")
+        cluster.wait_for_tasks(2)
         cluster.workers()
         cluster.process.terminate()
         scheduler.receive("heartbeat", all_of(0))

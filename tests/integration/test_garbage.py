@@ -8,6 +8,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,8 @@ class Port:
         self._context.destroy(linger=0)
 
 
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
-    folder = tmp_path_factory.mktemp("garbage")
+@contextmanager
+def a_port(folder: Path) -> Iterator[Port]:
     with (
         scheduler(folder) as daemon,
         cluster(folder, daemon.address, 2),
@@ -75,6 +75,19 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
             yield port
         finally:
             port.close()
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
+    with a_port(tmp_path_factory.mktemp("garbage")) as port:
+        yield port
+
+
+@pytest.fixture
+def bare_port(tmp_path: Path) -> Iterator[Port]:
+    """One of its own for who sends bytes: some pass for frames of ZeroMQ's first protocol, and are counted late."""
+    with a_port(tmp_path) as port:
+        yield port
 
 
 def hello(version: int = 1, incarnation: int = 4711) -> list[Any]:
@@ -91,8 +104,8 @@ def message_of(kind: str, **fields: Any) -> bytes:
     return data
 
 
-def test_random_bytes_on_the_tcp_port(port: Port) -> None:
-    host, _, number = port.daemon.address.removeprefix("tcp://").rpartition(":")
+def test_random_bytes_on_the_tcp_port(bare_port: Port) -> None:
+    host, _, number = bare_port.daemon.address.removeprefix("tcp://").rpartition(":")
     rng = random.Random(1)
     for _ in range(30):
         with socket.create_connection((host, int(number))) as connection:
@@ -101,16 +114,16 @@ def test_random_bytes_on_the_tcp_port(port: Port) -> None:
                 connection.sendall(b"\xff" + struct.pack(">Q", 1 << 60) + b"\x7f")
             except OSError:
                 continue  # the scheduler hung up
-    port.all_is_well()
+    bare_port.all_is_well()
 
 
-def test_a_zmtp_frame_of_a_huge_announced_size(port: Port) -> None:
-    host, _, number = port.daemon.address.removeprefix("tcp://").rpartition(":")
+def test_a_zmtp_frame_of_a_huge_announced_size(bare_port: Port) -> None:
+    host, _, number = bare_port.daemon.address.removeprefix("tcp://").rpartition(":")
     greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(16) + b"\x00" + bytes(31)
     ready = b"\x04\x26\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
     with socket.create_connection((host, int(number))) as connection:
         connection.sendall(greeting + ready + b"\x02" + struct.pack(">Q", 1 << 62) + b"x" * 1000)
-        port.all_is_well()
+        bare_port.all_is_well()
 
 
 @pytest.mark.parametrize("connected", [False, True], ids=["stranger", "known client"])
