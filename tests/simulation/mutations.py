@@ -135,7 +135,7 @@ MUTATIONS = (
     ),
     Mutation(
         "release a function while tasks of it wait",
-        records.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
+        functions.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
         first_seed=78,
     ),
     Mutation(

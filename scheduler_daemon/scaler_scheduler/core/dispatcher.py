@@ -10,8 +10,9 @@ from scaler_scheduler.core.batches import Batch, BatchQueue
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.dispatch import allowance, cost, wants_work
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Capabilities, Options
+from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client, Copies, Function, Lane, StoredObject, Task, Worker
+from scaler_scheduler.core.records import Client, Copies, Lane, StoredObject, Task, Worker
 from scaler_scheduler.core.states import ADOPT, BLOCKED, DISPATCH, UNREADY, WAITING
 from scaler_scheduler.core.supply import supply
 from scaler_scheduler.core.workers import AgentTable

@@ -10,8 +10,9 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import BALANCE, Agent, Client, Copies, Function, StoredObject, Task, Worker
+from scaler_scheduler.core.records import BALANCE, Agent, Client, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
 from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY, WAITING
 from scaler_scheduler.core.tables import Tables

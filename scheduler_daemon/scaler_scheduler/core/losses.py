@@ -116,7 +116,7 @@ class Losses:
                 functions.let_go(task.function)
         self._withdrawals.abandon(client, now)
         for function in client.functions.values():
-            functions.release(function, client)
+            functions.release(function, client.incarnation)
         client.functions = {}
         client.suspended.clear()
         client.is_stalled = False

@@ -13,9 +13,10 @@ from scaler_scheduler.core.effects import (
 )
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Results
+from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
+from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Task, Worker
 from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY, WAITING
 from scaler_scheduler.core.supply import send_unread
 from scaler_scheduler.core.tables import Tables

@@ -154,7 +154,7 @@ class Scheduler:
             raise ProtocolError(f"function number {event.number} is taken")
         function = self.tables.functions.add(event.digest, event.name, event.serializer, event.payload)
         client.functions[event.number] = function
-        self.tables.functions.hold(function, client)
+        self.tables.functions.hold(function, client.incarnation)
 
     def _forget_functions(self, event: events.ForgetFunctions, now: float) -> None:
         client = self._peers.client(event.route)
@@ -163,7 +163,7 @@ class Scheduler:
         for number in event.numbers:
             function = client.functions.pop(number, None)
             if function is not None:
-                self.tables.functions.release(function, client)
+                self.tables.functions.release(function, client.incarnation)
 
     def _forget_unused_functions(self) -> None:
         removed = self.tables.functions.remove_unused()
