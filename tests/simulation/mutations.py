@@ -15,6 +15,7 @@ from scaler_scheduler.core import (
     dispatcher,
     endings,
     functions,
+    giving,
     graphs,
     losses,
     peers,
@@ -177,7 +178,7 @@ MUTATIONS = (
     ),
     Mutation(
         "give two attempts the same number",
-        dispatcher.Dispatcher, "_give_task", "task.attempt += 1", "pass",
+        giving.Giver, "_give_task", "task.attempt += 1", "pass",
     ),
     Mutation(
         "ignore that a worker keeps a task",

@@ -11,6 +11,7 @@ from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import BALANCE, Agent, Client, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
@@ -19,9 +20,10 @@ from scaler_scheduler.core.tables import Tables
 
 
 class Graphs:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox) -> None:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, giver: Giver, outbox: Outbox) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
+        self._giver = giver
         self._outbox = outbox
         self.unneeded: List[Task] = []
         """Tasks whose kept result nobody is going to read."""
@@ -95,7 +97,7 @@ class Graphs:
                 function = functions[row] if len(functions) > 1 else functions[0]
                 payload, start = (event.payload, position) if large is None else (large, 0)
                 length = size if large is None else len(large)
-                task = self._dispatcher.new_task(
+                task = self._giver.new_task(
                     task_id, client, function, event.options, payload, start, length, large is not None
                 )
                 self._admit(task, keep, event.inputs, begin, end)

@@ -15,6 +15,7 @@ from scaler_scheduler.core.dispatch import wants_work
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses
@@ -41,12 +42,13 @@ class Scheduler:
         self.limits = limits
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
-        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, tables.agents, limits.queue_size)
-        self._graphs = Graphs(tables, dispatcher, outbox)
+        giver = Giver(outbox, tables.counts, tables.agents)
+        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, giver, limits.queue_size)
+        self._graphs = Graphs(tables, dispatcher, giver, outbox)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
-        self._adoption = Adoption(tables, dispatcher, self._withdrawals, limits.client_timeout_seconds)
+        self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
         self._losses = Losses(tables, dispatcher, self._endings, self._graphs, self._withdrawals, self._adoption)
         self.notices = Notices()
         self._peers = Peers(
