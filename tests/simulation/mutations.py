@@ -212,7 +212,7 @@ MUTATIONS = (
     ),
     Mutation(
         "run a task before its last input is there",
-        graphs.Graphs, "_produced", "reader.state == BLOCKED and not reader.missing", "reader.state == BLOCKED",
+        graphs.Graphs, "produced", "reader.state == BLOCKED and not reader.missing", "reader.state == BLOCKED",
         first_seed=1,
     ),
     Mutation(
@@ -232,12 +232,12 @@ MUTATIONS = (
     ),
     Mutation(
         "leave objects at workers that nobody needs",
-        graphs.Graphs, "_drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
+        graphs.Graphs, "drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
         first_seed=9,
     ),
     Mutation(
         "leave files at hosts that nobody needs",
-        graphs.Graphs, "_drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
+        graphs.Graphs, "drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
         first_seed=18,
     ),
     Mutation(
@@ -257,7 +257,7 @@ MUTATIONS = (
     ),
     Mutation(
         "run what nobody needs any more",
-        graphs.Graphs, "_drop_unneeded", "self.unneeded.append(stored.producer)", "pass",
+        graphs.Graphs, "drop_unneeded", "self.unneeded.append(stored.producer)", "pass",
         first_seed=28,
     ),
     Mutation(

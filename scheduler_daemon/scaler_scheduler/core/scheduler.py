@@ -17,6 +17,7 @@ from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.graphs import Graphs
+from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses
 from scaler_scheduler.core.notices import Notices
@@ -45,11 +46,14 @@ class Scheduler:
         giver = Giver(outbox, tables.counts, tables.agents)
         self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, giver, limits.queue_size)
         self._graphs = Graphs(tables, dispatcher, giver, outbox)
+        self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
-        self._losses = Losses(tables, dispatcher, self._endings, self._graphs, self._withdrawals, self._adoption)
+        self._losses = Losses(
+            tables, dispatcher, self._endings, self._graphs, self._host_results, self._withdrawals, self._adoption
+        )
         self.notices = Notices()
         self._peers = Peers(
             tables,
@@ -226,7 +230,7 @@ class Scheduler:
     def _object(self, event: events.Object, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
         if agent is not None:
-            self._graphs.take_fetched(agent, event)
+            self._host_results.take_fetched(agent, event)
             return
         client = self._peers.client(event.route)
         if client is None:
@@ -244,7 +248,7 @@ class Scheduler:
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
         if agent is not None:
-            self._graphs.take_missing(agent, event)
+            self._host_results.take_missing(agent, event)
             return
         client = self._peers.client(event.route)
         if client is not None:
@@ -258,7 +262,7 @@ class Scheduler:
         if worker is None:
             self.counts.late += len(event.ids)
             return
-        take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs)
+        take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs, self._host_results)
         self._claim_ready(now)
         self._offer(worker)
 
