@@ -22,6 +22,7 @@ from scaler_scheduler.core import (
     records,
     results,
     scheduler,
+    submissions,
     suspension,
     withdrawals,
 )
@@ -146,7 +147,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take a task twice that is submitted again",
-        scheduler.Scheduler, "_drop_known_rows", "batch.cancelled.add(row)", "pass",
+        submissions.Submissions, "_drop_known_rows", "batch.cancelled.add(row)", "pass",
     ),
     Mutation(
         "never go on with a client that has taken its results",
@@ -173,7 +174,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget what a worker claims to run when its client comes later",
-        scheduler.Scheduler, "_submit", "if self.tables.unclaimed:", "if False:",
+        submissions.Submissions, "take", "if self._tables.unclaimed:", "if False:",
         first_seed=61,
     ),
     Mutation(

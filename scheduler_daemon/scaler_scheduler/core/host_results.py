@@ -1,5 +1,7 @@
-"""Large results that stay where they were made, as files of their host: fetched when they are wanted elsewhere, lost when
-the host is, and removed where they do not count."""
+"""Large results that stay where they were made, as files of their host.
+
+They are fetched when they are wanted elsewhere, lost when the host is, and removed where they do not count.
+"""
 
 from typing import Iterable
 
@@ -73,9 +75,8 @@ class HostResults:
             lane = task.client.lane(task.options)
             lane.waiting -= 1
             self._tables.counts.waiting -= 1
-        self._graphs.input_lost(
-            task, f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it"
-        )
+        text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it"
+        self._graphs.input_lost(task, text)
         if lane is not None:
             self._dispatcher.let_go(lane)
 
