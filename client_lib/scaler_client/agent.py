@@ -5,12 +5,10 @@ User threads hand work over through a deque and wake the thread once a burst, no
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,6 +23,7 @@ from .functions import Function
 from .future import TaskFuture
 from .messages import Payload, TaskName
 from .output_display import OutputDisplay
+from .process_end import look_after
 from .references import StoredObject
 from .session import Session, State
 from .sockets import Reconnects, receive
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from .mapping import Chunk
 
 _log = logging.getLogger(__name__)
-_agents: weakref.WeakSet[Agent] = weakref.WeakSet()
 
 
 class Agent:
@@ -83,10 +81,7 @@ class Agent:
         self._thread = threading.Thread(target=self._run, name="scaler-client", daemon=True)
         self._socket.connect(str(address))
         self._thread.start()
-        _agents.add(self)
-        # Anew, so that it runs before the end of a local cluster that was there first.
-        atexit.unregister(_close_all)
-        atexit.register(_close_all)
+        look_after(self)
 
     # ------------------------------------------------------------------------------------------------ for user threads
 
@@ -341,18 +336,3 @@ class Agent:
             except zmq.Again:
                 return
             unsent.popleft()
-
-
-def _close_all() -> None:
-    """At the interpreter's exit: a pending future must not keep it from ending."""
-    for agent in list(_agents):
-        agent.close("the interpreter ends")
-
-
-def _mark_all_forked() -> None:
-    for agent in list(_agents):
-        agent.mark_forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_mark_all_forked)

@@ -6,7 +6,7 @@ from array import array
 
 from scaler_scheduler.core.batches import Batch, BatchQueue
 from scaler_scheduler.core.events import DEFAULT_OPTIONS
-from scaler_scheduler.core.records import Function
+from scaler_scheduler.core.functions import Function
 
 
 def batch_of(*ids):

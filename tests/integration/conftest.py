@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.integration.commands import SchedulerCommand, scheduler
@@ -27,3 +28,11 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerComman
     """A scheduler without workers, for tests that bring their own."""
     with scheduler(tmp_path_factory.mktemp("scheduler")) as started:
         yield started
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Path]:
+    """Not there yet. After the test it is: nothing waits on."""
+    path = tmp_path / "gate"
+    yield path
+    path.touch()

@@ -15,12 +15,14 @@ from scaler_scheduler.core import (
     dispatcher,
     endings,
     functions,
+    giving,
     graphs,
     losses,
     peers,
     records,
     results,
     scheduler,
+    submissions,
     suspension,
     withdrawals,
 )
@@ -135,7 +137,7 @@ MUTATIONS = (
     ),
     Mutation(
         "release a function while tasks of it wait",
-        records.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
+        functions.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
         first_seed=78,
     ),
     Mutation(
@@ -145,7 +147,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take a task twice that is submitted again",
-        scheduler.Scheduler, "_drop_known_rows", "batch.cancelled.add(row)", "pass",
+        submissions.Submissions, "_drop_known_rows", "batch.cancelled.add(row)", "pass",
     ),
     Mutation(
         "never go on with a client that has taken its results",
@@ -172,12 +174,12 @@ MUTATIONS = (
     ),
     Mutation(
         "forget what a worker claims to run when its client comes later",
-        scheduler.Scheduler, "_submit", "if self.tables.unclaimed:", "if False:",
+        submissions.Submissions, "take", "if self._tables.unclaimed:", "if False:",
         first_seed=61,
     ),
     Mutation(
         "give two attempts the same number",
-        dispatcher.Dispatcher, "_give_task", "task.attempt += 1", "pass",
+        giving.Giver, "_give_task", "task.attempt += 1", "pass",
     ),
     Mutation(
         "ignore that a worker keeps a task",
@@ -211,7 +213,7 @@ MUTATIONS = (
     ),
     Mutation(
         "run a task before its last input is there",
-        graphs.Graphs, "_produced", "reader.state == BLOCKED and not reader.missing", "reader.state == BLOCKED",
+        graphs.Graphs, "produced", "reader.state == BLOCKED and not reader.missing", "reader.state == BLOCKED",
         first_seed=1,
     ),
     Mutation(
@@ -231,12 +233,12 @@ MUTATIONS = (
     ),
     Mutation(
         "leave objects at workers that nobody needs",
-        graphs.Graphs, "_drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
+        graphs.Graphs, "drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
         first_seed=9,
     ),
     Mutation(
         "leave files at hosts that nobody needs",
-        graphs.Graphs, "_drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
+        graphs.Graphs, "drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
         first_seed=18,
     ),
     Mutation(
@@ -256,7 +258,7 @@ MUTATIONS = (
     ),
     Mutation(
         "run what nobody needs any more",
-        graphs.Graphs, "_drop_unneeded", "self.unneeded.append(stored.producer)", "pass",
+        graphs.Graphs, "drop_unneeded", "self.unneeded.append(stored.producer)", "pass",
         first_seed=28,
     ),
     Mutation(

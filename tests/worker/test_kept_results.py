@@ -115,8 +115,8 @@ def test_what_is_stopped_while_it_writes_leaves_nothing(tmp_path: Path, monkeypa
 
 
 def test_the_scheduler_means_the_same_size() -> None:
-    records = pytest.importorskip("scaler_scheduler.core.records")
-    assert records.LARGE_BYTES == kept_results.LARGE_BYTES
+    functions = pytest.importorskip("scaler_scheduler.core.functions")
+    assert functions.LARGE_BYTES == kept_results.LARGE_BYTES
 
 
 # ------------------------------------------------------------------------------------------------------- in a process

@@ -10,7 +10,6 @@ import math
 import os
 import platform
 import secrets
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -56,6 +55,7 @@ from .process_events import ProcessStarted
 from .process_resources import process_usage, resident_bytes
 from .process_title import set_process_name
 from .settings import WorkerSettings
+from .signal_socket import SignalSocket
 from .state_page import StatePage
 
 PARENT_SECONDS = 1.0
@@ -85,7 +85,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     set_process_name("scaler_cluster")
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
-    signals = _SignalSocket()
+    signals = SignalSocket()
     if worker_main is None and hasattr(os, "fork"):
         from .worker import run_worker  # now, to be shared by all that is forked
 
@@ -115,28 +115,6 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         objects.remove()
 
 
-class _SignalSocket:
-    """SIGTERM and SIGINT as something to poll."""
-
-    def __init__(self) -> None:
-        self._reader, self._writer = socket.socketpair()
-        for end in (self._reader, self._writer):
-            end.setblocking(False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda _number, _frame: None)
-        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-
-    def fileno(self) -> int:
-        return self._reader.fileno()
-
-    def receive(self) -> list[signal.Signals]:
-        try:
-            received = self._reader.recv(4096)
-        except BlockingIOError:
-            return []
-        return [signal.Signals(number) for number in received if number in (signal.SIGTERM, signal.SIGINT)]
-
-
 def _make_socket(context: zmq.Context[zmq.Socket[bytes]], config: Config) -> zmq.Socket[bytes]:
     connection = context.socket(zmq.DEALER)
     connection.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
@@ -163,7 +141,7 @@ class _Agent:
         connection: zmq.Socket[bytes],
         reconnects: Reconnects,
         nursery: Nursery,
-        signals: _SignalSocket,
+        signals: SignalSocket,
         page: StatePage,
         directory: str,
     ) -> None:

@@ -20,13 +20,13 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import repeat
 from typing import Any
 
 from scaler_client import messages
-from scaler_client.messages import FILE_OF_WORKER, Payload, TaskName
+from scaler_client.messages import Payload, TaskName
+from scaler_worker.dispatched import rows_of
 from scaler_worker.object_table import ObjectTable
-from scaler_worker.rows import Answer, Cost, PlainRow, Row, SpecialRow, name_of
+from scaler_worker.rows import Answer, Cost, Row, name_of
 
 _log = logging.getLogger(__name__)
 
@@ -198,36 +198,7 @@ class WorkerSession:
     # -------------------------------------------------------------------------------------- what the scheduler has said
 
     def _dispatch(self, message: messages.Dispatch) -> None:
-        payloads = message.payloads
-        if message.inlined:
-            payloads = list(payloads)  # what remains of them
-        inputs = self._expect_inputs(message, payloads) if message.input_counts else repeat(())
-        plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
-        if message.flags or message.depths or message.priorities or message.input_counts or message.names:
-            zeros = [0] * len(message.ids)
-            names = message.names or repeat("")
-            more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs, names)
-            self.queue.extend(map(_row, plain, more))
-        else:
-            self.queue.extend(plain)
-
-    def _expect_inputs(self, message: messages.Dispatch, payloads: list[Payload]) -> list[Sequence[int | Payload]]:
-        """What each row reads: bytes, which are cut off its payload, and ids. Of files it is noted here that they are
-        read: to be forgotten they must be known, also where that comes before the task begins."""
-        rows: list[Sequence[int | Payload]] = []
-        begin = 0
-        for row, (client, count) in enumerate(zip(message.clients, message.input_counts)):
-            end = begin + count
-            ids = message.inputs[begin:end]
-            inputs: Sequence[int | Payload] = ids
-            for object_id, shared in zip(ids, message.shared[begin:end]):
-                if shared:
-                    self.objects.expect_file((client, object_id), shared == FILE_OF_WORKER)
-            if message.inlined and count:
-                payloads[row], inputs = _cut(payloads[row], ids, message.inlined[begin:end])
-            rows.append(inputs)
-            begin = end
-        return rows
+        self.queue.extend(rows_of(message, self.objects))
 
     def _take_object(self, message: messages.Object) -> None:
         self.objects.put((message.client, message.id), message.frames)
@@ -329,24 +300,3 @@ _FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {
     messages.Refused: WorkerSession._refuse,
     messages.Error: WorkerSession._log_error,
 }
-
-
-def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload], str]) -> Row:
-    if not any(special):
-        return plain
-    row: SpecialRow = (*plain, *special)
-    return row
-
-
-def _cut(payload: Payload, ids: Sequence[int], inlined: Sequence[int]) -> tuple[Payload, Sequence[int | Payload]]:
-    """Arguments and inputs of a row whose payload ends with the bytes of some of these."""
-    end = len(payload) - sum(inlined) + len(inlined) - inlined.count(0)
-    arguments = payload[:end]
-    inputs: list[int | Payload] = []
-    for object_id, size in zip(ids, inlined):
-        if size:
-            begin, end = end, end + size - 1
-            inputs.append(payload[begin:end])
-        else:
-            inputs.append(object_id)
-    return arguments, inputs

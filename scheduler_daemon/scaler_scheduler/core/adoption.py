@@ -10,6 +10,7 @@ from typing import Iterable, Optional
 
 from scaler_scheduler.core.batches import Batch
 from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.states import BLOCKED, WAITING
@@ -20,10 +21,16 @@ from scaler_scheduler.core.withdrawals import GRACE_SECONDS, Withdrawals
 
 class Adoption:
     def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, withdrawals: Withdrawals, client_timeout_seconds: float
+        self,
+        tables: Tables,
+        dispatcher: Dispatcher,
+        giver: Giver,
+        withdrawals: Withdrawals,
+        client_timeout_seconds: float,
     ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
+        self._giver = giver
         self._withdrawals = withdrawals
         self._client_timeout_seconds = client_timeout_seconds
 
@@ -53,7 +60,7 @@ class Adoption:
             del self._tables.unclaimed[client.incarnation, task_id]
             worker = unclaimed.worker
             worker.unclaimed -= not unclaimed.is_suspended
-            task = self._dispatcher.adopt_row(worker, lane, batch, row, unclaimed.attempt)
+            task = self._giver.adopt_row(worker, lane, batch, row, unclaimed.attempt)
             self._carry_on(task, unclaimed.is_suspended, now)
         self._dispatcher.let_go(lane)
 
@@ -65,7 +72,7 @@ class Adoption:
                 continue
             del self._tables.unclaimed[task.client.incarnation, task.id]
             unclaimed.worker.unclaimed -= not unclaimed.is_suspended
-            self._dispatcher.adopt(unclaimed.worker, task, unclaimed.attempt)
+            self._adopt(unclaimed.worker, task, unclaimed.attempt)
             self._carry_on(task, unclaimed.is_suspended, now)
 
     def give_up_silent(self, now: float) -> None:
@@ -100,15 +107,20 @@ class Adoption:
         if task is not None:
             if task.state != WAITING:
                 return None
-            self._dispatcher.adopt(worker, task, name[2])
+            self._adopt(worker, task, name[2])
             return task
         for lane in list(client.lanes.values()):
             found = lane.batches.find(name[1])
             if found is not None:
-                task = self._dispatcher.adopt_row(worker, lane, *found, name[2])
+                task = self._giver.adopt_row(worker, lane, *found, name[2])
                 self._dispatcher.let_go(lane)
                 return task
         return None
+
+    def _adopt(self, worker: Worker, task: Task, attempt: int) -> None:
+        lane = task.client.lane(task.options)  # in whose `requeued` it stays for now, no longer waiting
+        self._giver.adopt(worker, lane, task, attempt)
+        self._dispatcher.let_go(lane)
 
     @staticmethod
     def _is_blocked(client: Client, task_id: int) -> bool:

@@ -7,11 +7,10 @@ beyond the payload) and hands rows out from its front.
 from array import array
 from bisect import bisect_left
 from collections import deque
-from typing import TYPE_CHECKING, Deque, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Deque, Dict, Iterator, List, Optional, Set, Tuple
 
-if TYPE_CHECKING:
-    from scaler_scheduler.core.events import Options
-    from scaler_scheduler.core.records import Function
+from scaler_scheduler.core.events import Options
+from scaler_scheduler.core.functions import Function
 
 _BLOCK_BITS = 10
 """Ids alike but for these last bits share an entry of the index."""
@@ -25,11 +24,11 @@ class Batch:
     def __init__(
         self,
         ids: "array[int]",
-        functions: List["Function"],
+        functions: List[Function],
         sizes: "array[int]",
         payload: bytes,
         large: Dict[int, bytes],
-        options: "Options",
+        options: Options,
     ) -> None:
         self.ids = ids
         self.functions = functions
@@ -45,7 +44,7 @@ class Batch:
         self.cancelled: Set[int] = set()
         """Rows not to be taken any more; those before `next` are no longer in it."""
 
-    def function_at(self, row: int) -> "Function":
+    def function_at(self, row: int) -> Function:
         return self.functions[row] if len(self.functions) > 1 else self.functions[0]
 
     def run_length(self, limit: int) -> int:

@@ -4,7 +4,8 @@ A worker holds about as much queued work as covers one round trip to it, measure
 of no-ops, one spare task of 10 ms, none behind a task of 10 s (DESIGN.md, section 4).
 """
 
-from scaler_scheduler.core.records import Function, Worker
+from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.records import Worker
 
 TARGET_NS = 15_000_000
 """Work that a worker may hold and still be given more."""

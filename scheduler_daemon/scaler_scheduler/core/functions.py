@@ -1,8 +1,64 @@
-"""The table of functions: each once, named by the digest of its bytes, whoever brought it."""
+"""Functions and their table: each once, named by the digest of its bytes, whoever brought it."""
 
 from typing import Dict, Iterator, List
 
-from scaler_scheduler.core.records import Client, Function
+UNKNOWN_NS = -1
+"""Mean run time of a function that has not returned yet."""
+
+MINIMUM_NS = 500
+"""What a task costs a worker at least, whatever its clock said."""
+
+UNKNOWN_SIZE = 0
+SMALL = 1
+LARGE = 2
+"""How large the kept results of a function are: none was seen yet; all were small; one was large."""
+
+LARGE_BYTES = 256 * 1024
+"""From this size on bytes that workers share are a file of their host."""
+
+_HISTORY = 64
+"""Results that the mean remembers: a function's run time may drift, and one odd task must not mislead for long."""
+
+
+class Function:
+    __slots__ = ("digest", "holders", "kept", "mean_ns", "name", "number", "payload", "serializer", "tasks", "weight")
+
+    def __init__(self, number: int, digest: bytes, name: str, serializer: str, payload: bytes) -> None:
+        self.number = number
+        self.digest = digest
+        self.name = name
+        self.serializer = serializer
+        self.payload = payload
+        self.holders: Dict[int, int] = {}
+        """Clients that may still submit tasks of it, by incarnation, with how many of their own numbers name it."""
+        self.tasks = 0
+        """Its unresolved tasks."""
+        self.mean_ns = UNKNOWN_NS
+        self.weight = 0
+        self.kept = UNKNOWN_SIZE
+        """Of its results that are kept: one of the three sizes."""
+
+    def observe(self, total_ns: int, count: int) -> None:
+        """Learn from `count` tasks that took `total_ns` together."""
+        mean = max(MINIMUM_NS, total_ns // count)
+        if self.mean_ns < 0:
+            self.mean_ns = mean
+            self.weight = min(count, _HISTORY)
+            return
+        weight = self.weight + count
+        self.mean_ns += (mean - self.mean_ns) * count // weight
+        self.weight = min(weight, _HISTORY)
+
+    def observe_kept(self, size: int) -> None:
+        """Learn from a result that is kept."""
+        if size >= LARGE_BYTES:
+            self.kept = LARGE
+        elif not self.kept:
+            self.kept = SMALL
+
+    @property
+    def is_unused(self) -> bool:
+        return not self.tasks and not self.holders
 
 
 class FunctionTable:
@@ -26,15 +82,15 @@ class FunctionTable:
             self._by_digest[digest] = function
         return function
 
-    def hold(self, function: Function, client: Client) -> None:
-        """One more of the client's numbers names this function."""
-        function.holders[client.incarnation] = function.holders.get(client.incarnation, 0) + 1
+    def hold(self, function: Function, client: int) -> None:
+        """One more number of the client, which is named by its incarnation, names this function."""
+        function.holders[client] = function.holders.get(client, 0) + 1
 
-    def release(self, function: Function, client: Client) -> None:
-        """One of the client's numbers names this function no longer."""
-        held = function.holders.pop(client.incarnation) - 1
+    def release(self, function: Function, client: int) -> None:
+        """One of these names it no longer."""
+        held = function.holders.pop(client) - 1
         if held:
-            function.holders[client.incarnation] = held
+            function.holders[client] = held
         elif function.is_unused:
             self._unused.append(function)
 

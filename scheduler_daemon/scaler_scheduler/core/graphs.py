@@ -4,23 +4,26 @@ A row of a Submit that has inputs, or whose result is kept, is a task with an ob
 while an input is not there, waiting once all are. A failure goes on to those that are blocked by it, and to no others.
 """
 
-from typing import Iterable, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.closing import close
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import BALANCE, Agent, Client, Copies, Function, StoredObject, Task, Worker
+from scaler_scheduler.core.records import BALANCE, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
-from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY, WAITING
+from scaler_scheduler.core.states import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY
 from scaler_scheduler.core.tables import Tables
 
 
 class Graphs:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox) -> None:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, giver: Giver, outbox: Outbox) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
+        self._giver = giver
         self._outbox = outbox
         self.unneeded: List[Task] = []
         """Tasks whose kept result nobody is going to read."""
@@ -43,14 +46,14 @@ class Graphs:
             stored = self._tables.objects.find(client, object_id)
             if stored is not None and stored.is_referred:
                 stored.is_referred = False
-                self._drop_unneeded(stored)
+                self.drop_unneeded(stored)
 
     def client_left(self, client: Client) -> None:
         """All of the client's objects go; its tasks are gone already, or abandoned."""
         for stored in list(client.objects.values()):
             stored.is_referred = False
             stored.readers = 0
-            self._drop_unneeded(stored)
+            self.drop_unneeded(stored)
         self.unneeded = [task for task in self.unneeded if task.client is not client]
 
     def take_unneeded(self) -> List[Task]:
@@ -63,7 +66,7 @@ class Graphs:
         ready, self.ready = self.ready, []
         return ready
 
-    def _drop_unneeded(self, stored: StoredObject) -> None:
+    def drop_unneeded(self, stored: StoredObject) -> None:
         if stored.is_needed:
             return
         if stored.producer is not None and stored.producer.keep == events.KEEP_YES:
@@ -94,7 +97,7 @@ class Graphs:
                 function = functions[row] if len(functions) > 1 else functions[0]
                 payload, start = (event.payload, position) if large is None else (large, 0)
                 length = size if large is None else len(large)
-                task = self._dispatcher.new_task(
+                task = self._giver.new_task(
                     task_id, client, function, event.options, payload, start, length, large is not None
                 )
                 self._admit(task, keep, event.inputs, begin, end)
@@ -150,10 +153,7 @@ class Graphs:
             self._tables.objects.add(StoredObject(client, task.id, task.name, task))
         lost = self._bind(task, inputs, begin, end) if end > begin else None
         if lost is not None:
-            task.move(GIVE_UP)
-            text = f"{task.name}: object {lost}, which it reads, is not there (any more)"
-            self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
-            self.failed(task, effects.OUTCOME_INPUT_LOST, text.encode())
+            self.input_lost(task, f"{task.name}: object {lost}, which it reads, is not there (any more)")
         elif not task.missing:
             self._wait(task)
 
@@ -222,7 +222,7 @@ class Graphs:
         if stored is not None:
             task.function.observe_kept(len(payload))
             stored.fill([payload])
-            self._produced(stored)
+            self.produced(stored)
 
     def _stored(self, task: Task, worker: Worker, size: int) -> None:
         self._release_inputs(task)
@@ -234,14 +234,14 @@ class Graphs:
             self._outbox.forget_object(agent.route, task.client.incarnation, task.id)
             return
         stored.settle_at(agent, size)
-        self._produced(stored)
+        self.produced(stored)
 
     def _kept(self, task: Task) -> Optional[StoredObject]:
         """What the task's result becomes, if anybody needs it."""
         stored = self._tables.objects.find(task.client, task.id) if task.keep else None
         return stored if stored is not None and stored.producer is task else None
 
-    def _produced(self, stored: StoredObject) -> None:
+    def produced(self, stored: StoredObject) -> None:
         """It is there, or its bytes have come here."""
         blocked, stored.blocked = stored.blocked, []
         for reader in blocked:
@@ -249,7 +249,7 @@ class Graphs:
             if reader.state == BLOCKED and not reader.missing:
                 self._wait(reader)
         if not stored.is_needed:
-            self._drop_unneeded(stored)
+            self.drop_unneeded(stored)
 
     def failed(self, task: Task, outcome: int, payload: bytes) -> None:
         """The task has ended without a value: those that are blocked by it end as it did."""
@@ -269,7 +269,13 @@ class Graphs:
             stored.producer = None
             stored.is_referred = False
             stored.readers = 0
-            self._drop_unneeded(stored)
+            self.drop_unneeded(stored)
+
+    def input_lost(self, task: Task, text: str) -> None:
+        """The task, which is at no worker, can't read what it is to read."""
+        task.move(GIVE_UP)
+        self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
+        self.failed(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
     def cancel_blocked(self, task: Task) -> None:
         """The user's cancel of a task whose inputs are not there yet."""
@@ -283,7 +289,7 @@ class Graphs:
             if stored.readers:
                 stored.readers -= 1
                 if not stored.is_needed:
-                    self._drop_unneeded(stored)
+                    self.drop_unneeded(stored)
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
         self._tables.counts.resolved += 1
@@ -291,84 +297,3 @@ class Graphs:
         close(self._tables, task)
         if not client.is_gone:
             self._outbox.answer(client, task.id, outcome, payload)
-
-    # ------------------------------------------------------------------------------------- results that are on one host
-
-    def can_store(self, task: Task, worker: Worker) -> bool:
-        """Whether the task's result may stay on the worker's host."""
-        return task.keep == events.KEEP_YES and self._tables.agents.find(worker.agent) is not None
-
-    def fetch_unread(self, task: Task) -> None:
-        """The task, which waits, could not read some file of the host that it was on: what is only there comes here, or
-        is lost."""
-        away = [stored for stored in task.inputs if stored.is_away]
-        if away:
-            self._dispatcher.fetch(task, away)
-            self._dispatcher.let_go(task.client.lane(task.options))
-
-    def take_fetched(self, agent: Agent, event: events.Object) -> None:
-        """The host agent sends what it was asked for."""
-        client = self._tables.clients.find(event.client)
-        stored = None if client is None else client.objects.get(event.id)
-        if stored is not None and stored.home is agent and stored.is_away:
-            stored.fill(event.frames)
-            self._produced(stored)
-
-    def take_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
-        """The host agent has not got these."""
-        lost = []
-        for name, object_id in zip(event.clients, event.ids):
-            client = self._tables.clients.find(name)
-            stored = None if client is None else client.objects.get(object_id)
-            if stored is not None and stored.home is agent and stored.is_away:
-                lost.append(stored)
-        self.lose(lost)
-
-    def lose(self, lost: Iterable[StoredObject]) -> None:
-        """Nobody has the bytes of these any more: what has yet to read them fails, and the client can have them made
-        again. Tasks that workers hold may have them at hand."""
-        gone = dict.fromkeys(lost)
-        for client in dict.fromkeys(stored.client for stored in gone):
-            for task in list(client.tasks.values()):
-                if task.state == WAITING or task.state == BLOCKED:  # and not over, or failed by another one
-                    for stored in task.inputs:
-                        if stored in gone:
-                            self._give_up(task, stored)
-                            break
-        for stored in gone:
-            if self._tables.objects.find(stored.client, stored.id) is stored:
-                stored.is_referred = False
-                stored.readers = 0
-                self._drop_unneeded(stored)
-
-    def _give_up(self, task: Task, lost: StoredObject) -> None:
-        """The task, which waits, can't read this one any more."""
-        lane = None
-        if task.state == WAITING:
-            lane = task.client.lane(task.options)
-            lane.waiting -= 1
-            self._tables.counts.waiting -= 1
-        task.move(GIVE_UP)
-        text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it".encode()
-        self._answer(task, effects.OUTCOME_INPUT_LOST, text)
-        self.failed(task, effects.OUTCOME_INPUT_LOST, text)
-        if lane is not None:
-            self._dispatcher.let_go(lane)
-
-    def forget_file(self, worker: Worker, client_name: int, task_id: int) -> None:
-        """What this worker has stored, or may have, does not count: its host agent removes it, once no other attempt's
-        can be what is there."""
-        agent = self._tables.agents.find(worker.agent)
-        if agent is None:
-            return
-        client = self._tables.clients.find(client_name)
-        stored = None if client is None else client.objects.get(task_id)
-        task = None if client is None else client.tasks.get(task_id)
-        if stored is not None:
-            if stored.copies is None:
-                stored.copies = Copies()
-            if agent not in stored.copies.agents:
-                stored.copies.leftovers.add(agent)
-                agent.objects.add(stored)
-        elif task is None or task.worker is None or task.worker.agent != worker.agent:
-            self._outbox.forget_object(agent.route, client_name, task_id)

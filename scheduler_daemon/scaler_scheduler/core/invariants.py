@@ -4,7 +4,8 @@ from typing import Dict, Iterable, List
 
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import InvariantError
-from scaler_scheduler.core.records import ABANDON, NO_WISH, Client, Function, StoredObject, Task, Worker
+from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.records import ABANDON, NO_WISH, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
 from scaler_scheduler.core.tables import Tables

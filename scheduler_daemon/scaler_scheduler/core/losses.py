@@ -6,6 +6,7 @@ from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.graphs import Graphs
+from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.records import NO_WISH, RERUN, Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.states import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
 from scaler_scheduler.core.suspension import Name
@@ -20,6 +21,7 @@ class Losses:
         dispatcher: Dispatcher,
         endings: Endings,
         graphs: Graphs,
+        host_results: HostResults,
         withdrawals: Withdrawals,
         adoption: Adoption,
     ) -> None:
@@ -27,6 +29,7 @@ class Losses:
         self._dispatcher = dispatcher
         self._endings = endings
         self._graphs = graphs
+        self._host_results = host_results
         self._withdrawals = withdrawals
         self._adoption = adoption
 
@@ -51,7 +54,7 @@ class Losses:
         lost = self._tables.objects.agent_left(agent)
         if not lost:
             return
-        self._graphs.lose(lost)
+        self._host_results.lose(lost)
         gone = set(lost)
         for worker in self._tables.workers:
             if worker.agent == agent.incarnation:
@@ -93,7 +96,7 @@ class Losses:
             task.move(WORKER_LOST)
             self._endings.settle_returned(task)
             if task.may_store and name not in names:
-                self._graphs.forget_file(worker, task.client.incarnation, task.id)
+                self._host_results.forget_file(worker, task.client.incarnation, task.id)
         return wishes
 
     def client_left(self, client: Client, now: float) -> None:
@@ -116,7 +119,7 @@ class Losses:
                 functions.let_go(task.function)
         self._withdrawals.abandon(client, now)
         for function in client.functions.values():
-            functions.release(function, client)
+            functions.release(function, client.incarnation)
         client.functions = {}
         client.suspended.clear()
         client.is_stalled = False

@@ -1,4 +1,7 @@
-"""What the tables hold: one record a function, task, client, worker and host agent."""
+"""What the tables hold: one record a task, object, client, worker and host agent.
+
+They stand in one module as they point to one another: a task to its client, its worker and what it reads, these to it.
+"""
 
 from collections import deque
 from heapq import heappop, heappush
@@ -7,69 +10,10 @@ from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
 from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Options
+from scaler_scheduler.core.functions import SMALL, Function
 from scaler_scheduler.core.states import DISPATCHED, RUNNING, SUSPENDED, next_state
-from scaler_scheduler.core.timers import Timer
 
 _GONE_WORKERS = 1000
-
-UNKNOWN_NS = -1
-"""Mean run time of a function that has not returned yet."""
-
-MINIMUM_NS = 500
-"""What a task costs a worker at least, whatever its clock said."""
-
-UNKNOWN_SIZE = 0
-SMALL = 1
-LARGE = 2
-"""How large the kept results of a function are: none was seen yet; all were small; one was large."""
-
-LARGE_BYTES = 256 * 1024
-"""From this size on bytes that workers share are a file of their host."""
-
-_HISTORY = 64
-"""Results that the mean remembers: a function's run time may drift, and one odd task must not mislead for long."""
-
-
-class Function:
-    __slots__ = ("digest", "holders", "kept", "mean_ns", "name", "number", "payload", "serializer", "tasks", "weight")
-
-    def __init__(self, number: int, digest: bytes, name: str, serializer: str, payload: bytes) -> None:
-        self.number = number
-        self.digest = digest
-        self.name = name
-        self.serializer = serializer
-        self.payload = payload
-        self.holders: Dict[int, int] = {}
-        """Clients that may still submit tasks of it, by incarnation, with how many of their own numbers name it."""
-        self.tasks = 0
-        """Its unresolved tasks."""
-        self.mean_ns = UNKNOWN_NS
-        self.weight = 0
-        self.kept = UNKNOWN_SIZE
-        """Of its results that are kept: one of the three sizes."""
-
-    def observe(self, total_ns: int, count: int) -> None:
-        """Learn from `count` tasks that took `total_ns` together."""
-        mean = max(MINIMUM_NS, total_ns // count)
-        if self.mean_ns < 0:
-            self.mean_ns = mean
-            self.weight = min(count, _HISTORY)
-            return
-        weight = self.weight + count
-        self.mean_ns += (mean - self.mean_ns) * count // weight
-        self.weight = min(weight, _HISTORY)
-
-    def observe_kept(self, size: int) -> None:
-        """Learn from a result that is kept."""
-        if size >= LARGE_BYTES:
-            self.kept = LARGE
-        elif not self.kept:
-            self.kept = SMALL
-
-    @property
-    def is_unused(self) -> bool:
-        return not self.tasks and not self.holders
-
 
 # What somebody wants of a task that a worker holds; a later one overrides an earlier one, if only by its number.
 NO_WISH = 0
@@ -82,7 +26,7 @@ RERUN = 6  # abandoned, and then the client came back: once it is stopped it wai
 
 
 class Task:
-    """One task that has been dispatched, or taken over from a worker, at least once."""
+    """One task that has been dispatched, or taken over from a worker, or that reads objects or leaves one."""
 
     __slots__ = (
         "attempt",
@@ -114,7 +58,7 @@ class Task:
         self,
         task_id: int,
         client: "Client",
-        function: "Function",
+        function: Function,
         options: Options,
         payload: bytes,
         start: int,
@@ -178,6 +122,15 @@ class Task:
     def name(self) -> str:
         """For people."""
         return self.options.name or self.function.name
+
+
+class Timer:
+    """A task's; it has at most one."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: "Task") -> None:
+        self.task: Optional[Task] = task
 
 
 class Copies:

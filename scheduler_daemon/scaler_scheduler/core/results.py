@@ -13,9 +13,11 @@ from scaler_scheduler.core.effects import (
 )
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Results
+from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.graphs import Graphs
+from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Function, Task, Worker
+from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Client, Task, Worker
 from scaler_scheduler.core.states import DISPATCHED, RESULT, RETRY, WAITING
 from scaler_scheduler.core.supply import send_unread
 from scaler_scheduler.core.tables import Tables
@@ -26,7 +28,13 @@ _ANSWERED = -2
 
 
 def take_results(
-    event: Results, worker: Worker, tables: Tables, outbox: Outbox, endings: Endings, graphs: Graphs
+    event: Results,
+    worker: Worker,
+    tables: Tables,
+    outbox: Outbox,
+    endings: Endings,
+    graphs: Graphs,
+    host_results: HostResults,
 ) -> None:
     """Resolve each row that is still waited for. Bytes of rows in a row for one client go on as one slice."""
     ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
@@ -54,7 +62,7 @@ def take_results(
             if tables.unclaimed:
                 drop_unclaimed(tables, worker, client_name, ids[row])
             if outcomes[row] == OUTCOME_STORED:
-                graphs.forget_file(worker, client_name, ids[row])
+                host_results.forget_file(worker, client_name, ids[row])
             if pending is not None:
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
@@ -73,7 +81,7 @@ def take_results(
             if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
-            outcome = _take_special(task, outcome, worker, endings, graphs, outbox)
+            outcome = _take_special(task, outcome, worker, endings, host_results, outbox)
             if outcome >= 0 and task.is_node:
                 value = large[row] if row in large else payload[position : position + size]
                 if not graphs.take_result(task, outcome, value, worker):
@@ -118,14 +126,16 @@ def take_results(
         function.observe(spent, count)
 
 
-def _take_special(task: Task, outcome: int, worker: Worker, endings: Endings, graphs: Graphs, outbox: Outbox) -> int:
+def _take_special(
+    task: Task, outcome: int, worker: Worker, endings: Endings, host_results: HostResults, outbox: Outbox
+) -> int:
     """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
     endings.leave_worker(task)
     wish = task.wish
     if outcome == OUTCOME_VALUE:
         pass
     elif outcome == OUTCOME_STORED:
-        if not graphs.can_store(task, worker):
+        if not host_results.can_store(task, worker):
             death = f"attempt {task.attempt} on {worker.host} (pid {worker.pid}): its result stayed there, out of reach"
             task.deaths = [*(task.deaths or []), death]
             task.failures += 1
@@ -134,7 +144,7 @@ def _take_special(task: Task, outcome: int, worker: Worker, endings: Endings, gr
         return _wait_again(task, endings)
     elif wish >= FORCE:
         if task.may_store:  # it may have been interrupted when the file was there
-            graphs.forget_file(worker, task.client.incarnation, task.id)
+            host_results.forget_file(worker, task.client.incarnation, task.id)
         task.move(RESULT)
         endings.settle_stopped(task)
         return _ANSWERED
@@ -143,7 +153,7 @@ def _take_special(task: Task, outcome: int, worker: Worker, endings: Endings, gr
         send_unread(task.inputs, worker, outbox)
         outcome = _wait_again(task, endings)
         if task.state == WAITING:
-            graphs.fetch_unread(task)
+            host_results.fetch_unread(task)
         return outcome
     if outcome == OUTCOME_RETRYABLE:
         task.failures += 1

@@ -4,18 +4,19 @@
 a peer. Time comes in as an argument, in seconds of a monotonic clock.
 """
 
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from scaler_scheduler.core import balance, effects, events
 from scaler_scheduler.core.adoption import Adoption
-from scaler_scheduler.core.batches import Batch
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatch import wants_work
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.graphs import Graphs
+from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses
 from scaler_scheduler.core.notices import Notices
@@ -24,16 +25,15 @@ from scaler_scheduler.core.outputs import pass_on, tell_dropped
 from scaler_scheduler.core.peers import Peers
 from scaler_scheduler.core.records import FORCE, Client, Task, Worker
 from scaler_scheduler.core.results import take_results
+from scaler_scheduler.core.submissions import Submissions
 from scaler_scheduler.core.suspension import take_resumed, take_suspended
 from scaler_scheduler.core.tables import Tables
 from scaler_scheduler.core.timers import LeaseTimer
+from scaler_scheduler.core.unserved import Unserved
 from scaler_scheduler.core.withdrawals import Withdrawals, begin
 
 LONG_TASK_NS = 10_000_000
 """For how long a task runs at least when its worker says that it has begun, unless it was asked to say so."""
-
-WORKLESS_SECONDS = 5.0
-"""How long tasks wait without any worker until the log says so: a cluster may be just starting."""
 
 
 class Scheduler:
@@ -41,14 +41,20 @@ class Scheduler:
         self.limits = limits
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
-        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, tables.agents, limits.queue_size)
-        self._graphs = Graphs(tables, dispatcher, outbox)
+        giver = Giver(outbox, tables.counts, tables.agents)
+        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, giver, limits.queue_size)
+        self._graphs = Graphs(tables, dispatcher, giver, outbox)
+        self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
-        self._adoption = Adoption(tables, dispatcher, self._withdrawals, limits.client_timeout_seconds)
-        self._losses = Losses(tables, dispatcher, self._endings, self._graphs, self._withdrawals, self._adoption)
+        self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
+        self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
+        self._losses = Losses(
+            tables, dispatcher, self._endings, self._graphs, self._host_results, self._withdrawals, self._adoption
+        )
         self.notices = Notices()
+        self._unserved = Unserved(tables, dispatcher, self.notices)
         self._peers = Peers(
             tables,
             dispatcher,
@@ -64,9 +70,6 @@ class Scheduler:
         self._leases = LeaseTimer(now)
         self.is_shut_down = False
         """Whether a client has asked that everything ends."""
-        self._unserved: Set[Tuple[int, events.Capabilities]] = set()
-        self._workless_since: Optional[float] = None
-        """Since when there were tasks and no worker at all."""
         self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
         self._handlers[events.HELLO] = self._peers.hello
         self._handlers[events.GOODBYE] = self._peers.goodbye
@@ -113,7 +116,7 @@ class Scheduler:
         if self._leases.is_due(now):
             self._peers.give_up_silent(now, self._leases.stall())
             self._credits.look_at_all()
-            self._look_for_unserved(now)
+            self._unserved.look(now)
 
     @property
     def next_deadline(self) -> float:
@@ -154,7 +157,7 @@ class Scheduler:
             raise ProtocolError(f"function number {event.number} is taken")
         function = self.tables.functions.add(event.digest, event.name, event.serializer, event.payload)
         client.functions[event.number] = function
-        self.tables.functions.hold(function, client)
+        self.tables.functions.hold(function, client.incarnation)
 
     def _forget_functions(self, event: events.ForgetFunctions, now: float) -> None:
         client = self._peers.client(event.route)
@@ -163,7 +166,7 @@ class Scheduler:
         for number in event.numbers:
             function = client.functions.pop(number, None)
             if function is not None:
-                self.tables.functions.release(function, client)
+                self.tables.functions.release(function, client.incarnation)
 
     def _forget_unused_functions(self) -> None:
         removed = self.tables.functions.remove_unused()
@@ -173,58 +176,18 @@ class Scheduler:
                 worker.functions.difference_update(removed)
                 self.outbox.add(effects.ForgetFunctions(worker.route, numbers))
 
-    # ----------------------------------------------------------------------------------------------------------- submit
+    # ------------------------------------------------------------------------------------------------ tasks and objects
 
     def _submit(self, event: events.Submit, now: float) -> None:
         client = self._peers.client(event.route)
-        if client is None:
-            return
-        client.deadline = now + self.limits.client_timeout_seconds
-        functions = []
-        for number in event.functions:
-            function = client.functions.get(number)
-            if function is None:
-                raise ProtocolError(f"submit names function {number}, which this client has not sent")
-            functions.append(function)
-        if event.inputs or event.keep:
-            self._graphs.submit(client, event, functions)
-            client.highest_id = max(client.highest_id, event.ids[-1])
-            self._claim_ready(now)
-            return
-        batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options)
-        if event.ids[0] <= client.highest_id:
-            self._drop_known_rows(client, batch)
-        rows = len(batch.ids) - len(batch.cancelled)
-        if not rows:
-            return
-        for row, function in enumerate(functions):
-            if len(functions) == 1:
-                function.tasks += rows
-            elif row not in batch.cancelled:
-                function.tasks += 1
-        client.highest_id = max(client.highest_id, event.ids[-1])
-        lane = client.lane(event.options)
-        lane.batches.append(batch)
-        self.dispatcher.enqueue(lane, rows)
-        if self.tables.unclaimed:
-            self._adoption.claim(client, lane, batch, now)
-
-    def _claim_ready(self, now: float) -> None:
-        if self._graphs.ready:
-            self._adoption.claim_ready(self._graphs.take_ready(), now)
-
-    def _drop_known_rows(self, client: Client, batch: Batch) -> None:
-        """A client that says again what it has no answer to: what is here already is not taken twice."""
-        lanes = list(client.lanes.values())
-        for row, task_id in enumerate(batch.ids):
-            if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
-                batch.cancelled.add(row)
-                batch.large.pop(row, None)
+        if client is not None:
+            client.deadline = now + self.limits.client_timeout_seconds
+            self._submissions.take(client, event, now)
 
     def _object(self, event: events.Object, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
         if agent is not None:
-            self._graphs.take_fetched(agent, event)
+            self._host_results.take_fetched(agent, event)
             return
         client = self._peers.client(event.route)
         if client is None:
@@ -242,7 +205,7 @@ class Scheduler:
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
         if agent is not None:
-            self._graphs.take_missing(agent, event)
+            self._host_results.take_missing(agent, event)
             return
         client = self._peers.client(event.route)
         if client is not None:
@@ -256,8 +219,8 @@ class Scheduler:
         if worker is None:
             self.counts.late += len(event.ids)
             return
-        take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs)
-        self._claim_ready(now)
+        take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs, self._host_results)
+        self._submissions.claim_ready(now)
         self._offer(worker)
 
     def _offer(self, worker: Worker) -> None:
@@ -363,28 +326,3 @@ class Scheduler:
         if not client.worker:
             raise ProtocolError("this message is a nested client's to send")
         return client, self.tables.workers.find(client.worker)
-
-    # ---------------------------------------------------------------------------------------------------------- notices
-
-    def _look_for_unserved(self, now: float) -> None:
-        """Say of tasks for which there is no worker at all that they wait; once, until there is one."""
-        if len(self.tables.workers) or not self.counts.waiting:
-            self._workless_since = None
-        elif self._workless_since is None:
-            self._workless_since = now
-        elif 0 <= self._workless_since <= now - WORKLESS_SECONDS:
-            self.notices.warning(f"{self.counts.waiting} task(s) wait, and there is no worker at all")
-            self._workless_since = float("inf")
-        unserved: Dict[Tuple[int, events.Capabilities], int] = {}
-        workers = list(self.tables.workers) if self.dispatcher.lanes else []
-        for lanes in self.dispatcher.lanes.values():
-            for lane in lanes:
-                wanted = lane.capabilities
-                if wanted and lane.waiting and workers and not any(worker.can_serve(wanted) for worker in workers):
-                    key = lane.client.incarnation, wanted
-                    unserved[key] = unserved.get(key, 0) + lane.waiting
-        for key, waiting in unserved.items():
-            if key not in self._unserved:
-                wanted_text = ", ".join(f"{name}={amount}" for name, amount in sorted(key[1]))
-                self.notices.warning(f"{waiting} task(s) wait for a worker with {wanted_text}: there is none")
-        self._unserved = set(unserved)

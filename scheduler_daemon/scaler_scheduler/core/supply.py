@@ -3,13 +3,13 @@
 from typing import Sequence
 
 from scaler_scheduler.core import effects
+from scaler_scheduler.core.functions import LARGE_BYTES
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import LARGE_BYTES, Copies, StoredObject, Task, Worker
+from scaler_scheduler.core.records import Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.workers import AgentTable
 
 SHARED_BYTES = LARGE_BYTES
 """Objects of at least this size go once to the host agent, which shares them as a file among its workers."""
-
 
 SMALL_BYTES = 256
 """Objects of up to this size go along with every task that reads them: a message of their own costs more."""

@@ -1,10 +1,9 @@
 """What is due when: leases, and what single tasks wait for. Reads deadlines, returns when to look again."""
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, List, Optional, Tuple
+from typing import List, Tuple
 
-if TYPE_CHECKING:
-    from scaler_scheduler.core.records import Task
+from scaler_scheduler.core.records import Task, Timer
 
 LEASE_CHECK_SECONDS = 1.0
 """How often leases are looked at: a peer may live this much longer than its lease."""
@@ -35,15 +34,6 @@ class LeaseTimer:
         return self._lateness if self._lateness > STALL_SECONDS else 0.0
 
 
-class Timer:
-    """A task's; it has at most one."""
-
-    __slots__ = ("task",)
-
-    def __init__(self, task: "Task") -> None:
-        self.task: Optional[Task] = task
-
-
 class TimerQueue:
     """Timers of tasks by deadline. A cancelled one lets go of its task at once and leaves the heap some time."""
 
@@ -59,14 +49,14 @@ class TimerQueue:
     def next_deadline(self) -> float:
         return self._heap[0][0] if self._heap else float("inf")
 
-    def set(self, task: "Task", deadline: float) -> None:
+    def set(self, task: Task, deadline: float) -> None:
         """Have the task be due then, and not when it was to be before."""
         self.cancel(task)
         timer = task.timer = Timer(task)
         self._number += 1  # of two with one deadline the first set comes first; timers are not compared
         heappush(self._heap, (deadline, self._number, timer))
 
-    def cancel(self, task: "Task") -> None:
+    def cancel(self, task: Task) -> None:
         timer = task.timer
         if timer is None:
             return
@@ -77,7 +67,7 @@ class TimerQueue:
             heapify(self._heap)
             self._stale = 0
 
-    def take_due(self, now: float) -> List["Task"]:
+    def take_due(self, now: float) -> List[Task]:
         """The tasks whose time has come; their timers are gone."""
         due = []
         while self._heap and self._heap[0][0] <= now:

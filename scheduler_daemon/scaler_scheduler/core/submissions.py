@@ -1,0 +1,66 @@
+"""Tasks that come from clients: plain ones wait as the columns that they came in, the others are the graphs'."""
+
+from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.batches import Batch
+from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.events import Submit
+from scaler_scheduler.core.graphs import Graphs
+from scaler_scheduler.core.records import Client
+from scaler_scheduler.core.tables import Tables
+
+
+class Submissions:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, graphs: Graphs, adoption: Adoption) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+        self._graphs = graphs
+        self._adoption = adoption
+
+    def take(self, client: Client, event: Submit, now: float) -> None:
+        """New tasks of the client's, or again those that it has no answer to.
+
+        Raises:
+            ProtocolError: they name a function that the client has not sent.
+        """
+        functions = []
+        for number in event.functions:
+            function = client.functions.get(number)
+            if function is None:
+                raise ProtocolError(f"submit names function {number}, which this client has not sent")
+            functions.append(function)
+        if event.inputs or event.keep:
+            self._graphs.submit(client, event, functions)
+            client.highest_id = max(client.highest_id, event.ids[-1])
+            self.claim_ready(now)
+            return
+        batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options)
+        if event.ids[0] <= client.highest_id:
+            self._drop_known_rows(client, batch)
+        rows = len(batch.ids) - len(batch.cancelled)
+        if not rows:
+            return
+        for row, function in enumerate(functions):
+            if len(functions) == 1:
+                function.tasks += rows
+            elif row not in batch.cancelled:
+                function.tasks += 1
+        client.highest_id = max(client.highest_id, event.ids[-1])
+        lane = client.lane(event.options)
+        lane.batches.append(batch)
+        self._dispatcher.enqueue(lane, rows)
+        if self._tables.unclaimed:
+            self._adoption.claim(client, lane, batch, now)
+
+    def claim_ready(self, now: float) -> None:
+        """Some may have just got what they read: perhaps they run already."""
+        if self._graphs.ready:
+            self._adoption.claim_ready(self._graphs.take_ready(), now)
+
+    def _drop_known_rows(self, client: Client, batch: Batch) -> None:
+        """A client that says again what it has no answer to: what is here already is not taken twice."""
+        lanes = list(client.lanes.values())
+        for row, task_id in enumerate(batch.ids):
+            if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
+                batch.cancelled.add(row)
+                batch.large.pop(row, None)
