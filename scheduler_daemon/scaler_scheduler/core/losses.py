@@ -34,9 +34,9 @@ class Losses:
         """The worker's process is gone, or was given up. Only the task that was running counts an attempt."""
         if running is not None and running.wish != RERUN:  # that death was asked for
             peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
-            death = f"attempt {running.attempt} on {worker.host} (pid {worker.pid}): {cause}{peak}"
-            running.deaths = [*(running.deaths or []), death]
             running.failures += 1
+            death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
+            running.deaths = [*(running.deaths or []), death]
         self.worker_left(worker, now)
 
     def worker_left(self, worker: Worker, now: float) -> None:

@@ -220,6 +220,8 @@ class Scheduler:
             if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
                 batch.cancelled.add(row)
                 batch.large.pop(row, None)
+            elif task_id <= client.highest_id:
+                client.distrust(client.newest_attempt)  # it is over, and its answer was lost
 
     def _object(self, event: events.Object, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
