@@ -47,8 +47,10 @@ class Scheduler:
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
         self._adoption = Adoption(tables, dispatcher, self._withdrawals, limits.client_timeout_seconds)
-        self._losses = Losses(tables, dispatcher, self._endings, self._graphs, self._withdrawals, self._adoption)
         self.notices = Notices()
+        self._losses = Losses(
+            tables, dispatcher, self._endings, self._graphs, self._withdrawals, self._adoption, self.notices
+        )
         self._peers = Peers(
             tables,
             dispatcher,
