@@ -51,10 +51,6 @@ EXIT_SOFTWARE = 70
 _log = logging.getLogger(__name__)
 
 
-TOLD = frozenset((events.HELLO, events.WORKER_DIED))
-"""What operators want to see in the log."""
-
-
 class StopWaiting(BaseException):
     """Raised by a signal's handler to get the loop out of its wait for a message."""
 
@@ -154,8 +150,8 @@ class Daemon:
                 self._drop(route, frames, error, now)
             else:
                 self.traffic.received[event.kind] += 1
-                if event.kind in TOLD:
-                    _tell(event)
+                if event.kind == events.HELLO:
+                    _tell_hello(event)
                 self.core.handle(event, now)
             for frame in frames:
                 size += len(frame)
@@ -240,14 +236,12 @@ def run(config: Config) -> int:
     return status
 
 
-def _tell(event: events.Event) -> None:
-    if isinstance(event, events.Hello):
-        level = logging.DEBUG if event.role == events.WORKER else logging.INFO
-        role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
-        where = f"process {event.pid} on {event.host}"
-        _log.log(level, "%s says hello: %s, %s", " ".join(filter(None, (role, event.name))), event.language, where)
-    elif isinstance(event, events.WorkerDied):
-        _log.warning("worker process %d died: %s", event.pid, event.cause)
+def _tell_hello(event: events.Event) -> None:
+    assert isinstance(event, events.Hello)
+    level = logging.DEBUG if event.role == events.WORKER else logging.INFO
+    role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
+    where = f"process {event.pid} on {event.host}"
+    _log.log(level, "%s says hello: %s, %s", " ".join(filter(None, (role, event.name))), event.language, where)
 
 
 def _log_start(config: Config, daemon: Daemon) -> None:

@@ -153,7 +153,7 @@ def test_the_worker_is_lost_after_it_was_taken_over(make_core):
     core.died(A, 22, LATER)
     (sent,) = core.take()
     assert sent[2][0][:2] == (1, WORKER_DIED)
-    assert b"attempt 3 on host" in sent[2][0][2]
+    assert b"attempt 1 on host" in sent[2][0][2]
 
 
 def test_the_next_attempt_is_one_more(core):

@@ -304,7 +304,7 @@ def test_one_answer_for_tasks_of_several_clients(core):
     joined(core)
     core.client(C2, 12)
     core.function(C2, 1, b"f")
-    core.teach(C, W, 2, b"g", 1000, 9)
+    core.teach(C, W, 2, b"g", 1000, 0)
     core.function(C2, 2, b"g")
     core.feed(submit_event(C, [1], [2], [b""], []), submit_event(C2, [1], [2], [b""], []))
     rows = core.take_dispatched(W)

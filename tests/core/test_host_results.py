@@ -300,7 +300,7 @@ def test_what_was_not_to_be_stored(core, keep):
         if sent[0] == "resolved":
             break
     [(_, outcome, text)] = sent[2]
-    assert outcome == effects.OUTCOME_WORKER_DIED and b"stayed there, out of reach" in text
+    assert outcome == effects.OUTCOME_WORKER_DIED and b"is there, out of reach" in text
 
 
 def test_a_plain_task_that_stores(core):
@@ -428,7 +428,7 @@ def test_a_target_that_contradicts_what_is_stored(core):
 
 def test_results_of_several_rows_with_stored_ones_between(core):
     joined(core, W)
-    core.teach(C, W, 1, b"f", 1000, 90)
+    core.teach(C, W, 1, b"f", 1000, 0)
     submit(core, [(1, [], KEEP), (2, [], NO), (3, [], KEEP), (4, [1, 3], NO)])
     core.take()
     event = results_event(W, [(NAME, 1, 1), (NAME, 2, 1), (NAME, 3, 1)])

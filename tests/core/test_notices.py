@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.core.harness import A, C, W, warnings_of
+from tests.core.harness import A, C, W, joined, running, warnings_of
 
 from scaler_scheduler.core.limits import Limits
 
@@ -51,3 +51,28 @@ def test_who_is_given_up(make_core):
     core.wait(10 * limits.worker_timeout_seconds)
     assert "client name is silent and given up: its tasks are cancelled" in warnings_of(core)
     core.take()
+
+
+def test_what_ran_when_its_worker_died(make_core):
+    """Once for each task that is to blame; of the worker itself its agent's log tells."""
+    core = make_core(task_retries=1)
+    joined(core)
+    core.submit(C, [7])
+    ran = "function 1, task 7 of client name, ran on worker name of host (process 4711) when that was lost"
+    for attempt, follows in ((1, "it runs again"), (2, "it is given up")):
+        core.take()
+        core.died(A, 21 + attempt, (11, 7, attempt))
+        assert warnings_of(core) == [f"{ran}, signal 9 (SIGKILL): {follows}"]
+        core.worker(W, 22 + attempt, agent=33)
+    core.died(A, 24)
+    core.take()
+    assert warnings_of(core) == []
+
+
+def test_deaths_that_were_asked_for(core):
+    joined(core)
+    row = running(core)
+    core.cancel(C, 1, force=True)
+    core.died(A, 22, row)
+    core.take()
+    assert warnings_of(core) == []

@@ -183,7 +183,7 @@ def test_attempts_that_were_taken_back_or_lost_in_queues_do_not_count(core):
     core.worker(W, 24, agent=33)
     assert core.take_dispatched(W) == [(11, 1, 4)]
     core.died(A, 24, (11, 1, 4))
-    assert core.take() == [resolved(1, outcome=WORKER_DIED, body=died_text("each", 1, death(4)))]
+    assert core.take() == [resolved(1, outcome=WORKER_DIED, body=died_text("each", 1, death(1)))]
 
 
 def test_a_retryable_outcome_among_others_of_one_message(core):

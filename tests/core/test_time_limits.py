@@ -182,7 +182,7 @@ def test_its_limit_passes_before_the_retract_is_answered(core):
 
 def test_it_began_while_balance_asked_for_it(core):
     joined(core)
-    core.teach(C, W, 2, b"g", 1000, 9)
+    core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2], 2, timeout_seconds=5.0)
     core.take()
     core.started(W, ROW)

@@ -85,7 +85,7 @@ def test_a_cancelled_row_is_not_taken_over(core):
     assert core.take() == [resolved(1, outcome=6), STOP]
     assert core.tables()["unclaimed"] == 1
     core.results(W, [ROW], 100 * MILLISECOND)
-    assert rows_of(core) == [(11, 2, 1)]
+    assert rows_of(core) == [(11, 2, 2)]
 
 
 def test_the_same_name_twice_and_names_that_are_none(core):
@@ -124,8 +124,8 @@ def test_a_client_that_comes_too_late(make_core):
     core.submit(C, [1])
     assert core.take() == [STOP]
     core.results(W, [ROW], outcome=EXCEPTION, body=b"stopped")
-    assert core.take_dispatched(W) == [ROW]
-    core.results(W, [ROW], body=b"v")
+    assert core.take_dispatched(W) == [(11, 1, 2)]
+    core.results(W, [(11, 1, 2)], body=b"v")
     assert core.take() == [resolved(1, body=b"v")]
 
 
@@ -157,7 +157,7 @@ def test_a_host_that_comes_back_is_free_for_others(make_core):
     assert held(core) == 1
     core.results(W, [ROW], outcome=EXCEPTION, body=b"stopped")
     core.submit(C, [2])
-    assert core.take_dispatched(W) == [(11, 2, 1)]
+    assert core.take_dispatched(W) == [(11, 2, 2)]
     assert core.scheduler.counts.late == 1
     core.results(W2, [(11, 1, 2)])
     assert core.take() == [resolved(1)]
@@ -224,7 +224,7 @@ def test_submitted_again_by_a_client_with_a_new_connection(core):
     core.submit(C, [1, 2])
     assert core.tables()["unclaimed"] == core.tables()["waiting"] == 1
     core.results(W, [ROW], outcome=EXCEPTION)
-    assert core.take_dispatched(W) == [(11, 2, 1)]
+    assert core.take_dispatched(W) == [(11, 2, 2)]
     core.results(W2, [(11, 1, 2)])
     assert core.take() == [resolved(1)]
 

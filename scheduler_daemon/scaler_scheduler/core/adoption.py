@@ -48,14 +48,18 @@ class Adoption:
         # Clients submit in the order of their ids, also after a restart: what is not here by now is over.
         is_over = client is not None and name[1] <= client.highest_id and not self._is_blocked(client, name[1])
         self._keep(worker, name, suspended, is_over, now)
-        if is_over:
+        if client is not None and is_over:
+            client.distrust(name[2])
             self._withdrawals.stop_copy(worker, name)
 
     def claim(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
         """The client has just submitted this batch: some of it may run already."""
         for row, task_id in enumerate(batch.ids):
             unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
-            if unclaimed is None or unclaimed.is_over or row in batch.cancelled:
+            if unclaimed is None or row in batch.cancelled:
+                continue
+            if unclaimed.is_over:
+                client.distrust(unclaimed.attempt)
                 continue
             del self._tables.unclaimed[client.incarnation, task_id]
             worker = unclaimed.worker
@@ -68,7 +72,10 @@ class Adoption:
         """These have just got what they read: some may run already."""
         for task in tasks:
             unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
-            if unclaimed is None or unclaimed.is_over or task.state != WAITING:
+            if unclaimed is None or task.state != WAITING:
+                continue
+            if unclaimed.is_over:
+                task.client.distrust(unclaimed.attempt)
                 continue
             del self._tables.unclaimed[task.client.incarnation, task.id]
             unclaimed.worker.unclaimed -= not unclaimed.is_suspended

@@ -56,7 +56,7 @@ class Giver:
 
     def _give_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
         task.move(DISPATCH)
-        task.attempt += 1
+        task.attempt = task.client.next_attempt(task.attempt)
         task.cost = cost(task.function)
         worker.hold(task)
         may_store = task.may_store and self._agents.find(worker.agent) is not None
@@ -99,6 +99,7 @@ class Giver:
         payload = batch.payload if large is None else large
         large_size = 0 if large is None else len(large)
         options = batch.options
+        attempt = client.next_attempt(0)
         client_tasks = client.tasks
         worker_tasks = worker.tasks
         for row in range(count):
@@ -116,6 +117,7 @@ class Giver:
                 serial,
                 task_cost,
                 worker,
+                attempt,
             )
             client_tasks[task_id] = task
             worker_tasks[serial] = task
@@ -132,7 +134,7 @@ class Giver:
                 outgoing.names.update(dict.fromkeys(range(row, row + count), options.name))
         outgoing.clients.extend([client.incarnation] * count)
         outgoing.ids.extend(ids)
-        outgoing.attempts.extend([1] * count)
+        outgoing.attempts.extend([attempt] * count)
         outgoing.functions.extend([function.number] * count)
         if large is not None:
             outgoing.rows.append_large(large)
@@ -159,9 +161,8 @@ class Giver:
         """A task that may have to wait for what it reads: it is blocked, and on no worker."""
         serial = self._next_serial
         self._next_serial += 1
-        task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None)
+        task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None, 0)
         task.state = BLOCKED
-        task.attempt = 0
         return task
 
     # --------------------------------------------------------------------------------------------------------- adopting
@@ -193,8 +194,8 @@ class Giver:
             serial,
             cost(function),
             worker,
+            attempt,
         )
-        task.attempt = attempt
         task.state = WAITING
         task.move(ADOPT)
         client.tasks[task.id] = task
@@ -203,6 +204,7 @@ class Giver:
 
     def _adopted(self, worker: Worker, task: Task, lane: Lane) -> None:
         worker.hold(task)
+        task.client.newest_attempt = max(task.client.newest_attempt, task.attempt)
         lane.waiting -= 1
         self._counts.waiting -= 1
         self._counts.dispatched += 1

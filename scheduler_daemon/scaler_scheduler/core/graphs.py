@@ -140,12 +140,8 @@ class Graphs:
 
     def _admit(self, task: Task, keep: int, inputs: Sequence[int], begin: int, end: int) -> None:
         client = task.client
-        if task.id > client.highest_node:
-            client.highest_node = task.id
-        else:
-            # What is said of an earlier run may still be on its way: this one's attempts have other numbers.
-            client.reruns += 1
-            task.attempt = client.reruns
+        if task.id <= client.highest_id:
+            client.distrust(client.newest_attempt)  # it comes again
         task.keep = keep
         client.tasks[task.id] = task
         task.function.tasks += 1

@@ -7,7 +7,8 @@ from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.host_results import HostResults
-from scaler_scheduler.core.records import NO_WISH, RERUN, Agent, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.notices import Notices
+from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.states import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
 from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
@@ -24,6 +25,7 @@ class Losses:
         host_results: HostResults,
         withdrawals: Withdrawals,
         adoption: Adoption,
+        notices: Notices,
     ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
@@ -32,15 +34,26 @@ class Losses:
         self._host_results = host_results
         self._withdrawals = withdrawals
         self._adoption = adoption
+        self._notices = notices
 
     def worker_died(self, worker: Worker, cause: str, peak_bytes: int, running: Optional[Task], now: float) -> None:
         """The worker's process is gone, or was given up. Only the task that was running counts an attempt."""
         if running is not None and running.wish != RERUN:  # that death was asked for
             peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
-            death = f"attempt {running.attempt} on {worker.host} (pid {worker.pid}): {cause}{peak}"
-            running.deaths = [*(running.deaths or []), death]
             running.failures += 1
+            death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
+            running.deaths = [*(running.deaths or []), death]
+            self._tell_of(running, worker, cause)
         self.worker_left(worker, now)
+
+    def _tell_of(self, task: Task, worker: Worker, cause: str) -> None:
+        """The agent's log says that the worker is gone and of what; which function it ran, and what follows, is known
+        here alone."""
+        if task.wish >= FORCE:
+            return  # its end was asked for
+        follows = "it runs again" if self._endings.has_retries_left(task) else "it is given up"
+        what = f"{task.name}, task {task.id} of client {task.client.name}, ran on worker {worker.name} of {worker.host}"
+        self._notices.warning(f"{what} (process {worker.pid}) when that was lost, {cause}: {follows}")
 
     def worker_left(self, worker: Worker, now: float) -> None:
         """The worker is gone, and with it the clients of its tasks."""

@@ -67,6 +67,7 @@ class Task:
         serial: int,
         cost: int,
         worker: "Optional[Worker]",
+        attempt: int,
     ) -> None:
         self.id = task_id
         self.client = client
@@ -81,7 +82,8 @@ class Task:
         """Scheduler-wide number, the key in its worker's table."""
         self.cost = cost
         """Nanoseconds that it adds to its worker's load."""
-        self.attempt = 1
+        self.attempt = attempt
+        """The number of its last dispatch; 0: there was none."""
         self.state = DISPATCHED
         self.worker: Optional[Worker] = worker
         self.wish = NO_WISH
@@ -270,21 +272,21 @@ class Client:
         "granted",
         "held",
         "highest_id",
-        "highest_node",
         "incarnation",
         "is_gone",
         "is_stalled",
         "lanes",
         "name",
+        "newest_attempt",
         "objects",
         "outbox",
         "output_dropped",
         "received",
-        "reruns",
         "result_window",
         "returned",
         "route",
         "sent",
+        "stale_attempt",
         "suspended",
         "tasks",
         "worker",
@@ -307,10 +309,11 @@ class Client:
         self.objects: Dict[int, StoredObject] = {}
         """By id."""
         self.highest_id = -1
-        self.highest_node = -1
-        """Of its tasks that read objects or whose results are kept."""
-        self.reruns = 0
-        """How many of those came again when they were over."""
+        self.newest_attempt = 0
+        """Highest number of any attempt of a task of its, here or as far as workers tell."""
+        self.stale_attempt = 0
+        """Attempts with numbers up to this one may be of earlier lives of tasks, which are over, or are not known here:
+        what is dispatched from now on has higher numbers, so that what is still said of those is passed over."""
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""
         self.outbox: Optional[Resolved] = None
@@ -336,6 +339,18 @@ class Client:
     @property
     def waiting(self) -> int:
         return sum(lane.waiting for lane in self.lanes.values())
+
+    def next_attempt(self, last: int) -> int:
+        """The number of a task's next dispatch, where this was the one of its last."""
+        attempt = max(last, self.stale_attempt) + 1
+        if attempt > self.newest_attempt:
+            self.newest_attempt = attempt
+        return attempt
+
+    def distrust(self, attempt: int) -> None:
+        """A worker is still busy with this attempt of some task, which counts no longer."""
+        self.stale_attempt = max(self.stale_attempt, attempt)
+        self.newest_attempt = max(self.newest_attempt, attempt)
 
     def lane(self, options: Options) -> Lane:
         """The lane of these options, made where there is none."""

@@ -136,9 +136,9 @@ def _take_special(
         pass
     elif outcome == OUTCOME_STORED:
         if not host_results.can_store(task, worker):
-            death = f"attempt {task.attempt} on {worker.host} (pid {worker.pid}): its result stayed there, out of reach"
-            task.deaths = [*(task.deaths or []), death]
             task.failures += 1
+            death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): its result is there, out of reach"
+            task.deaths = [*(task.deaths or []), death]
             return _wait_again(task, endings)
     elif wish == RERUN:
         return _wait_again(task, endings)

@@ -50,10 +50,17 @@ class Scheduler:
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
         self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
-        self._losses = Losses(
-            tables, dispatcher, self._endings, self._graphs, self._host_results, self._withdrawals, self._adoption
-        )
         self.notices = Notices()
+        self._losses = Losses(
+            tables,
+            dispatcher,
+            self._endings,
+            self._graphs,
+            self._host_results,
+            self._withdrawals,
+            self._adoption,
+            self.notices,
+        )
         self._unserved = Unserved(tables, dispatcher, self.notices)
         self._peers = Peers(
             tables,

@@ -64,3 +64,5 @@ class Submissions:
             if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
                 batch.cancelled.add(row)
                 batch.large.pop(row, None)
+            elif task_id <= client.highest_id:
+                client.distrust(client.newest_attempt)  # it is over, and its answer was lost
