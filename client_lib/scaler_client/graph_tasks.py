@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from .functions import Function
-from .future import TaskFuture
+from .future import FailedNode, TaskFuture
 from .messages import Keep, Options, Outcome, Payload, Submit, TaskName
 from .references import ObjectRef, ReadingCall, reading_call
 
@@ -24,6 +24,7 @@ class GraphTasks:
         inputs: what rows read, all rows' behind one another: rows, and `~k` for the k-th of `objects`.
         targets: those whose results are asked for, by their rows.
         options, parent: what the tasks ask for, and the task that submits them.
+        name_of: what errors call a row; called in any thread.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class GraphTasks:
         targets: dict[int, TaskFuture[Any]],
         options: Options | None,
         parent: TaskName | None,
+        name_of: Callable[[int], str],
     ) -> None:
         self.first = -1
         self.count = len(numbers)
@@ -62,6 +64,9 @@ class GraphTasks:
         self._readers: dict[int, int] = {}
         """How many rows that were needed, and not withdrawn since, read each of these; made when somebody needs it."""
         self._recoveries = 0
+        self._name_of = name_of
+        self._failures: dict[int, int] = {}
+        """Rows that have ended without a value, and for each the one whose failure it is."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
@@ -74,9 +79,18 @@ class GraphTasks:
         future = self.targets.pop(task_id - self.first, None)
         if future is None:
             return False  # what is kept, or has failed, is no news to anybody here
+        failed = self._failures.get(task_id - self.first)
+        if failed is not None:
+            future.failed_node = FailedNode(self._functions[self._numbers[failed]].name, failed, self._name_of)
         future.resolve(task_id, outcome, answer)
         self._tell(future, outcome != Outcome.VALUE)
         return not self.targets
+
+    def note_failures(self, ids: Iterable[int]) -> None:
+        """These, and no others at the same time, have failed, by themselves or because of what they read."""
+        failures = self._failures
+        for row in sorted(task_id - self.first for task_id in ids):
+            failures[row] = next((failures[each] for each in self._rows_read_by(row) if each in failures), row)
 
     def can_recover(self, task_id: int) -> bool:
         """Whether this task, which could not read what is lost, is to be submitted again, with all that it needs."""
@@ -85,6 +99,7 @@ class GraphTasks:
     def recover(self) -> None:
         """That is about to be done."""
         self._recoveries += 1
+        self._failures.clear()
 
     def fail(self, task_id: int, error: BaseException) -> None:
         future = self.targets.pop(task_id - self.first, None)

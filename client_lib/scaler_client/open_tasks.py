@@ -6,6 +6,7 @@ from .messages import Outcome, Payload, Resolved, TaskName
 from .owners import CHUNK_BITS, ChunkOwner, GraphOwner, Owner, SingleOwner
 
 _INPUT_LOST = Outcome.INPUT_LOST.value
+_NO_FAILURES = frozenset({Outcome.VALUE.value, Outcome.KEPT.value, Outcome.CANCELLED.value})
 
 
 class OpenTasks:
@@ -92,6 +93,7 @@ class OpenTasks:
         pop = self.single.pop
         chunks = self.chunks
         graphs = self._graphs
+        failed: list[tuple[GraphOwner, int, int, Payload]] = []
         for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
             owner = pop(task_id, None)
             if owner is not None:
@@ -108,9 +110,24 @@ class OpenTasks:
                 continue
             if outcome == _INPUT_LOST and graph.can_recover(task_id):
                 self._broken[graph] = None
+            elif outcome not in _NO_FAILURES:
+                failed.append((graph, task_id, outcome, answer))
             elif graph.resolve(task_id, outcome, answer):
-                for each in _keys_of(graph):
-                    del graphs[each]
+                self._drop_graph(graph)
+        if failed:
+            self._fail_nodes(failed)
+
+    def _fail_nodes(self, failed: list[tuple[GraphOwner, int, int, Payload]]) -> None:
+        """Give graphs these answers. What has failed may stand behind what fails with it: so all are noted first."""
+        for graph in {row[0] for row in failed}:
+            graph.note_failures([row[1] for row in failed if row[0] is graph])
+        for graph, task_id, outcome, answer in failed:
+            if graph.resolve(task_id, outcome, answer):
+                self._drop_graph(graph)
+
+    def _drop_graph(self, graph: GraphOwner) -> None:
+        for each in _keys_of(graph):
+            del self._graphs[each]
 
     def take_broken(self) -> list[GraphOwner]:
         """Those of whose open targets some have to be submitted again."""

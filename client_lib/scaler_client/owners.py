@@ -81,6 +81,9 @@ class GraphOwner(Owner, Protocol):
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         """Returns whether all targets are answered now; then nothing more is to be told."""
 
+    def note_failures(self, ids: Iterable[int]) -> None:
+        """These have failed, all that have at the same time: what they raise names the one that has failed first."""
+
     def can_recover(self, task_id: int) -> bool:
         """Whether a target that could not read what it needs is to be submitted again, and that with it."""
 
