@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 from .functions import Function
 from .future import FailedNode, TaskFuture
 from .messages import Keep, Options, Outcome, Payload, Submit, TaskName
 from .references import ObjectRef, ReadingCall, reading_call
+
+ENDED_WELL = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
 MOST_RECOVERIES = 3
 """How often a graph is submitted again because results of its nodes were lost with their hosts."""
@@ -67,6 +70,8 @@ class GraphTasks:
         self._name_of = name_of
         self._failures: dict[int, int] = {}
         """Rows that have ended without a value, and for each the one whose failure it is."""
+        self._endings: dict[int, tuple[int, Payload]] = {}
+        """Outcome and payload of the latter."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
@@ -76,30 +81,42 @@ class GraphTasks:
             future.task_id = first + row
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
-        future = self.targets.pop(task_id - self.first, None)
+        row = task_id - self.first
+        if self._failures and outcome in ENDED_WELL:
+            self._failures.pop(row, None)  # of an earlier run, which a scheduler that is gone has told of
+        future = self.targets.pop(row, None)
         if future is None:
             return False  # what is kept, or has failed, is no news to anybody here
-        failed = self._failures.get(task_id - self.first)
+        failed = self._failures.get(row)
         if failed is not None:
+            outcome, answer = self._endings[failed]
             future.failed_node = FailedNode(self._functions[self._numbers[failed]].name, failed, self._name_of)
         future.resolve(task_id, outcome, answer)
         self._tell(future, outcome != Outcome.VALUE)
         return not self.targets
 
-    def note_failures(self, ids: Iterable[int]) -> None:
-        """These, and no others at the same time, have failed, by themselves or because of what they read."""
+    def note_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
+        # Readers that come to the scheduler when that has happened hear of an input that is not there: what they raise
+        # is what those raise that were there.
         failures = self._failures
-        for row in sorted(task_id - self.first for task_id in ids):
-            failures[row] = next((failures[each] for each in self._rows_read_by(row) if each in failures), row)
+        for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
+            row = task_id - self.first
+            failed = next((failures[each] for each in self._rows_read_by(row) if each in failures), row)
+            failures[row] = failed
+            if failed == row:
+                self._endings[row] = outcome, answer
 
     def can_recover(self, task_id: int) -> bool:
-        """Whether this task, which could not read what is lost, is to be submitted again, with all that it needs."""
-        return self._recoveries < MOST_RECOVERIES and task_id - self.first in self.targets
+        row = task_id - self.first
+        if self._recoveries == MOST_RECOVERIES or row not in self.targets:
+            return False
+        return self._endings[self._failures[row]][0] == Outcome.INPUT_LOST
 
     def recover(self) -> None:
         """That is about to be done."""
         self._recoveries += 1
         self._failures.clear()
+        self._endings.clear()
 
     def fail(self, task_id: int, error: BaseException) -> None:
         future = self.targets.pop(task_id - self.first, None)

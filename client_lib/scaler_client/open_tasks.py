@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from .graph_tasks import ENDED_WELL
 from .messages import Outcome, Payload, Resolved, TaskName
 from .owners import CHUNK_BITS, ChunkOwner, GraphOwner, Owner, SingleOwner
 
 _INPUT_LOST = Outcome.INPUT_LOST.value
-_NO_FAILURES = frozenset({Outcome.VALUE.value, Outcome.KEPT.value, Outcome.CANCELLED.value})
 
 
 class OpenTasks:
@@ -93,7 +93,7 @@ class OpenTasks:
         pop = self.single.pop
         chunks = self.chunks
         graphs = self._graphs
-        failed: list[tuple[GraphOwner, int, int, Payload]] = []
+        failed: dict[GraphOwner, list[tuple[int, int, Payload]]] = {}
         for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
             owner = pop(task_id, None)
             if owner is not None:
@@ -108,21 +108,20 @@ class OpenTasks:
             graph = graphs.get(key)
             if graph is None:
                 continue
-            if outcome == _INPUT_LOST and graph.can_recover(task_id):
-                self._broken[graph] = None
-            elif outcome not in _NO_FAILURES:
-                failed.append((graph, task_id, outcome, answer))
+            if outcome not in ENDED_WELL:
+                failed.setdefault(graph, []).append((task_id, outcome, answer))
             elif graph.resolve(task_id, outcome, answer):
                 self._drop_graph(graph)
-        if failed:
-            self._fail_nodes(failed)
+        for graph, answers in failed.items():
+            self._fail_nodes(graph, answers)
 
-    def _fail_nodes(self, failed: list[tuple[GraphOwner, int, int, Payload]]) -> None:
-        """Give graphs these answers. What has failed may stand behind what fails with it: so all are noted first."""
-        for graph in {row[0] for row in failed}:
-            graph.note_failures([row[1] for row in failed if row[0] is graph])
-        for graph, task_id, outcome, answer in failed:
-            if graph.resolve(task_id, outcome, answer):
+    def _fail_nodes(self, graph: GraphOwner, answers: list[tuple[int, int, Payload]]) -> None:
+        """Give a graph these answers. What has failed may stand behind what fails with it: so all are noted first."""
+        graph.note_failures(answers)
+        for task_id, outcome, answer in answers:
+            if outcome == _INPUT_LOST and graph.can_recover(task_id):
+                self._broken[graph] = None
+            elif graph.resolve(task_id, outcome, answer):
                 self._drop_graph(graph)
 
     def _drop_graph(self, graph: GraphOwner) -> None:

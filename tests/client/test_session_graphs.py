@@ -342,24 +342,3 @@ def test_the_first_failure_is_news_to_who_waits(client: SessionClient) -> None:
     answer(client.session, tasks.first, D, Outcome.WORKER_DIED)
     answer(client.session, tasks.first, E)
     assert news == [d, d] and tasks.failed is d and e.result(0) == 5
-
-
-@pytest.mark.parametrize("rows", [(A, C, E), (E, C, A)])
-def test_what_has_failed_first_is_named_in_whichever_order_it_is_told(client: SessionClient, rows: Any) -> None:
-    e, d = client.submit_graph(GRAPH, ["e", "d"])
-    first = graph_tasks(client).first
-    died = [Outcome.WORKER_DIED] * 3
-    client.session.handle(messages.Resolved([first + row for row in rows], died, [b"it died"] * 3), 1.0)
-    answer(client.session, first, D)
-    assert str(e.exception(0)) == "it died (node 'a' of the graph)" and d.result(0) == 5
-
-
-def test_a_failure_that_is_made_good_is_not_what_failed(client: SessionClient) -> None:
-    (e,) = client.submit_graph(GRAPH, ["e"])
-    tasks = graph_tasks(client)
-    client.session.handle(
-        messages.Resolved([tasks.first + A, tasks.first + E], [Outcome.INPUT_LOST] * 2, [b""] * 2), 1.0
-    )
-    answer(client.session, tasks.first, C, Outcome.TIMED_OUT)
-    answer(client.session, tasks.first, E, Outcome.TIMED_OUT)
-    assert str(e.exception(0)) == " (node 'c' of the graph)"
