@@ -56,23 +56,34 @@ class Function:
         self.sent_in_join = 0
         """The session's join in which it was sent last: an earlier one's scheduler may be another."""
 
-    def read_answer(self, outcome: int, answer: Payload) -> tuple[Any, BaseException | None]:
-        """Result and exception from an answer's bytes."""
+    def read_answer(
+        self, outcome: int, answer: Payload, function_name: str = "", place: str = ""
+    ) -> tuple[Any, BaseException | None]:
+        """Result and exception from an answer's bytes.
+
+        Args:
+            function_name: of the function that has failed, where it is another one.
+            place: where that was, for the exception's text or its cause's, which is the one that is free to be changed.
+        """
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
-            return None, text_error(bytes(answer).decode())
+            return None, text_error(bytes(answer).decode() + (place and f" ({place})"))
         try:
             value = serializer.loads(answer)
         except Exception as error:
-            failure = ResultPickleError(f"the answer of {self.name} can't be unpickled here: {error!r}")
+            text = f"the answer of {function_name or self.name} can't be unpickled here: {error!r}"
+            failure = ResultPickleError(text + (place and f" ({place})"))
             failure.__cause__ = error
             return None, failure
         if outcome == Outcome.VALUE:
             return self._read_value(value)
         raised, text = value
-        BaseException.__setattr__(raised, "__cause__", RemoteTraceback(text))  # a class may refuse attributes
+        cause = RemoteTraceback(text + (place and f"({place})\n"))
+        BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
         if outcome == Outcome.FUNCTION_FAILED:
-            failed = FunctionLoadError(f"{self.name} can't be unpickled on the worker: {raised!r}")
+            failed = FunctionLoadError(
+                f"{function_name or self.name} can't be unpickled on the worker: {raised!r}" + (place and f" ({place})")
+            )
             failed.__cause__ = raised
             return None, failed
         return None, raised

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, TimeoutError
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import awaiting, nesting, suspending
 from .display import html_table
@@ -36,6 +36,17 @@ FINISHED = "FINISHED"
 _OVER = (CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED)
 
 _log = logging.getLogger(__name__)
+
+
+class FailedNode(NamedTuple):
+    """The node of a graph whose failure is that of others."""
+
+    function: str
+    """Its function's name."""
+    row: int
+    name_of: Callable[[int], str]
+    """Names the row."""
+
 
 _making = threading.Lock()
 """Held while a future gets its condition: one for all, as it is rare and short."""
@@ -73,6 +84,8 @@ class TaskFuture(Future[T]):
     options: Options | None = None
     parent: TaskName | None = None
     """What the task asks for."""
+    failed_node: FailedNode | None = None
+    """Of a graph's target that has failed; set before that."""
 
     def __init__(self, agent: Agent, function: Function, payload: Payload) -> None:
         self._agent = agent
@@ -341,7 +354,11 @@ class TaskFuture(Future[T]):
         answer, function = self._answer, self._function
         if answer is None or function is None:
             return
-        result, exception = function.read_answer(self._outcome, answer)
+        node = self.failed_node
+        if node is None:
+            result, exception = function.read_answer(self._outcome, answer)
+        else:
+            result, exception = function.read_answer(self._outcome, answer, node.function, node.name_of(node.row))
         # Not under the lock: unpickling runs foreign code. Of two threads that read at once, the first decides.
         with _making:
             if self._answer is not None:
@@ -349,7 +366,7 @@ class TaskFuture(Future[T]):
                 self._exception = exception
                 self._answer = None
                 self._function_name = function.name
-                self._function = None
+                self._function = self.failed_node = None
 
 
 def _call(callback: Callable[[Any], object], future: Future[Any]) -> None:

@@ -107,7 +107,7 @@ class Plan:
             value = nodes.values[position]
             if type(value) is not ObjectRef:
                 return TaskFuture.finished(self._agent, value)
-            place = self._maker.add_object(value)
+            place = self._maker.places[position] = self._maker.add_object(value)
         rows = self._maker.rows
         future: TaskFuture[Any] = TaskFuture(self._agent, rows.functions[rows.numbers[place]], b"")
         if self._options is not None:
@@ -133,6 +133,7 @@ class Plan:
             self._targets,
             self._options,
             self._parent,
+            self._maker.names(),
         )
 
 

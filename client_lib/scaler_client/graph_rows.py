@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from . import objects
@@ -71,29 +71,41 @@ class RowMaker:
         """Make rows of these nodes.
 
         Raises:
-            TypeError: a function or argument can't be pickled; the text names it.
+            TypeError: a function or argument can't be pickled; the text names it, and the node.
             ObjectNotFoundError, ValueError: a reference is stale, or another client's.
         """
         nodes, places = self._nodes, self.places
         shapes, values, named, begins, ends = nodes.shapes, nodes.values, nodes.named, nodes.begins, nodes.ends
         large = self._large_literals(order)
         add_call = self._add_simple if self._is_default else self._add_flat
-        for position in order:
-            shape = shapes[position]
-            value = values[position]
-            if shape == CALL:
-                places[position] = add_call(value, named[begins[position] : ends[position]])
-            elif shape == LITERAL:
-                if type(value) is ObjectRef:
-                    places[position] = self._object_place(value)
-                elif position in large:
-                    places[position] = self._object_place(large[position])
-            elif shape == ALIAS:
-                (other,) = nodes.inputs(position)
-                places[position] = places[other]
-                values[position] = values[other]
-            else:
-                places[position] = self._add_tree(value, shape == TREE_OF_CALLS)
+        position = -1
+        try:
+            for position in order:
+                shape = shapes[position]
+                value = values[position]
+                if shape == CALL:
+                    places[position] = add_call(value, named[begins[position] : ends[position]])
+                elif shape == LITERAL:
+                    if type(value) is ObjectRef:
+                        places[position] = self._object_place(value)
+                    elif position in large:
+                        places[position] = self._object_place(large[position])
+                elif shape == ALIAS:
+                    (other,) = nodes.inputs(position)
+                    places[position] = places[other]
+                    values[position] = values[other]
+                else:
+                    places[position] = self._add_tree(value, shape == TREE_OF_CALLS)
+        except TypeError as error:
+            self._say_node(error, position)
+            raise
+
+    def _say_node(self, error: TypeError, position: int) -> None:
+        error.args = (f"node {self._nodes.keys[position]!r} of the graph: {error}",)
+
+    def names(self) -> Callable[[int], str]:
+        """What names each row for an error's text."""
+        return _RowNames(self._nodes, self.places)
 
     def add_object(self, reference: ObjectRef) -> int:
         """Make a row whose result is the object."""
@@ -260,11 +272,31 @@ class RowMaker:
         large = {}
         for position, count in readers.items():
             if count > 1:
-                frames = objects.dump_object(values[position], self._caller._serializer)
+                try:
+                    frames = objects.dump_object(values[position], self._caller._serializer)
+                except TypeError as error:
+                    self._say_node(error, position)
+                    raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:
                     large[position] = objects.make_object(self._caller._agent, frames)
         self.new_objects = list(large.values())
         return large
+
+
+class _RowNames:
+    """Which node each row is: turned around when the first one is asked for, as hardly any graph fails."""
+
+    def __init__(self, nodes: Nodes, places: Sequence[int | None]) -> None:
+        self._keys = nodes.keys
+        self._shapes = nodes.shapes
+        self._places = places
+        self._found: dict[int | None, Hashable] = {}
+
+    def __call__(self, row: int) -> str:
+        if not self._found:
+            rows = zip(self._places, self._keys, self._shapes)
+            self._found = {place: key for place, key, shape in rows if shape != ALIAS}
+        return f"node {self._found[row]!r} of the graph"
 
 
 def _may_be_large(value: Any) -> bool:

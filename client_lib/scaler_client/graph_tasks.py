@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 from .functions import Function
-from .future import TaskFuture
+from .future import FailedNode, TaskFuture
 from .messages import Keep, Options, Outcome, Payload, Submit, TaskName
 from .references import ObjectRef, ReadingCall, reading_call
+
+ENDED_WELL = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
 MOST_RECOVERIES = 3
 """How often a graph is submitted again because results of its nodes were lost with their hosts."""
@@ -24,6 +27,7 @@ class GraphTasks:
         inputs: what rows read, all rows' behind one another: rows, and `~k` for the k-th of `objects`.
         targets: those whose results are asked for, by their rows.
         options, parent: what the tasks ask for, and the task that submits them.
+        name_of: what errors call a row; called in any thread.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class GraphTasks:
         targets: dict[int, TaskFuture[Any]],
         options: Options | None,
         parent: TaskName | None,
+        name_of: Callable[[int], str],
     ) -> None:
         self.first = -1
         self.count = len(numbers)
@@ -62,6 +67,11 @@ class GraphTasks:
         self._readers: dict[int, int] = {}
         """How many rows that were needed, and not withdrawn since, read each of these; made when somebody needs it."""
         self._recoveries = 0
+        self._name_of = name_of
+        self._failures: dict[int, int] = {}
+        """Rows that have ended without a value, and for each the one whose failure it is."""
+        self._endings: dict[int, tuple[int, Payload]] = {}
+        """Outcome and payload of the latter."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
@@ -71,20 +81,42 @@ class GraphTasks:
             future.task_id = first + row
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
-        future = self.targets.pop(task_id - self.first, None)
+        row = task_id - self.first
+        if self._failures and outcome in ENDED_WELL:
+            self._failures.pop(row, None)  # of an earlier run, which a scheduler that is gone has told of
+        future = self.targets.pop(row, None)
         if future is None:
             return False  # what is kept, or has failed, is no news to anybody here
+        failed = self._failures.get(row)
+        if failed is not None:
+            outcome, answer = self._endings[failed]
+            future.failed_node = FailedNode(self._functions[self._numbers[failed]].name, failed, self._name_of)
         future.resolve(task_id, outcome, answer)
         self._tell(future, outcome != Outcome.VALUE)
         return not self.targets
 
+    def note_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
+        # Readers that come to the scheduler when that has happened hear of an input that is not there: what they raise
+        # is what those raise that were there.
+        failures = self._failures
+        for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
+            row = task_id - self.first
+            failed = next((failures[each] for each in self._rows_read_by(row) if each in failures), row)
+            failures[row] = failed
+            if failed == row:
+                self._endings[row] = outcome, answer
+
     def can_recover(self, task_id: int) -> bool:
-        """Whether this task, which could not read what is lost, is to be submitted again, with all that it needs."""
-        return self._recoveries < MOST_RECOVERIES and task_id - self.first in self.targets
+        row = task_id - self.first
+        if self._recoveries == MOST_RECOVERIES or row not in self.targets:
+            return False
+        return self._endings[self._failures[row]][0] == Outcome.INPUT_LOST
 
     def recover(self) -> None:
         """That is about to be done."""
         self._recoveries += 1
+        self._failures.clear()
+        self._endings.clear()
 
     def fail(self, task_id: int, error: BaseException) -> None:
         future = self.targets.pop(task_id - self.first, None)

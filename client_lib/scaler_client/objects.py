@@ -6,22 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from . import custom_serializer, serializer
+from . import custom_serializer
 from .custom_serializer import Serializer
 from .messages import Payload, TaskName
+from .pickled import PROTOCOL, pickled
 from .references import ObjectRef, StoredObject
 
 if TYPE_CHECKING:
     from .agent import Agent
     from .session import Session
-
-OUT_OF_BAND_BYTES = 64 * 1024
-"""A buffer of at least this size becomes a frame of its own and is never copied; below it a copy costs less."""
-
-MOST_FRAMES = 64
-"""Of one object, by the protocol."""
-
-_PROTOCOL = 5
 
 
 def make_object(agent: Agent, frames: list[Payload], name: str = "", parent: TaskName | None = None) -> ObjectRef:
@@ -56,39 +49,12 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
     """
     if own_serializer is not None:
         data = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
-        return [cloudpickle.dumps(_Serialized(own_serializer, data), _PROTOCOL)]
+        return [cloudpickle.dumps(_Serialized(own_serializer, data), PROTOCOL)]
     try:
-        return dump_frames(value)
+        return pickled(value).frames()
     except Exception as error:
         kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         raise TypeError(f"the object of type {kind} can't be pickled: {type(error).__name__}: {error}") from error
-
-
-def dump_frames(value: Any) -> list[Payload]:
-    """The same by the default way of pickling. Raises whatever that raises."""
-    if serializer.is_plain(value):
-        return [serializer.dumps(value)]
-    frames, sizes = _dump(value, OUT_OF_BAND_BYTES)
-    if len(frames) > MOST_FRAMES:
-        frames, _ = _dump(value, sorted(sizes)[-MOST_FRAMES] + 1)
-    return frames
-
-
-def _dump(value: Any, least_bytes: int) -> tuple[list[Payload], list[int]]:
-    """The frames, and the sizes of all buffers, with those of at least so many bytes out of band."""
-    frames: list[Payload] = [b""]
-    sizes: list[int] = []
-
-    def is_in_band(buffer: Any) -> bool:
-        raw = buffer.raw()
-        sizes.append(raw.nbytes)
-        if raw.nbytes < least_bytes:
-            return True
-        frames.append(raw)
-        return False
-
-    frames[0] = cloudpickle.dumps(value, _PROTOCOL, buffer_callback=is_in_band)
-    return frames, sizes
 
 
 class _Serialized:

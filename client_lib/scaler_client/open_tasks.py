@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .graph_tasks import ENDED_WELL
 from .messages import Outcome, Payload, Resolved, TaskName
 from .owners import CHUNK_BITS, ChunkOwner, GraphOwner, Owner, SingleOwner
 
@@ -92,6 +93,7 @@ class OpenTasks:
         pop = self.single.pop
         chunks = self.chunks
         graphs = self._graphs
+        failed: dict[GraphOwner, list[tuple[int, int, Payload]]] = {}
         for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
             owner = pop(task_id, None)
             if owner is not None:
@@ -106,11 +108,25 @@ class OpenTasks:
             graph = graphs.get(key)
             if graph is None:
                 continue
+            if outcome not in ENDED_WELL:
+                failed.setdefault(graph, []).append((task_id, outcome, answer))
+            elif graph.resolve(task_id, outcome, answer):
+                self._drop_graph(graph)
+        for graph, answers in failed.items():
+            self._fail_nodes(graph, answers)
+
+    def _fail_nodes(self, graph: GraphOwner, answers: list[tuple[int, int, Payload]]) -> None:
+        """Give a graph these answers. What has failed may stand behind what fails with it: so all are noted first."""
+        graph.note_failures(answers)
+        for task_id, outcome, answer in answers:
             if outcome == _INPUT_LOST and graph.can_recover(task_id):
                 self._broken[graph] = None
             elif graph.resolve(task_id, outcome, answer):
-                for each in _keys_of(graph):
-                    del graphs[each]
+                self._drop_graph(graph)
+
+    def _drop_graph(self, graph: GraphOwner) -> None:
+        for each in _keys_of(graph):
+            del self._graphs[each]
 
     def take_broken(self) -> list[GraphOwner]:
         """Those of whose open targets some have to be submitted again."""

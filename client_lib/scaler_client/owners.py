@@ -81,8 +81,13 @@ class GraphOwner(Owner, Protocol):
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         """Returns whether all targets are answered now; then nothing more is to be told."""
 
+    def note_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
+        """Ids, outcomes and payloads of what has ended without a value, all that have at the same time: `resolve` gives
+        each the one's that has failed first."""
+
     def can_recover(self, task_id: int) -> bool:
-        """Whether a target that could not read what it needs is to be submitted again, and that with it."""
+        """Whether this task, which has failed as what it reads was lost, is a target that is to be submitted again,
+        and that with it."""
 
     def recover(self) -> None:
         """That is about to be done; not for ever."""

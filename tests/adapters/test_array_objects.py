@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from scaler_client.objects import OUT_OF_BAND_BYTES, dump_object
+from scaler_client.objects import dump_object
+from scaler_client.pickled import OUT_OF_BAND_BYTES
 
 LARGE = OUT_OF_BAND_BYTES
 
@@ -27,14 +28,21 @@ def load(frames: Any) -> Any:
         (np.arange(LARGE, dtype=np.uint8), 1),
         (np.arange(LARGE, dtype=np.float64).reshape(64, -1).T, 1),
         (np.arange(LARGE - 1, dtype=np.uint8), 0),
-        (np.arange(4 * LARGE, dtype=np.uint8)[::2], 0),
+        (np.arange(4 * LARGE, dtype=np.uint8)[::2], 1),
+        (np.arange(LARGE, dtype=np.float64).reshape(64, -1)[:, :-5], 1),
+        (np.arange(LARGE, dtype=np.float64)[::-1], 1),
     ],
 )
 def test_arrays(array: Any, buffers: int) -> None:
     frames = dump_object(array, None)
     assert len(frames) == 1 + buffers
     loaded = load(frames)
-    assert np.array_equal(loaded, array) and loaded.flags.writeable == (not buffers)
+    assert np.array_equal(loaded, array) and not loaded.flags.writeable
+
+
+def test_arrays_of_objects() -> None:
+    array = np.array([1, "two", None] * LARGE, dtype=object)[::2]
+    assert load(dump_object(array, None)).tolist() == array.tolist()
 
 
 def test_arrays_are_not_copied() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Hashable
 from concurrent.futures import Future, wait
 from typing import Any
@@ -183,6 +184,24 @@ def test_a_node_that_fails_fails_what_needs_it_and_nothing_else() -> None:
     assert z.result(0) == 3
     for future in (x, y, bad):
         assert type(future.exception(0)) is TypeError
+        assert str(future.exception(0).__cause__) == '\n"""\nremote frames\n(node \'bad\' of the graph)\n"""'
+
+
+def test_the_node_that_fails_is_named_and_none_of_its_aliases() -> None:
+    graph = {"first": ("k", 1), ("k", 1): (inc, None), "last": ("k", 1), "reader": (inc, "last")}
+    client = SessionClient()
+    futures = client.submit_graph(graph, ["reader", "first"])
+    Cluster().run(client.session)
+    for future in futures:
+        assert "(node ('k', 1) of the graph)" in str(future.exception(0).__cause__)
+
+
+def test_a_node_that_can_not_be_pickled_is_named() -> None:
+    lock = threading.Lock()
+    with pytest.raises(TypeError, match=r"^node 'b' of the graph: argument 1 of type _thread.lock can't be pickled"):
+        SessionClient().submit_graph({"a": 1, "b": (add, "a", lock)}, ["b"])
+    with pytest.raises(TypeError, match=r"^node 'held' of the graph: the object of type _thread.lock can't be pickled"):
+        SessionClient().submit_graph({"held": lock, "b": (inc, "held"), "c": (inc, "held")}, ["b", "c"])
 
 
 def test_a_large_literal_that_several_nodes_read_is_sent_once() -> None:

@@ -17,7 +17,8 @@ from scaler_client import messages, references
 from scaler_client.errors import ObjectNotFoundError, SerializerError
 from scaler_client.future import TaskFuture
 from scaler_client.messages import Outcome
-from scaler_client.objects import MOST_FRAMES, OUT_OF_BAND_BYTES, dump_object
+from scaler_client.objects import dump_object
+from scaler_client.pickled import MOST_FRAMES, OUT_OF_BAND_BYTES
 from scaler_client.references import ObjectRef, ReadingCall
 from scaler_client.serializer import dumps
 
@@ -85,14 +86,27 @@ def test_nothing_is_copied() -> None:
 def test_of_many_buffers_the_largest_are_frames(count: int) -> None:
     values = [Buffer(bytes([number]) * (LARGE + number)) for number in range(count)]
     frames = dump_object(values[::-1], None)
-    assert len(frames) == min(count + 1, MOST_FRAMES)
-    assert min(map(len, frames[1:])) > LARGE + count - MOST_FRAMES
+    assert len(frames) <= MOST_FRAMES and len(frames[0]) < LARGE
+    own = min(count, MOST_FRAMES - 3 if count >= MOST_FRAMES else count)
+    sizes = sorted(map(len, frames[1:]))
+    assert set(range(LARGE + count - own, LARGE + count)) <= set(sizes)
     assert load(frames) == values[::-1]
 
 
-def test_many_buffers_of_one_size_are_no_more_frames_than_there_may_be() -> None:
-    values = [Buffer(bytes(LARGE)) for _ in range(200)]
-    assert len(dump_object(values, None)) <= MOST_FRAMES
+def test_many_buffers_of_one_size() -> None:
+    """One more than may be frames, and none is a frame of its own: so it was once."""
+    values = [Buffer(bytes([number]) * LARGE) for number in range(200)]
+    frames = dump_object(values, None)
+    assert len(frames) <= MOST_FRAMES and len(frames[0]) < LARGE
+    assert load(frames) == values
+
+
+@pytest.mark.parametrize("sizes", [[5], [0, 1, 0], [LARGE, 7, LARGE, 64, 100], [1000] * 300, [LARGE] * 100 + [3]])
+def test_no_buffer_can_be_written_to_where_it_is_read(sizes: list[int]) -> None:
+    values = [Buffer(bytearray([number % 256]) * size) for number, size in enumerate(sizes)]
+    loaded = load(dump_object(values, None))
+    assert [bytes(each.data) for each in loaded] == [bytes(each.data) for each in values]
+    assert all(memoryview(each.data).readonly for each in loaded)
 
 
 @pytest.mark.parametrize(

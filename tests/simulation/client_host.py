@@ -116,6 +116,7 @@ class ClientHost:
             {row: futures[row] for row in targets},  # type: ignore[misc]
             None if options == Options() else options,
             None,
+            str,
         )
         self.session.submit_graph(graph)
         asked = [futures[row] for row in targets]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scaler_client.messages import Outcome, Payload
-from scaler_client.objects import dump_frames
+from scaler_client.pickled import pickled
 from scaler_client.serializer import dumps
 from scaler_worker.object_files import write_object
 
@@ -30,18 +30,14 @@ class KeptResults:
         return lambda value: self._store(client, task_id, value)
 
     def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
-        frames = dump_frames(value)
-        size = sum(map(_size, frames))
-        if size >= LARGE_BYTES and self._directory:
+        whole = pickled(value)
+        if whole.size >= LARGE_BYTES and self._directory:
+            frames = whole.frames()
             try:
                 write_object(self._directory, (client, task_id), frames)
             except OSError:
                 pass  # no space, or the agent has just gone: the scheduler takes it
             else:
-                return _STORED, size.to_bytes(SIZE_BYTES, "little")
+                return _STORED, sum(map(len, frames)).to_bytes(SIZE_BYTES, "little")
         # A value that travels by itself is one pickle.
-        return _VALUE, frames[0] if len(frames) == 1 else dumps(value)
-
-
-def _size(frame: Payload) -> int:
-    return frame.nbytes if type(frame) is memoryview else len(frame)
+        return _VALUE, dumps(value) if whole.buffers else whole.data

@@ -1,0 +1,62 @@
+"""What the client makes of nodes that fail: whose failure it is, and what it is of those that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.client.graph_stand_ins import SessionClient
+from tests.client.test_session_graphs import GRAPH, A, B, C, D, E, graph_tasks, submits
+
+from scaler_client import messages
+from scaler_client.messages import Outcome
+from scaler_client.serializer import dumps
+
+
+@pytest.fixture
+def client() -> SessionClient:
+    return SessionClient()
+
+
+def answer(client: SessionClient, rows: Sequence[int], outcome: Outcome, payload: bytes = b"") -> None:
+    """What the scheduler says of these at the same time."""
+    ids = [graph_tasks(client).first + row for row in rows]
+    client.session.handle(messages.Resolved(ids, [outcome] * len(ids), [payload] * len(ids)), 1.0)
+
+
+@pytest.mark.parametrize("rows", [(A, C, E), (E, C, A)])
+def test_what_has_failed_first_is_named_in_whichever_order_it_is_told(client: SessionClient, rows: list[int]) -> None:
+    e, d = client.submit_graph(GRAPH, ["e", "d"])
+    answer(client, rows, Outcome.WORKER_DIED, b"it died")
+    answer(client, [D], Outcome.VALUE, dumps(5))
+    assert str(e.exception(0)) == "it died (node 'a' of the graph)" and d.result(0) == 5
+
+
+@pytest.mark.parametrize("outcome", [Outcome.EXCEPTION, Outcome.CANCELLED])
+def test_rows_that_come_after_the_failure_of_what_they_read_end_as_it_did(
+    client: SessionClient, outcome: Outcome
+) -> None:
+    e, d = client.submit_graph(GRAPH, ["e", "d"])
+    submits(client.session)
+    answer(client, [B], outcome, dumps((KeyError("b"), "remote frames\n")) if outcome == Outcome.EXCEPTION else b"")
+    answer(client, [D, C, E], Outcome.INPUT_LOST, b"it is not there")
+    for future in (d, e):
+        assert future.cancelled() is (outcome == Outcome.CANCELLED)
+        assert future.cancelled() or "(node 'b' of the graph)" in str(future.exception(0).__cause__)
+    assert not submits(client.session)
+
+
+def test_a_failure_that_is_made_good_is_not_what_failed(client: SessionClient) -> None:
+    (e,) = client.submit_graph(GRAPH, ["e"])
+    answer(client, [A, E], Outcome.INPUT_LOST)
+    answer(client, [C, E], Outcome.TIMED_OUT, b"too long")
+    assert str(e.exception(0)) == "too long (node 'c' of the graph)"
+
+
+def test_a_failure_that_was_another_scheduler_s_does_not_count(client: SessionClient) -> None:
+    (e,) = client.submit_graph(GRAPH, ["e"])
+    answer(client, [A], Outcome.WORKER_DIED)
+    answer(client, [A], Outcome.KEPT)
+    submits(client.session)
+    answer(client, [E], Outcome.INPUT_LOST)
+    assert not e.done() and submits(client.session)
