@@ -152,9 +152,21 @@ def report(totals: Totals, parallel_seconds: float, single_seconds: float) -> st
         *(f"  {count:>6,} times  {module}" for module, count in most_imported(totals)),
         "",
         f"{WORKERS} workers    {parallel_seconds:8.2f} s",
-        f"one process  {single_seconds:8.2f} s  ({single_seconds / parallel_seconds:.2f} times as long)",
+        f"one process  {single_seconds:8.2f} s",
+        "",
+        comparison(parallel_seconds, single_seconds),
     ]
     return "\n".join(lines)
+
+
+def comparison(parallel_seconds: float, single_seconds: float) -> str:
+    """The two times in words."""
+    gain = single_seconds / parallel_seconds
+    if gain >= 1.05:
+        return f"the {WORKERS} workers were {gain:.1f} times as fast as one process"
+    if gain > 0.95:
+        return f"the {WORKERS} workers were about as fast as one process"
+    return f"the {WORKERS} workers were slower: they took {1 / gain:.1f} times as long as one process"
 
 
 def most_imported(totals: Totals) -> list[tuple[str, int]]:

@@ -50,3 +50,8 @@ __all__ = [
     "WorkerDiedError",
     "register_joblib",
 ]
+
+
+def __dir__() -> list[str]:
+    """What completion offers: the names above, without the modules that they come from."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

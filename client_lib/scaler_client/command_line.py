@@ -10,10 +10,16 @@ import argparse
 import os
 import shutil
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence
 
 from .options import Command, Found, OptionError, fail, interpreter, parse_text, shown, suggestion
 from .toml_file import check_file, read_file
+
+OUR_VARIABLES = "SCALER_"
+OF_OTHERS = ("SCALER_SCHEDULER_", "SCALER_CLUSTER_", "SCALER_CI_", "SCALER_TEST_")
+"""How variables begin that are for one command, or for the tests."""
+OF_CLIENTS = ("SCALER_SCHEDULER_PYTHON",)
+LEAST_LIKENESS_OF_VARIABLES = 0.75  # they begin alike
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,17 @@ def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) 
     values = {option.key: option.default for option in command.options}
     values.update((key, one.value) for key, one in found.items())
     return values
+
+
+def ignored_variables(command: Command, environ: Mapping[str, str]) -> List[str]:
+    """What to warn of: variables that look like Scaler's and set nothing, a line for each."""
+    known = [command.variable(option) for option in command.options] + [command.config_variable, *OF_CLIENTS]
+    others = tuple(begin for begin in OF_OTHERS if begin != command.environment_prefix + "_")
+    return [
+        f"the environment variable {name} is unknown, and ignored{suggestion(name, known, LEAST_LIKENESS_OF_VARIABLES)}"
+        for name in sorted(environ)
+        if name.startswith(OUR_VARIABLES) and environ[name] and name not in known and not name.startswith(others)
+    ]
 
 
 class _Parser(argparse.ArgumentParser):

@@ -11,12 +11,13 @@ from .agent import Agent
 from .errors import ProtectedSchedulerError
 from .future import TaskFuture
 from .references import ObjectRef
-from .submitting import Submitter
+from .submitting import Submitter, shown_as_client
 
 NOTHING: Any = object()
 """In the place of an argument that is not given."""
 
 
+@shown_as_client
 class ObjectsAndGraphs(Submitter):
     """The part of a client that makes the scheduler keep values."""
 

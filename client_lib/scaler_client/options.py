@@ -21,6 +21,7 @@ MOST_MEMORY_BYTES = 1 << 50
 LONGEST_CAPABILITY = 128  # characters of its name
 MOST_CAPABILITY = (1 << 32) - 1  # amount
 LONGEST_SHOWN = 80  # characters of a wrong value that a message repeats
+LEAST_LIKENESS = 0.6  # of a name and the one that is suggested for it; 1 is the same
 
 
 class OptionError(ValueError):
@@ -244,9 +245,9 @@ def parse_parts(option: Option, given: Sequence[str], source: str) -> Found:
         raise OptionError(f"{source}: {error}") from None
 
 
-def suggestion(name: str, known: Sequence[str]) -> str:
+def suggestion(name: str, known: Sequence[str], likeness: float = LEAST_LIKENESS) -> str:
     """What to add to a complaint about an unknown name."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, known, 1)
+    close = get_close_matches(name, known, 1, likeness)
     return f" (did you mean {close[0]}?)" if close else ""

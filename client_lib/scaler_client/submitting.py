@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ALL_COMPLETED, Future
+from types import FunctionType
 from typing import Any, TypeVar
 
 from . import collecting, suspending
@@ -18,10 +19,20 @@ from .messages import Options
 from .nesting import RunningTask
 from .task_options import TaskOptions, checked_bool
 
+C = TypeVar("C")
 S = TypeVar("S", bound="Submitter")
 T = TypeVar("T")
 
 DISCONNECTED = "the client is disconnected"
+
+
+def shown_as_client(part: type[C]) -> type[C]:
+    """A class decorator: to errors and help the methods of this part of a client are `Client`'s, as to its users."""
+    for name, member in vars(part).items():
+        if isinstance(member, FunctionType) and not name.startswith("_"):
+            member.__qualname__ = f"Client.{name}"
+            member.__module__ = "scaler_client.client"  # with it, pickle finds them by that name
+    return part
 
 
 class Handle:
@@ -30,6 +41,7 @@ class Handle:
     is_closed = False
 
 
+@shown_as_client
 class Submitter:
     """Submits tasks that ask for certain options.
 

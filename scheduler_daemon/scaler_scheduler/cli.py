@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Optional, Sequence
 
 from . import __version__, logs
-from .command_line import answer, parse_arguments
+from .command_line import answer, ignored_variables, parse_arguments
 from .config import COMMAND, PROGRAM, fail, load
 from .interpreter import restart_with_nursery
 from .options import OptionError
@@ -30,6 +31,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return fail(str(error))
     if argv is None:
         restart_with_nursery(given)
+    for warning in ignored_variables(COMMAND, os.environ):
+        logging.getLogger(__name__).warning(warning)
     from .daemon import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config)

@@ -106,6 +106,7 @@ COMMAND = Command(
             positional=True,
             required=True,
             environment=ADDRESS_VARIABLE,
+            default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
         ),
         Option("io-threads", options.whole(1, MOST_IO_THREADS), 1, "threads of ZeroMQ that move bytes", unit="thread"),
         Option(

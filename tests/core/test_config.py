@@ -145,6 +145,32 @@ def test_an_empty_variable_is_an_unset_one():
     assert complaint(SCALER_ADDRESS="").startswith("no address")
 
 
+def test_unknown_variables_are_told_with_the_one_that_was_meant():
+    environ = {
+        "SCALER_ADRESS": ADDRESS,
+        "SCALER_SCHEDULER_IO_THREAD": "2",
+        "SCALER_IO_THREADS": "2",
+        "SCALER_COLOUR": "blue",
+    }
+    told = command_line.ignored_variables(config.COMMAND, environ)
+    assert told == [
+        "the environment variable SCALER_ADRESS is unknown, and ignored (did you mean SCALER_ADDRESS?)",
+        "the environment variable SCALER_COLOUR is unknown, and ignored",
+        "the environment variable SCALER_IO_THREADS is unknown, and ignored "
+        "(did you mean SCALER_SCHEDULER_IO_THREADS?)",
+        "the environment variable SCALER_SCHEDULER_IO_THREAD is unknown, and ignored "
+        "(did you mean SCALER_SCHEDULER_IO_THREADS?)",
+    ]
+
+
+def test_variables_that_are_known_empty_or_of_others_are_not_told():
+    names = [config.COMMAND.variable(option) for option in config.COMMAND.options]
+    names += ["SCALER_SCHEDULER_CONFIG", "SCALER_SCHEDULER_PYTHON", "SCALER_CLUSTER_NUM_OF_WORKERS"]
+    names += ["SCALER_CI_RUN", "SCALER_TEST_EXAMPLE", "SCALERS", "PATH"]
+    environ = {**dict.fromkeys(names, "1"), "SCALER_SCHEDULER_EMPTY": ""}
+    assert command_line.ignored_variables(config.COMMAND, environ) == []
+
+
 def test_lists_in_a_file(toml):
     assert load(ADDRESS, "--config", toml('logging_paths = ["/tmp/a", "/tmp/b"]')).logging_paths == ("/tmp/a", "/tmp/b")
     assert load(ADDRESS, "--config", toml('logging_paths = "/tmp/a, /tmp/b"')).logging_paths == ("/tmp/a", "/tmp/b")
@@ -412,8 +438,11 @@ def test_main_hands_the_configuration_to_the_daemon(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "scaler_scheduler.daemon", daemon)
     monkeypatch.setenv("PYPY_GC_NURSERY", "32M")  # else PyPy is started again in this process
     monkeypatch.setattr(sys, "argv", ["scaler_scheduler", ADDRESS, "--logging-paths", str(tmp_path / "log")])
+    monkeypatch.setenv("SCALER_ADRESS", ADDRESS)
     assert cli.main() == 7
     assert given == [load(ADDRESS, "--logging-paths", str(tmp_path / "log"))]
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert line.startswith("[WARNING]") and "SCALER_ADRESS" in line
 
 
 def test_as_a_process_wrong_input_is_one_line_and_no_pickle_is_imported():

@@ -195,6 +195,19 @@ def test_totals_do_not_depend_on_the_order(example: ModuleType, library: Path) -
     assert len(forward.longest) == example.LISTED
 
 
+@pytest.mark.parametrize(
+    "parallel, single, words",
+    [
+        (10.0, 19.0, "the 4 workers were 1.9 times as fast as one process"),
+        (10.0, 10.4, "the 4 workers were about as fast as one process"),
+        (10.0, 9.6, "the 4 workers were about as fast as one process"),
+        (10.0, 8.0, "the 4 workers were slower: they took 1.2 times as long as one process"),
+    ],
+)
+def test_the_two_times_in_words(example: ModuleType, parallel: float, single: float, words: str) -> None:
+    assert example.comparison(parallel, single) == words
+
+
 def test_the_whole_job(run: Callable[..., Run], library: Path) -> None:
     started = run(str(library))
     output, errors = started.process.communicate(timeout=PATIENCE_SECONDS)
@@ -206,7 +219,7 @@ def test_the_whole_job(run: Callable[..., Run], library: Path) -> None:
     assert re.findall(r"^ +(\d+) times  (\w+)$", output, re.MULTILINE) == [
         ("120", "os"), ("60", "collections"), ("60", "json"), ("60", "sys"),
     ]  # fmt: skip
-    assert re.search(r"^4 workers +[\d.]+ s\none process +[\d.]+ s ", output, re.MULTILINE)
+    assert re.search(r"^4 workers +[\d.]+ s\none process +[\d.]+ s\n\nthe 4 workers were ", output, re.MULTILINE)
     started.assert_nothing_left()
 
 

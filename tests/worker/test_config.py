@@ -283,9 +283,11 @@ def test_main_sets_up_the_log_and_hands_the_configuration_on(monkeypatch, tmp_pa
     cluster = types.ModuleType("cluster")
     cluster.run = run
     monkeypatch.setitem(sys.modules, "scaler_worker.cluster", cluster)
+    monkeypatch.setenv("SCALER_CLUSTER_NUM_WORKERS", "3")
     assert cli.main([ADDRESS, "-n", "4", "--logging-paths", str(tmp_path / "log")]) == 7
-    line = (tmp_path / "log").read_text()
-    assert re.fullmatch(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: 4 workers\n", line)
+    warning, line = (tmp_path / "log").read_text().splitlines()
+    assert warning.endswith("NUM_WORKERS is unknown, and ignored (did you mean SCALER_CLUSTER_NUM_OF_WORKERS?)")
+    assert re.fullmatch(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: 4 workers", line)
 
 
 def test_as_a_process_wrong_input_is_one_line():

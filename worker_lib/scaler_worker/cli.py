@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
 
 from scaler_client import logs
-from scaler_client.command_line import answer, parse_arguments
+from scaler_client.command_line import answer, ignored_variables, parse_arguments
 from scaler_client.options import OptionError
 
 from . import __version__
@@ -25,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
     except OptionError as error:
         return fail(str(error))
+    for warning in ignored_variables(COMMAND, os.environ):
+        logging.getLogger(__name__).warning(warning)
     from .cluster import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config)

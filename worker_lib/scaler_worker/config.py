@@ -123,6 +123,7 @@ COMMAND = Command(
             positional=True,
             required=True,
             environment=ADDRESS_VARIABLE,
+            default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
         ),
         Option(
             "num-of-workers",
