@@ -25,14 +25,14 @@ LOGGING_OPTIONS = (
     Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
     Option(
         "logging-paths",
-        text("PATHS", many=True),
+        text("PATHS", many=True, is_file=True),
         ("/dev/stderr",),
         "files to append log lines to, comma separated or by giving the option several times; /dev/stdout and "
         "/dev/stderr are the command's own",
     ),
     Option(
         "logging-config-file",
-        text("FILE"),
+        text("FILE", is_file=True),
         "",
         "a configuration of Python's logging.config, INI or JSON, in place of the two options above",
     ),

@@ -16,7 +16,7 @@ import traceback
 from typing import Callable, List, Optional
 
 from . import __version__, event_loops, logs
-from .addresses import default_monitor_address
+from .addresses import Address, default_monitor_address
 from .config import Config, fail
 from .core import effects, events
 from .core.errors import InvariantError
@@ -216,7 +216,7 @@ def run(config: Config) -> int:
     except BindError as error:
         return fail(str(error))
     try:
-        monitor = context.bind_monitor(config.monitor_address or default_monitor_address(router.address))
+        monitor = context.bind_monitor(config.monitor_address or _default_monitor_address(router.address))
     except (BindError, ValueError) as error:
         router.close()
         return fail(str(error))
@@ -238,6 +238,10 @@ def run(config: Config) -> int:
     _log.info("stopped")
     manager.close()
     return status
+
+
+def _default_monitor_address(bound: Address) -> Address:
+    return default_monitor_address(bound, os.environ.get("RUNTIME_DIRECTORY", ""))
 
 
 def _tell(event: events.Event) -> None:
