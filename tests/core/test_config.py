@@ -503,6 +503,24 @@ def test_log_lines(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_log_file_that_is_moved_away(tmp_path, capsys):
+    path, folder = tmp_path / "logs" / "log", tmp_path / "logs"
+    folder.mkdir()
+    logs.set_up("INFO", [str(path)])
+    logging.info("first")
+    path.rename(folder / "log.1")
+    logging.info("second")
+    logging.info("third")
+    assert (folder / "log.1").read_text().endswith(": first\n")
+    assert [line.split(": ")[1] for line in path.read_text().splitlines()] == ["second", "third"]
+    folder.rename(tmp_path / "gone")
+    logging.info("fourth")  # the daemon lives on
+    assert "No such file" in capsys.readouterr().err
+    folder.mkdir()
+    logging.info("fifth")
+    assert path.read_text().endswith(": fifth\n")
+
+
 def test_logging_config_files(tmp_path):
     path = tmp_path / "logging"
     target = tmp_path / "target"
