@@ -9,11 +9,15 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import sys
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence
 
-from .options import Command, Found, OptionError, fail, interpreter, parse_text, shown, suggestion
+from .options import Command, Found, OptionError, parse_text, shown, suggestion
 from .toml_file import check_file, read_file
+
+OWN_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "--help"]
+"""Of every command, beside those of its table."""
 
 OUR_VARIABLES = "SCALER_"
 OF_OTHERS = ("SCALER_SCHEDULER_", "SCALER_CLUSTER_", "SCALER_CI_", "SCALER_TEST_")
@@ -30,39 +34,45 @@ class Arguments:
     version: bool
     config: Optional[str]
     check_config: Optional[str]
+    print_config: bool
     texts: Dict[str, Any]
 
 
 def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
     """Take a command line apart. Raises OptionError for an unknown option or one without its value."""
-    parsed, unknown = _parser(command, "").parse_known_args(argv)
+    parsed, unknown = argument_parser(command, "").parse_known_args(argv)
     for argument in unknown:
         if argument.startswith("-") and argument != "--":
             name = argument.split("=", 1)[0]
             known = ["--" + option.name for option in command.options if not option.positional]
-            raise OptionError(f"unknown option {name}{suggestion(name, known + ['--config', '--check-config'])}")
+            raise OptionError(f"unknown option {name}{suggestion(name, known + OWN_OPTIONS)}")
     if unknown:
         raise OptionError(f"unexpected argument {shown(unknown[-1])}")
     texts = vars(parsed)
-    return Arguments(texts.pop("help"), texts.pop("version"), texts.pop("config"), texts.pop("check_config"), texts)
+    own = {name: texts.pop(name) for name in ("help", "version", "config", "check_config", "print_config")}
+    return Arguments(texts=texts, **own)
 
 
-def answer(command: Command, program: str, version: str, arguments: Arguments) -> Optional[int]:
-    """Do what `-h`, `--version` and `--check-config` ask for; the exit status, or None where none of them was given."""
+def answer(command: Command, program: str, version: Callable[[], str], arguments: Arguments) -> Optional[int]:
+    """Do what `-h`, `--version`, `--check-config` and `--print-config` ask for; the exit status, or None where none of
+    them was given. `version` says what stands behind the program's name."""
     if arguments.help:
-        print(_parser(command, program, shutil.get_terminal_size().columns).format_help(), end="")
-        return 0
-    if arguments.version:
-        print(f"{program} {version}, {interpreter()}")
-        return 0
-    if arguments.check_config is None:
+        print(argument_parser(command, program, shutil.get_terminal_size().columns).format_help(), end="")
+    elif arguments.version:
+        print(f"{program} {version()}")
+    elif arguments.print_config:
+        from .default_file import default_file  # here and not above: most starts don't need it
+
+        print(default_file(command, program), end="")
+    elif arguments.check_config is not None:
+        problems = check_file(command, arguments.check_config)
+        for problem in problems:
+            print(" ".join(problem.splitlines()), file=sys.stderr, flush=True)
+        if problems:
+            return 2
+        print(f"{arguments.check_config}: OK")
+    else:
         return None
-    problems = check_file(command, arguments.check_config)
-    for problem in problems:
-        fail(program, problem)
-    if problems:
-        return 2
-    print(f"{arguments.check_config}: OK")
     return 0
 
 
@@ -84,8 +94,8 @@ def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) 
                 f"no {option.key}: give it as an argument, in {command.variable(option)}, "
                 f"or as `{option.key}` in {path or command.default_file}"
             )
-    if command.check:
-        command.check(found)
+    for complaint in command.check(found):
+        raise OptionError(complaint)
     values = {option.key: option.default for option in command.options}
     values.update((key, one.value) for key, one in found.items())
     return values
@@ -108,7 +118,9 @@ class _Parser(argparse.ArgumentParser):
         raise OptionError(message[len("argument ") :] if message.startswith("argument ") else message)
 
 
-def _parser(command: Command, program: str, columns: int = 80) -> argparse.ArgumentParser:
+def argument_parser(command: Command, program: str, columns: int = 80) -> argparse.ArgumentParser:
+    """What takes a command line apart and writes the help, that many columns wide; values stay text."""
+
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.HelpFormatter(prog, max_help_position=32, width=columns)
 
@@ -134,8 +146,14 @@ def _parser(command: Command, program: str, columns: int = 80) -> argparse.Argum
             parser.add_argument(*flags, dest=option.key, action=action, metavar=option.kind.metavar, help=help_text)
     default_file = f"TOML file to read [default: {command.default_file} where it exists]"
     parser.add_argument("--config", metavar="FILE", help=default_file)
-    parser.add_argument("--check-config", metavar="FILE", help="say what is wrong with a TOML file, by key and line")
-    parser.add_argument("--version", action="store_true", help="print the version and the interpreter's")
+    parser.add_argument(
+        "--check-config", metavar="FILE", help="say all that is wrong with a TOML file, by line and key"
+    )
+    printed = "print a TOML file that has every option with its default, as a comment"
+    parser.add_argument("--print-config", action="store_true", help=printed)
+    parser.add_argument(
+        "--version", action="store_true", help="print the versions: its own and those of what it runs on"
+    )
     parser.add_argument("-h", "--help", action="store_true", help="print this text")
     return parser
 

@@ -72,13 +72,16 @@ def parse_connect_address(text: str) -> Address:
     return address
 
 
-def default_monitor_address(bound: Address) -> Address:
+def default_monitor_address(bound: Address, runtime_directories: str = "") -> Address:
     """Where a scheduler bound to this address (its port known) publishes its state unless told otherwise.
 
-    `ipc:///tmp/<host>_<port>_monitor`; beside an ipc socket, `<path>_monitor`. Raises AddressError where that is longer
-    than a socket's path may be.
+    `ipc:///tmp/<host>_<port>_monitor`; beside an ipc socket, `<path>_monitor`. A service has its own /tmp,
+    that nobody else sees: `runtime_directories` are those that systemd has made for it ($RUNTIME_DIRECTORY), and it is
+    `monitor` in the first. Raises AddressError where that is longer than a socket's path may be.
     """
     path = f"/tmp/{bound.host}_{bound.port}_monitor" if bound.transport == "tcp" else f"{bound.path}_monitor"
+    directory = runtime_directories.split(":")[0]
+    path = f"{directory}/monitor" if directory.startswith("/") else path
     return Address("ipc", "", 0, _checked_path(f"ipc://{path}", path))
 
 

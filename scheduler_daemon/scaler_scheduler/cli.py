@@ -11,7 +11,7 @@ from . import __version__, logs
 from .command_line import answer, ignored_variables, parse_arguments
 from .config import COMMAND, PROGRAM, fail, load
 from .interpreter import restart_with_nursery
-from .options import OptionError
+from .options import OptionError, interpreter
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -22,7 +22,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     try:
         arguments = parse_arguments(COMMAND, given)
-        status = answer(COMMAND, PROGRAM, __version__, arguments)
+        status = answer(COMMAND, PROGRAM, _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)
@@ -36,3 +36,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     from .daemon import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config)
+
+
+def _versions() -> str:
+    from .sockets import ZMQ_VERSION
+    from .wire.encode import PROTOCOL_VERSION
+
+    return f"{__version__}, {interpreter()}, ZeroMQ {ZMQ_VERSION}, protocol version {PROTOCOL_VERSION}"

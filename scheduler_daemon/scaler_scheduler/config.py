@@ -45,7 +45,7 @@ class Config:
     protected: bool
     """Whether clients are refused to end the scheduler and its clusters."""
     monitor_address: Optional[Address]
-    """Where snapshots are published; None: `addresses.default_monitor_address` of the bound address."""
+    """Where snapshots are published; None: what `addresses` has for the bound address, or for a service."""
     parent_process: int
     """End when the process with this id is not the parent any more; 0: never."""
     logging_level: str
@@ -90,6 +90,7 @@ _MEMORY_LIMIT = Option(
     "the most that the tasks and results it holds may take; past it clients keep theirs until there is room again; "
     + options.SIZE_HELP,
     default_text=DEFAULT_MEMORY_LIMIT,
+    sample=DEFAULT_MEMORY_LIMIT,
 )
 
 COMMAND = Command(
@@ -107,11 +108,12 @@ COMMAND = Command(
             required=True,
             environment=ADDRESS_VARIABLE,
             default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
+            sample="tcp://127.0.0.1:2345",
         ),
         Option("io-threads", options.whole(1, MOST_IO_THREADS), 1, "threads of ZeroMQ that move bytes", unit="thread"),
         Option(
             "event-loop",
-            Kind("LOOP", _parse_event_loop, (str,)),
+            Kind("LOOP", _parse_event_loop, (str,), choices=EVENT_LOOPS),
             "zmq",
             "what drives the scheduler: zmq is a plain loop on the socket, builtin Python's asyncio, uvloop asyncio on "
             "uvloop (CPython only)",
@@ -156,7 +158,8 @@ COMMAND = Command(
             _ADDRESS,
             None,
             "where the scheduler publishes its state",
-            default_text="ipc:///tmp/<host>_<port>_monitor, of the address above",
+            default_text="ipc:///tmp/<host>_<port>_monitor, of the address above; of a systemd service with a "
+            "RuntimeDirectory monitor in there, as in ipc:///run/scaler/monitor",
         ),
         Option(
             "parent-process",

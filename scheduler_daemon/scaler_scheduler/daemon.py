@@ -15,14 +15,14 @@ import time
 import traceback
 from typing import Callable, List, Optional
 
-from . import __version__, event_loops, logs
-from .addresses import default_monitor_address
+from . import __version__, event_loops
+from .addresses import Address, default_monitor_address
 from .config import Config, fail
 from .core import effects, events
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
-from .service_manager import ServiceManager
+from .service_manager import ServiceManager, take_variables
 from .sockets import BindError, Context, Monitor, Router
 from .status import Traffic, snapshot_frames
 from .wire.decode import decode
@@ -122,8 +122,7 @@ class Daemon:
             self._manager.beat()
         if self.is_hung_up:
             self.is_hung_up = False
-            logs.reopen()
-            _log.info("SIGHUP: the log files are opened again")
+            _log.info("SIGHUP: the log files are opened again")  # by this line
         return received > 0 or len(collected) > 0
 
     def seconds_to_wait(self) -> float:
@@ -212,11 +211,11 @@ def run(config: Config) -> int:
     except BindError as error:
         return fail(str(error))
     try:
-        monitor = context.bind_monitor(config.monitor_address or default_monitor_address(router.address))
+        monitor = context.bind_monitor(config.monitor_address or _default_monitor_address(router.address))
     except (BindError, ValueError) as error:
         router.close()
         return fail(str(error))
-    manager = ServiceManager(os.environ)
+    manager = ServiceManager(take_variables(os.environ))
     daemon = Daemon(config, router, monitor, manager, time.monotonic)
     _log_start(config, daemon)
     manager.ready()
@@ -234,6 +233,10 @@ def run(config: Config) -> int:
     _log.info("stopped")
     manager.close()
     return status
+
+
+def _default_monitor_address(bound: Address) -> Address:
+    return default_monitor_address(bound, os.environ.get("RUNTIME_DIRECTORY", ""))
 
 
 def _tell_hello(event: events.Event) -> None:

@@ -25,14 +25,14 @@ LOGGING_OPTIONS = (
     Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
     Option(
         "logging-paths",
-        text("PATHS", many=True),
+        text("PATHS", many=True, is_file=True),
         ("/dev/stderr",),
         "files to append log lines to, comma separated or by giving the option several times; /dev/stdout and "
         "/dev/stderr are the command's own",
     ),
     Option(
         "logging-config-file",
-        text("FILE"),
+        text("FILE", is_file=True),
         "",
         "a configuration of Python's logging.config, INI or JSON, in place of the two options above",
     ),
@@ -54,11 +54,23 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
     logging.basicConfig(level=level, handlers=handlers, force=True)
 
 
-def reopen() -> None:
-    """Go on in new files where somebody has moved the old ones away."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, logging.FileHandler):
-            handler.close()  # the next line opens it
+class _FollowingHandler(logging.FileHandler):
+    """Goes on in a new file where somebody has moved the old one away. Costs 2 us a line. The standard library's brings
+    pickle and sockets along."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            if self.stream is not None and not self._is_in_place(self.stream):
+                self.close()  # what follows opens it again
+            super().emit(record)
+        except OSError:  # it can't be opened any more
+            self.handleError(record)
+
+    def _is_in_place(self, stream: io.TextIOWrapper) -> bool:
+        try:
+            return os.path.samestat(os.stat(self.baseFilename), os.fstat(stream.fileno()))
+        except OSError:
+            return False
 
 
 class _JournalFormatter(logging.Formatter):
@@ -88,7 +100,7 @@ def _handler(path: str) -> logging.Handler:
     if path == "/dev/stderr":
         return logging.StreamHandler(sys.stderr)
     try:
-        return logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+        return _FollowingHandler(path, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise OptionError(f"cannot log to {path}: {error.strerror}") from None
 

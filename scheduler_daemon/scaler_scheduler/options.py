@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
 LONGEST_TIME_SECONDS = 1e9  # about 30 years; beyond it, sums of deadlines and poll time-outs would overflow
 SIZE_HELP = (
@@ -40,6 +40,10 @@ class Kind:
     """A comma separated list (in TOML, also an array)."""
     combine: Callable[[Tuple[Any, ...]], Any] = tuple
     """Where there may be many: their values to the option's; raises ValueError with the complaint."""
+    choices: Tuple[str, ...] = ()
+    """All that it may be, where that can be listed."""
+    is_file: bool = False
+    """A file's path, or several."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,9 @@ class Option:
     """A variable's name that does not follow from the option's."""
     default_text: str = ""
     """What `-h` says where the default is worked out at start."""
+    sample: str = ""
+    """What the default file says where the default can't be written: the text that it is worked out from, or of a
+    required option something to begin with."""
 
     @property
     def key(self) -> str:
@@ -94,8 +101,8 @@ class Command:
     default_file: str
     """Read when it exists and no other is named."""
     options: Tuple[Option, ...]
-    check: Optional[Callable[[Mapping[str, Found]], None]] = None
-    """Rules that span several options; raises OptionError."""
+    check: Callable[[Mapping[str, Found]], Iterable[str]] = lambda _found: ()
+    """Rules that span several options; gives the complaints."""
 
     def variable(self, option: Option) -> str:
         return option.environment or f"{self.environment_prefix}_{option.key.upper()}"
@@ -105,8 +112,8 @@ class Command:
         return f"{self.environment_prefix}_CONFIG"
 
 
-def text(metavar: str = "TEXT", many: bool = False) -> Kind:
-    return Kind(metavar, str, (str,), many)
+def text(metavar: str = "TEXT", many: bool = False, is_file: bool = False) -> Kind:
+    return Kind(metavar, str, (str,), many, is_file=is_file)
 
 
 def whole(lowest: int, highest: int) -> Kind:
@@ -160,7 +167,7 @@ def choice(metavar: str, names: Sequence[str], fold: Callable[[str], str] = str)
             raise ValueError(f"{shown(given)} is not one of {', '.join(names)}")
         return value
 
-    return Kind(metavar, parse, (str,))
+    return Kind(metavar, parse, (str,), choices=tuple(names))
 
 
 def memory_size(usable: Callable[[], int]) -> Kind:

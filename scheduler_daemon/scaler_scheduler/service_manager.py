@@ -1,7 +1,7 @@
 """What systemd is told of the daemon: that it is ready, what it does, that its loop turns, that it stops.
 
 systemd's protocol (sd_notify(3)): a datagram of lines to the socket in $NOTIFY_SOCKET. Without that variable nothing is
-told to anybody.
+told to anybody. This file exists twice, byte for byte, in scaler_scheduler and in scaler_worker.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from typing import Mapping, Optional
+from typing import Dict, Mapping, MutableMapping, Optional
 
 SOCKET_VARIABLE = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE = "WATCHDOG_USEC"
@@ -20,11 +20,17 @@ BEATS_A_WATCHDOG_INTERVAL = 3
 _log = logging.getLogger(__name__)
 
 
+def take_variables(environ: MutableMapping[str, str]) -> Dict[str, str]:
+    """What the service manager has left for this process, and only for it: those that it starts don't see it."""
+    names = (SOCKET_VARIABLE, WATCHDOG_VARIABLE, WATCHDOG_PROCESS_VARIABLE)
+    return {name: environ.pop(name) for name in names if name in environ}
+
+
 class ServiceManager:
     """Tells nobody anything where `environ` names no socket.
 
     Args:
-        environ: the process's environment.
+        environ: the process's environment, or what was taken of it.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -38,8 +44,12 @@ class ServiceManager:
             self._socket.setblocking(False)  # the loop waits for nobody
             self.beat_seconds = _watchdog_seconds(environ) / BEATS_A_WATCHDOG_INTERVAL
 
+    @property
+    def is_there(self) -> bool:
+        return self._socket is not None
+
     def ready(self) -> None:
-        """Clients and workers can connect."""
+        """What this process is there for can begin: a scheduler is bound, a host agent starts its workers."""
         self._tell("READY=1")
 
     def beat(self) -> None:

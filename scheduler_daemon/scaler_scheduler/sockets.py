@@ -23,6 +23,9 @@ _POLLIN = int(zmq.POLLIN)
 _SOCKET_FILE_MASK = 0o077
 """An ipc socket is its owner's alone: whoever can connect can run code on the workers."""
 
+_MONITOR_FILE_MASK = 0o007
+"""Whoever can connect there can only watch: that is for the group as well."""
+
 
 class BindError(Exception):
     """The address can't be bound; the text is one line that says why."""
@@ -54,7 +57,7 @@ class Context:
             bound.setsockopt(zmq.RCVHWM, 1000)
             bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
             bound.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
-        mask = os.umask(_SOCKET_FILE_MASK)
+        mask = os.umask(_SOCKET_FILE_MASK if kind == zmq.ROUTER else _MONITOR_FILE_MASK)
         try:
             bound.bind(str(address))
         except zmq.ZMQError as error:

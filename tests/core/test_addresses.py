@@ -97,6 +97,19 @@ def test_default_monitor_address(bound, monitor):
     assert str(addresses.default_monitor_address(addresses.parse_bind_address(bound))) == monitor
 
 
+@pytest.mark.parametrize(
+    "directories, monitor",
+    [
+        ("/run/scaler", "ipc:///run/scaler/monitor"),
+        ("/run/a:/run/b", "ipc:///run/a/monitor"),
+        ("relative", "ipc:///tmp/h_1_monitor"),
+    ],
+)
+def test_default_monitor_address_of_a_service(directories, monitor):
+    bound = addresses.parse_bind_address("tcp://h:1")
+    assert str(addresses.default_monitor_address(bound, directories)) == monitor
+
+
 def test_default_monitor_address_that_would_be_too_long():
     bound = addresses.parse_bind_address("ipc:///tmp/" + "x" * 95)
     with pytest.raises(addresses.AddressError, match="at most"):

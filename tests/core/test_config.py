@@ -342,32 +342,32 @@ def test_usable_memory_of_this_machine():
 
 
 BAD_FILES = [
-    ("# a comment\nio_thread = 1\n", "line 2: io_thread: unknown key (did you mean io_threads?)"),
-    ("io-threads = 1\n", "line 1: io-threads: unknown key (did you mean io_threads?)"),
-    ("task_retries = 1\n\n[io_threads]\na = 1", "line 3: io_threads: {'a': 1} is not a whole number"),
-    ("#io_threads = 1\nio_threads = 0", "line 2: io_threads: '0' is not a whole number from 1 to 256"),
-    ("io_threads = true", "line 1: io_threads: True is not a whole number"),
-    ("io_threads = '1'", "line 1: io_threads: '1' is not a whole number"),
-    ("io_threads = 1.0", "line 1: io_threads: 1.0 is not a whole number"),
-    ("event_loop = 1", "line 1: event_loop: 1 is not a string in quotes"),
-    ("client_timeout_seconds = 'x'", "line 1: client_timeout_seconds: 'x' is not a number"),
-    ("client_timeout_seconds = inf", "line 1: client_timeout_seconds: 'inf' is not a number of seconds above 0"),
-    ("memory_limit = true", "line 1: memory_limit: True is not a number or a string in quotes"),
-    ("memory_limit = [1]", "line 1: memory_limit: [1] is not a number or a string in quotes"),
-    ("memory_limit = 5", "line 1: memory_limit: '5' is not a size from 1M to 1024T"),
-    ("logging_paths = [1]", "line 1: logging_paths: [1] is not a string in quotes or an array of such"),
-    ("logging_paths = []", "line 1: logging_paths: names nothing"),
-    ("\naddress = 'tcp://a'", "line 2: address: bad address 'tcp://a': the port is missing"),
-    ("io_threads = 1\nio_threads = 2\n", "line 2: Cannot overwrite a value: 'io_threads = 2'"),
-    ("task_retries = 1\nio_threads 2\n", "line 2: Expected '=' after a key in a key/value pair: 'io_threads 2'"),
-    ("task_retries = 1\nlogging_paths = [\n", "line 2: "),
+    ("# a comment\nio_thread = 1\n", ":2: io_thread: unknown key (did you mean io_threads?)"),
+    ("io-threads = 1\n", ":1: io-threads: unknown key (did you mean io_threads?)"),
+    ("task_retries = 1\n\n[io_threads]\na = 1", ":3: io_threads: {'a': 1} is not a whole number"),
+    ("#io_threads = 1\nio_threads = 0", ":2: io_threads: '0' is not a whole number from 1 to 256"),
+    ("io_threads = true", ":1: io_threads: True is not a whole number"),
+    ("io_threads = '1'", ":1: io_threads: '1' is not a whole number"),
+    ("io_threads = 1.0", ":1: io_threads: 1.0 is not a whole number"),
+    ("event_loop = 1", ":1: event_loop: 1 is not a string in quotes"),
+    ("client_timeout_seconds = 'x'", ":1: client_timeout_seconds: 'x' is not a number"),
+    ("client_timeout_seconds = inf", ":1: client_timeout_seconds: 'inf' is not a number of seconds above 0"),
+    ("memory_limit = true", ":1: memory_limit: True is not a number or a string in quotes"),
+    ("memory_limit = [1]", ":1: memory_limit: [1] is not a number or a string in quotes"),
+    ("memory_limit = 5", ":1: memory_limit: '5' is not a size from 1M to 1024T"),
+    ("logging_paths = [1]", ":1: logging_paths: [1] is not a string in quotes or an array of such"),
+    ("logging_paths = []", ":1: logging_paths: names nothing"),
+    ("\naddress = 'tcp://a'", ":2: address: bad address 'tcp://a': the port is missing"),
+    ("io_threads = 1\nio_threads = 2\n", ":2: Cannot overwrite a value: 'io_threads = 2'"),
+    ("task_retries = 1\nio_threads 2\n", ":2: Expected '=' after a key in a key/value pair: 'io_threads 2'"),
+    ("task_retries = 1\nlogging_paths = [\n", ":2: "),
 ]
 
 
 @pytest.mark.parametrize("content, wanted", BAD_FILES)
 def test_wrong_files(toml, content, wanted):
     path = toml(content)
-    assert complaint(ADDRESS, "--config", path).startswith(f"{path} {wanted}")
+    assert complaint(ADDRESS, "--config", path).startswith(f"{path}{wanted}")
 
 
 def test_files_that_are_no_toml_at_all(toml, tmp_path):
@@ -377,18 +377,69 @@ def test_files_that_are_no_toml_at_all(toml, tmp_path):
 
 
 def test_check_config(toml, capsys):
-    good = toml("io_threads = 2\naddress = 'tcp://*:2345'\n")
+    good = toml("io_threads = 2\naddress = 'tcp://*:2345'\nmonitor_address = ''\n")
     assert cli.main(["--check-config", good]) == 0
     assert capsys.readouterr() == (f"{good}: OK\n", "")
-    bad = toml("io_threads = 0\nbogus = 1\n", "bad.toml")
+    bad = toml('bogus = 1\nio_threads = 0\nwhat\nlogging_level = "x\ntask_retries = -1\nwhy\n', "bad.toml")
     assert cli.main(["--check-config", bad]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.splitlines() == [
-        f"scaler_scheduler: {bad} line 1: io_threads: '0' is not a whole number from 1 to 256",
-        f"scaler_scheduler: {bad} line 2: bogus: unknown key",
+        f"{bad}:1: bogus: unknown key",
+        f"{bad}:2: io_threads: '0' is not a whole number from 1 to 256",
+        f"{bad}:3: Expected '=' after a key in a key/value pair: 'what'",
+        f"{bad}:4: Illegal character '\\n': 'logging_level = \"x'",
+        f"{bad}:5: task_retries: '-1' is not a whole number from 0 to 1000000",
+        f"{bad}:6: Expected '=' after a key in a key/value pair: 'why'",
     ]
     assert cli.main(["--check-config", "/no/such"]) == 2
-    assert capsys.readouterr().err == "scaler_scheduler: cannot read /no/such: No such file or directory\n"
+    assert capsys.readouterr().err == "cannot read /no/such: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "endless, wanted",
+    [
+        ("logging_paths = [\n'a',\n'b'", "Unclosed array: 'logging_paths = ['"),
+        ("logging_paths = [\n'a'", "Unclosed array: 'logging_paths = ['"),
+        ("logging_level = 'x\n\n", 'Expected "\'": "logging_level = \'x"'),
+    ],
+)
+def test_what_has_no_end_is_told_where_it_begins(toml, capsys, endless, wanted):
+    bad = toml(f"io_threads = 0\n{endless}\ntask_retries = 0\nper_worker_queue_size = 0\n")
+    assert cli.main(["--check-config", bad]) == 2
+    above, line = capsys.readouterr().err.splitlines()
+    assert above.startswith(f"{bad}:1: io_threads: ") and line == f"{bad}:2: {wanted}"
+    bad = toml("io_threads = 0\nlogging_paths = [\n'a',\n@\n]\n")
+    assert cli.main(["--check-config", bad]) == 2
+    above, line = capsys.readouterr().err.splitlines()
+    assert above.startswith(f"{bad}:1: io_threads: ")
+    assert line == f"{bad}:4: Invalid value, in what begins in line 2: '@'"
+
+
+def test_syntax_errors_have_a_bound(toml, capsys):
+    assert cli.main(["--check-config", toml("what\n" * 1000)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 20
+
+
+def test_empty_quotes_set_nothing(toml):
+    assert load(ADDRESS, "--config", toml("io_threads = ''\nmemory_limit = ''\nlogging_paths = ''")) == load(ADDRESS)
+    assert complaint("--config", toml("address = ''")).startswith("no address")
+
+
+def uncommented(text):
+    return re.sub("^#(?! |$)", "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("change", [str, uncommented])
+def test_the_default_file_has_every_option_and_changes_nothing(toml, capsys, change):
+    assert cli.main(["--print-config"]) == 0
+    text = capsys.readouterr().out
+    keys = [option.key for option in config.COMMAND.options]
+    assert re.findall("^#?([a-z_]+) = .*$", text, re.MULTILINE) == keys
+    assert re.findall("^([a-z_]+) = .*$", change(text), re.MULTILINE) == (["address"] if change is str else keys)
+    path = toml(change(text))
+    assert cli.main(["--check-config", path]) == 0
+    assert load("--config", path) == load(ADDRESS)
+    assert max(map(len, text.splitlines())) <= 100
 
 
 @pytest.mark.skipif(not IS_PYPY, reason="what PyPy alone refuses")
@@ -413,14 +464,22 @@ def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
         assert f"{option.help} [default: {option.describe_default()}]" in wide
     for default in ("1 thread", "zmq", "60 seconds", "1000 tasks", "3 retries", "50%", "/dev/stderr", "INFO"):
         assert f"[default: {default}]" in wide
-    for name in ("--config", "--check-config", "--version", "SCALER_ADDRESS", "SCALER_SCHEDULER_IO_THREADS"):
+    for name in (
+        "--config",
+        "--check-config",
+        "--print-config",
+        "--version",
+        "SCALER_ADDRESS",
+        "SCALER_SCHEDULER_IO_THREADS",
+    ):
         assert name in wide
     assert "ipc:///tmp/<host>_<port>_monitor" in wide
 
 
 def test_version(capsys):
     assert cli.main(["--version"]) == 0
-    assert re.fullmatch(r"scaler_scheduler 0\.1\.0, (PyPy|CPython) \d+\.\d+\.\d+.*\n", capsys.readouterr().out)
+    wanted = r"scaler_scheduler 0\.1\.0, (PyPy|CPython) \d+\.\d+\.\d+.*, ZeroMQ \d+\.\d+\.\d+, protocol version \d+\n"
+    assert re.fullmatch(wanted, capsys.readouterr().out)
 
 
 def test_main_prints_one_line_and_returns_2(capsys):
@@ -471,6 +530,24 @@ def test_log_lines(tmp_path, capsys):
     logging.warning("\udcff")
     assert path.read_text().endswith(": \\udcff\n")
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_log_file_that_is_moved_away(tmp_path, capsys):
+    path, folder = tmp_path / "logs" / "log", tmp_path / "logs"
+    folder.mkdir()
+    logs.set_up("INFO", [str(path)])
+    logging.info("first")
+    path.rename(folder / "log.1")
+    logging.info("second")
+    logging.info("third")
+    assert (folder / "log.1").read_text().endswith(": first\n")
+    assert [line.split(": ")[1] for line in path.read_text().splitlines()] == ["second", "third"]
+    folder.rename(tmp_path / "gone")
+    logging.info("fourth")  # the daemon lives on
+    assert "No such file" in capsys.readouterr().err
+    folder.mkdir()
+    logging.info("fifth")
+    assert path.read_text().endswith(": fifth\n")
 
 
 def test_logging_config_files(tmp_path):

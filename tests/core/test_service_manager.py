@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from scaler_scheduler.service_manager import ServiceManager
+from scaler_scheduler.service_manager import ServiceManager, take_variables
 
 
 @pytest.fixture
@@ -41,6 +41,12 @@ def test_a_life(manager_socket):
     manager_socket.setblocking(False)
     with pytest.raises(BlockingIOError):
         manager_socket.recv(1)
+
+
+def test_variables_are_for_this_process_alone():
+    environ = {"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2", "HOME": "/"}
+    assert take_variables(environ) == {"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2"}
+    assert environ == {"HOME": "/"} and take_variables(environ) == {}
 
 
 def test_a_socket_without_a_file():

@@ -91,6 +91,7 @@ def test_ipc(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with scheduler(tmp_path, address=f"ipc://{path}") as daemon:
         assert path.stat().st_mode & 0o077 == 0
+        assert Path(f"{path}_monitor").stat().st_mode & 0o777 == 0o770
         with cluster(tmp_path, f"ipc://{path}"):
             assert serves(f"ipc://{path}")
         assert daemon.stop() == 0

@@ -1,15 +1,19 @@
-"""The scheduler under a service manager: what it tells, what it does on SIGHUP, and how it logs to a journal."""
+"""Both commands under a service manager: what they tell, what they do on SIGHUP, and how they log to a journal."""
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.commands import Command, cluster, scheduler_command
+from tests.integration.commands import Command, cluster, cluster_command, scheduler, scheduler_command
 from tests.waiting import wait_until
+
+from scaler_client import Client
 
 
 class Manager:
@@ -77,6 +81,54 @@ def test_a_hung_loop_says_nothing(command: list[Command], manager: Manager, tmp_
         manager.await_line("never")
     running.process.send_signal(signal.SIGCONT)
     manager.await_line("WATCHDOG=1")
+
+
+def test_the_monitor_of_a_service_is_in_its_runtime_directory(command: list[Command], tmp_path: Path) -> None:
+    running = start(command, tmp_path, RUNTIME_DIRECTORY=f"{tmp_path}:/run/other")
+    assert running.logged(r"monitor address (\S+)") == f"ipc://{tmp_path}/monitor"
+    assert (tmp_path / "monitor").stat().st_mode & 0o777 == 0o770, "for its user and group"
+    assert running.stop() == 0
+
+
+def variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name in ("NOTIFY_SOCKET", "WATCHDOG_USEC")}
+
+
+def test_a_cluster_s_life(manager: Manager, tmp_path: Path) -> None:
+    with scheduler(tmp_path) as daemon:
+        told = {"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "1500000"}
+        log = str(tmp_path / "the.log")
+        arguments = cluster_command("-n", "2", "--logging-paths", log, daemon.address)
+        running = Command(arguments, tmp_path / "cluster.log", **told)
+        try:
+            manager.await_line("READY=1")
+            assert manager.told == ["READY=1"]
+            manager.await_line("WATCHDOG=1")
+            manager.await_line(f"STATUS=2 workers, 0 busy; the scheduler at {daemon.address} answers")
+            with Client(daemon.address) as client:
+                assert client.submit(variables).result(30) == {}, "who runs in a worker does not speak for the service"
+                task = client.submit(time.sleep, 600)
+                manager.await_line("STATUS=2 workers, 1 busy")
+                Path(log).rename(tmp_path / "the.log.1")
+                running.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: Path(log).exists() and "opened again" in Path(log).read_text(), what="the new log")
+                assert running.process.poll() is None and task.running()
+                assert running.stop() == 0
+                manager.await_line("STOPPING=1")
+        finally:
+            running.end()
+
+
+def test_a_cluster_without_a_scheduler(manager: Manager, tmp_path: Path) -> None:
+    arguments = cluster_command("-n", "1", f"ipc://{tmp_path}/nobody")
+    running = Command(arguments, tmp_path / "cluster.log", NOTIFY_SOCKET=manager.path)
+    try:
+        manager.await_line("READY=1")
+        assert manager.await_line("STATUS=").endswith(f"the scheduler at ipc://{tmp_path}/nobody does not answer")
+        assert running.stop() == 0
+        assert "WATCHDOG=1" not in manager.told
+    finally:
+        running.end()
 
 
 def test_log_files_are_opened_again(command: list[Command], tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from scaler_client import addresses, command_line, logs, machine, options
-from scaler_worker import cli, config, resources
+from scaler_client import addresses, command_line, default_file, logs, machine, options, toml_file
+from scaler_worker import cli, config, resources, service_manager
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHARED = [options, command_line, addresses, logs, machine, sys.modules["scaler_client.toml_file"]]
+SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file]
 
 
 @pytest.fixture(autouse=True)
@@ -196,20 +196,20 @@ def test_wrong_capabilities(given):
 @pytest.mark.parametrize(
     "content, wanted",
     [
-        ("capabilities = 'a,b,a=2'", "line 1: capabilities: 'a' is there more than once"),
-        ("capabilities = {}", "line 1: capabilities: names nothing"),
-        ("capabilities = 1", "line 1: capabilities: 1 is not a string in quotes or an array of such or a table"),
-        ("capabilities = [1]", "line 1: capabilities: [1] is not a string in quotes or an array of such or a table"),
-        ("[capabilities]\ngpu = 0", "line 1: capabilities: 'gpu=0' is not NAME or NAME=AMOUNT"),
-        ("[capabilities]\ngpu = false", "line 1: capabilities: 'gpu=False' is not NAME or NAME=AMOUNT"),
-        ("[capabilities]\n'a,b' = 1", "line 1: capabilities: 'a,b=1' is not NAME or NAME=AMOUNT"),
-        ("[capabilities.gpu]\na = 1", "line 1: capabilities: \"gpu={'a': 1}\" is not NAME or NAME=AMOUNT"),
-        ("preload = {a = 1}", "line 1: preload: {'a': 1} is not a string in quotes"),
+        ("capabilities = 'a,b,a=2'", ":1: capabilities: 'a' is there more than once"),
+        ("capabilities = {}", ":1: capabilities: names nothing"),
+        ("capabilities = 1", ":1: capabilities: 1 is not a string in quotes or an array of such or a table"),
+        ("capabilities = [1]", ":1: capabilities: [1] is not a string in quotes or an array of such or a table"),
+        ("[capabilities]\ngpu = 0", ":1: capabilities: 'gpu=0' is not NAME or NAME=AMOUNT"),
+        ("[capabilities]\ngpu = false", ":1: capabilities: 'gpu=False' is not NAME or NAME=AMOUNT"),
+        ("[capabilities]\n'a,b' = 1", ":1: capabilities: 'a,b=1' is not NAME or NAME=AMOUNT"),
+        ("[capabilities.gpu]\na = 1", ":1: capabilities: \"gpu={'a': 1}\" is not NAME or NAME=AMOUNT"),
+        ("preload = {a = 1}", ":1: preload: {'a': 1} is not a string in quotes"),
     ],
 )
 def test_wrong_capabilities_in_a_file(toml, content, wanted):
     path = toml(content)
-    assert complaint(ADDRESS, "--config", path).startswith(f"{path} {wanted}")
+    assert complaint(ADDRESS, "--config", path).startswith(f"{path}{wanted}")
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon"])
@@ -230,19 +230,41 @@ def test_no_address_anywhere():
 
 def test_wrong_files(toml):
     path = toml("# names\nnum_of_workers = 3\nworker_names = ['a', 'b']\n")
-    wanted = f"{path} line 3: worker_names: 2 names for 3 workers ({path} line 2: num_of_workers)"
+    wanted = f"{path}:3: worker_names: 2 names for 3 workers ({path}:2: num_of_workers)"
     assert complaint(ADDRESS, "--config", path) == wanted
-    assert complaint(ADDRESS, "--config", toml("colour = 3")).endswith("line 1: colour: unknown key")
-    assert "line 1: preload: 'x' is not module:function" in complaint(ADDRESS, "--config", toml("preload = 'x'"))
+    assert complaint(ADDRESS, "--config", toml("colour = 3")).endswith(":1: colour: unknown key")
+    assert ":1: preload: 'x' is not module:function" in complaint(ADDRESS, "--config", toml("preload = 'x'"))
 
 
 def test_check_config(toml, capsys):
     good = toml("num_of_workers = 2")
     assert cli.main(["--check-config", good]) == 0
     assert capsys.readouterr() == (f"{good}: OK\n", "")
-    bad = toml("worker_names = ['a', 'a']", "bad.toml")
+    bad = toml("worker_names = ['a', 'a']\ndeath_timeout_seconds = 0\nnum_of_workers = 3\n", "bad.toml")
     assert cli.main(["--check-config", bad]) == 2
-    assert capsys.readouterr() == ("", f"scaler_cluster: {bad} line 1: worker_names: 'a' is there more than once\n")
+    out, err = capsys.readouterr()
+    assert out == "" and err.splitlines() == [
+        f"{bad}:2: death_timeout_seconds: '0' is not a number of seconds above 0 and at most 1000000000",
+        f"{bad}:1: worker_names: 'a' is there more than once",
+        f"{bad}:1: worker_names: 2 names for 3 workers ({bad}:3: num_of_workers)",
+    ]
+
+
+def test_an_option_below_a_table(toml):
+    path = toml("[capabilities]\ngpu = 2\nnum_of_workers = 3\n")
+    wanted = f"{path}:3: num_of_workers: stands below [capabilities] and so belongs to it; move it above"
+    assert complaint(ADDRESS, "--config", path) == wanted
+    assert load(ADDRESS, "--config", toml("capabilities = {preload = 3}")).capabilities == {"preload": 3}
+
+
+@pytest.mark.parametrize("pattern", ["#(?! |$)", "(?!)"], ids=["all lines", "as it is"])
+def test_the_default_file_has_every_option_and_changes_nothing(toml, capsys, pattern):
+    assert cli.main(["--print-config"]) == 0
+    text = capsys.readouterr().out
+    assert re.findall("^#?([a-z_]+) = .*$", text, re.MULTILINE) == [option.key for option in config.COMMAND.options]
+    path = toml(re.sub("^" + pattern, "", text, flags=re.MULTILINE))
+    assert cli.main(["--check-config", path]) == 0
+    assert load("--config", path) == load(ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +280,9 @@ def test_program_name(monkeypatch, capsys, called, program):
     assert cli.main() == 2
     assert capsys.readouterr() == ("", f"{program}: unknown option --bogus\n")
     assert cli.main(["--version"]) == 0
-    assert re.fullmatch(rf"{program} 0\.1\.0, \w+ \d+\.\d+\.\d+.*\n", capsys.readouterr().out)
+    assert re.fullmatch(
+        rf"{program} 0\.1\.0, \w+ \d+\.\d+\.\d+.*, ZeroMQ [\d.]+, protocol version \d+\n", capsys.readouterr().out
+    )
 
 
 def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
@@ -299,7 +323,7 @@ def test_as_a_process_wrong_input_is_one_line():
     assert ran.stderr.startswith("scaler_cluster: address: bad address 'tcp://nowhere'") and ran.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", SHARED)
+@pytest.mark.parametrize("module", [*SHARED, service_manager])
 def test_the_schedulers_copy_is_the_same(module):
     copy = REPOSITORY / "scheduler_daemon" / "scaler_scheduler" / Path(module.__file__).name
     assert copy.read_bytes() == Path(module.__file__).read_bytes()

@@ -139,6 +139,18 @@ class AgentSession:
         """The size of all objects that the agent was sent, and has made files of."""
         return self._objects.total_bytes
 
+    @property
+    def is_serving(self) -> bool:
+        """It has not begun to end."""
+        return self._phase is _Phase.SERVING
+
+    def status(self) -> str:
+        """What it does, in a line for operators."""
+        living = self._workers.living.values()
+        busy = sum(1 for worker in living if self._read_state(worker.slot).task)
+        answers = "answers" if self._link.is_answered else "does not answer"
+        return f"{workers_in_words(len(living))}, {busy} busy; the scheduler at {self._link.address} {answers}"
+
     def nursery_lost(self) -> list[Effect]:
         """All workers are gone and none can be made any more."""
         effects: list[Effect] = []

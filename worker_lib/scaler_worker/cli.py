@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from scaler_client import logs
 from scaler_client.command_line import answer, ignored_variables, parse_arguments
-from scaler_client.options import OptionError
+from scaler_client.options import OptionError, interpreter
 
 from . import __version__
 from .config import COMMAND, fail, load, program_name
@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
-        status = answer(COMMAND, program_name(), __version__, arguments)
+        status = answer(COMMAND, program_name(), _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)
@@ -31,3 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     from .cluster import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config)
+
+
+def _versions() -> str:
+    import zmq
+
+    from scaler_client.messages import PROTOCOL_VERSION
+
+    return f"{__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol version {PROTOCOL_VERSION}"

@@ -54,6 +54,8 @@ from .object_sender import ObjectSender
 from .process_events import ProcessStarted
 from .process_resources import process_usage, resident_bytes
 from .process_title import set_process_name
+from .service_manager import ServiceManager, take_variables
+from .service_report import ServiceReport
 from .settings import WorkerSettings
 from .signal_socket import SignalSocket
 from .state_page import StatePage
@@ -83,6 +85,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     `worker_main` is what each worker process does; the worker of this library unless told otherwise.
     """
     set_process_name("scaler_cluster")
+    variables = take_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
     signals = SignalSocket()
@@ -105,9 +108,12 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             reconnects.close()
             context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}")
+        manager = ServiceManager(variables)
+        agent = _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path, manager)
         try:
-            return _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path).serve()
+            return agent.serve()
         finally:
+            manager.close()
             reconnects.close()
             context.destroy(linger=LINGER_MILLISECONDS)
     finally:
@@ -144,6 +150,7 @@ class _Agent:
         signals: SignalSocket,
         page: StatePage,
         directory: str,
+        manager: ServiceManager,
     ) -> None:
         """`directory` is that of the files of objects."""
         self._config = config
@@ -154,6 +161,7 @@ class _Agent:
         self._page = page
         self._directory = directory
         self._sender = ObjectSender(connection, directory)
+        self._report = ServiceReport(manager, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
         host, pid = socket.gethostname(), os.getpid()
@@ -195,16 +203,19 @@ class _Agent:
             # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
             for number in self._signals.receive():
                 self._do(self._session.stop(number.name, time.monotonic()))
+            if self._signals.take_hang_up():
+                _log.info("SIGHUP: the log files are opened again")  # by this line, and those of workers by theirs
             self._look_for_parent()
             if self._reconnects.take():
                 self._do(self._session.connected(time.monotonic()))
             self._read_scheduler()
             self._read_nursery()
             self._do(self._session.tick(time.monotonic()))
+            self._report.tell(self._session, time.monotonic())
         return self._exit_status
 
     def _milliseconds_to_wait(self) -> int:
-        seconds = self._session.deadline() - time.monotonic()
+        seconds = min(self._session.deadline(), self._report.next_beat) - time.monotonic()
         if self._config.parent_process:
             seconds = min(seconds, PARENT_SECONDS)
         if self._sender.is_busy:

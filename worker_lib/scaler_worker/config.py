@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scaler_client import options
@@ -13,7 +13,7 @@ from scaler_client.addresses import ADDRESS_VARIABLE, Address, parse_connect_add
 from scaler_client.command_line import Arguments, resolve
 from scaler_client.logs import LOGGING_OPTIONS
 from scaler_client.machine import usable_memory
-from scaler_client.options import Command, Found, Kind, Option, OptionError
+from scaler_client.options import Command, Found, Kind, Option
 
 from .resources import usable_cores
 
@@ -96,17 +96,17 @@ def _parse_preload(given: str) -> str:
     return given
 
 
-def _check(found: Mapping[str, Found]) -> None:
+def _check(found: Mapping[str, Found]) -> Iterator[str]:
     names = found.get("worker_names")
     number = found.get("num_of_workers")
     if names is None:
         return
     repeated = next((name for name in names.value if names.value.count(name) > 1), None)
     if repeated is not None:
-        raise OptionError(f"{names.source}: {options.shown(repeated)} is there more than once")
+        yield f"{names.source}: {options.shown(repeated)} is there more than once"
     if number is not None and number.value != len(names.value):
         wanted = f"{workers_in_words(number.value)} ({number.source})"
-        raise OptionError(f"{names.source}: {len(names.value)} names for {wanted}")
+        yield f"{names.source}: {len(names.value)} names for {wanted}"
 
 
 COMMAND = Command(
@@ -124,6 +124,7 @@ COMMAND = Command(
             required=True,
             environment=ADDRESS_VARIABLE,
             default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
+            sample="tcp://127.0.0.1:2345",
         ),
         Option(
             "num-of-workers",
