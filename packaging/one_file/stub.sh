@@ -1,0 +1,166 @@
+#!/bin/sh
+# @NAME@ @VERSION@, with PyPy and everything else that it needs. The first start unpacks what follows this script,
+# a compressed tar archive, into a folder that is named by its hash; every start checks that folder and runs the program
+# in it, in this process. packaging/README.md of the project says where it is, and what is checked.
+#
+# It needs sh, coreutils, tar and gzip, and no more.
+set -u
+
+name=@NAME@
+folder=$name-@SHORT@
+archive=@ARCHIVE@  # its SHA-256
+listing=@LISTING@  # of what `listing_of` says of an intact folder
+lines=@LINES@      # of this script
+
+KEPT_DAYS=30       # unused folders of other versions
+ABANDONED_DAYS=1   # what a start that was killed has left
+
+NO_PLACE=73        # the exit statuses of sysexits.h
+CANNOT_RUN=71
+DAMAGED_FILE=66
+
+say() { printf '%s: %s\n' "$name" "$*" >&2; }
+
+end() {
+    status=$1
+    shift
+    say "$*"
+    exit "$status"
+}
+
+first_line() { printf '%s\n' "$1" | head -n 1; }
+
+# listing_of FOLDER: size, time of change and mode of every file in it, as a hash: a file that is missing, cut short,
+# overwritten or written to since is seen, in milliseconds.
+listing_of() (
+    IFS='
+'
+    set -f
+    # shellcheck disable=SC2046  # a name a line
+    { cd "$1" && stat -c '%s %Y %f %n' $(cat .contents); } 2>/dev/null | sha256sum
+)
+
+# intact FOLDER: nobody else can have written to it, and it holds what was unpacked
+intact() {
+    [ -O "$1" ] && [ ! -L "$1" ] && [ "$(stat -c %a "$1")" = 700 ] && [ "$(listing_of "$1")" = "$listing  -" ]
+}
+
+# private FOLDER: made where it is missing, and nobody else may write to it; `fault` says what is wrong
+private() {
+    [ -d "$1" ] || fault=$(umask 077 && LC_ALL=C mkdir -p "$1" 2>&1) || {
+        fault=${fault##*: }
+        return 1
+    }
+    fault="it belongs to another user, or others may write to it"
+    [ -O "$1" ] || return 1
+    case $(stat -L -c %a "$1") in *[2367]? | *[2367]) return 1 ;; esac
+}
+
+packed() { tail -n +"$((lines + 1))" "$0"; }
+
+# unpack FOLDER: a new one, which is seen to run; `fault` says what is wrong
+unpack() {
+    command -v tar >/dev/null && command -v gzip >/dev/null || end "$CANNOT_RUN" "tar and gzip are needed to unpack it"
+    [ "$(packed | sha256sum)" = "$archive  -" ] || end "$DAMAGED_FILE" "$0 is damaged: copy it again"
+    fault=$(mkdir -m 700 "$1" && packed | gzip -dc 2>/dev/null | LC_ALL=C tar -xpof - -C "$1" 2>&1) &&
+        fault=$(: 2>&1 >"$1/.used") || {
+        fault=$(first_line "$fault")
+        fault=${fault##*: }
+        return 1
+    }
+    fault="what was unpacked isn't what was packed"
+    intact "$1" || return 1
+    fault=$("$1/bin/$name" -I -S -c '' 2>&1 </dev/null)
+    case $? in
+        0) return ;;
+        126) fault="programs can't be run from there (mounted noexec?)" ;;
+        *)
+            case $fault in
+                *GLIBC_* | *"not found"*) end "$CANNOT_RUN" "needs an x86-64 Linux with glibc @GLIBC@ or newer;" \
+                    "here is $(uname -m) with $(getconf GNU_LIBC_VERSION 2>/dev/null || echo another C library)" ;;
+            esac
+            end "$CANNOT_RUN" "PyPy can't be run here: $(first_line "$fault")"
+            ;;
+    esac
+    return 1
+}
+
+# sweep BASE WORK: remove there what killed starts have left, and other versions that nobody has used for long
+sweep() {
+    now=$(date +%s)
+    running=$(readlink /proc/[0-9]*/exe 2>/dev/null)
+    touch -d "@$((now - KEPT_DAYS * 86400))" "$2/kept"
+    touch -d "@$((now - ABANDONED_DAYS * 86400))" "$2/abandoned"
+    for old in "$1/$name"-*; do
+        case $running in *"$old/"*) continue ;; esac
+        [ "$old/.used" -ot "$2/kept" ] && rm -rf "$old"
+    done
+    for old in "$1"/.unpack-*; do
+        [ "$old" -ot "$2/abandoned" ] && rm -rf "$old"
+    done
+}
+
+# settle ROOT BASE WORK: unpack beside it, and rename. Of two that start at once one is renamed first, and both use that.
+settle() {
+    if [ -e "$1" ]; then
+        fault="$folder in it belongs to another user"
+        [ -O "$1" ] && [ ! -L "$1" ] || return 1
+        mv -T "$1" "$3/old" 2>/dev/null
+        # Another start may have mended it between our look and our move.
+        intact "$3/old" && mv -T "$3/old" "$1" 2>/dev/null && return
+        say "$1 is damaged: it is unpacked again"
+    fi
+    unpack "$3/new" || return 1
+    mv -T "$3/new" "$1" 2>/dev/null || intact "$1" || {
+        fault="$folder can't be renamed there"
+        return 1
+    }
+    sweep "$2" "$3"
+}
+
+# prepare BASE: $root is an intact folder there; `fault` says what is wrong
+prepare() {
+    root=$1/$folder
+    private "$1" || return 1
+    if ! intact "$root"; then
+        work=$(LC_ALL=C mktemp -d "$1/.unpack-XXXXXX" 2>&1) || {
+            fault=${work##*: }
+            return 1
+        }
+        trap 'rm -rf "$work"; exit 129' HUP
+        trap 'rm -rf "$work"; exit 130' INT
+        trap 'rm -rf "$work"; exit 143' TERM
+        settle "$root" "$1" "$work"
+        settled=$?
+        rm -rf "$work"
+        trap - HUP INT TERM
+        [ "$settled" = 0 ] || return 1
+    fi
+    fault="programs can't be run from there (mounted noexec?)"
+    [ -x "$root/bin/$name" ]
+}
+
+# try BASE ARGUMENT...: run the program from there; returns where that can't be
+try() {
+    base=$1
+    shift
+    prepare "$base" || {
+        say "can't be unpacked to $base: $fault"
+        return
+    }
+    { printf '' >"$root/.used"; } 2>/dev/null
+    # As scaler_scheduler.interpreter does, which would have to start PyPy twice for it.
+    : "${PYPY_GC_NURSERY:=@NURSERY@}"
+    export PYPY_GC_NURSERY
+    exec "$root/bin/$name" -I -S -B "$root/app" "$@"
+}
+
+case ${CACHE_DIRECTORY-} in /*) try "${CACHE_DIRECTORY%%:*}" "$@" ;; esac
+case ${XDG_CACHE_HOME-} in
+    /*) try "$XDG_CACHE_HOME/scaler" "$@" ;;
+    *) case ${HOME-} in /*) try "$HOME/.cache/scaler" "$@" ;; esac ;;
+esac
+try "/tmp/scaler-$(id -u)" "$@"
+end "$NO_PLACE" "there is no place to unpack to: name one that is ours and not noexec in XDG_CACHE_HOME"
+# The archive follows.
+exit

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# packaging/package.sh [WHAT...]: builds into packaging/dist/ what an operator installs, and checks each. `make package`
+# calls it. WHAT is any of the parts below; all of them unless said.
+#
+# The parts find VERSION, SOURCE_DATE_EPOCH, BUILD, DIST, PYTHON (CPython with the tools) and PYPY in the environment.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PARTS=(distributions one_file deb pex nuitka)
+
+root=$PWD
+export BUILD=$root/packaging/build DIST=$root/packaging/dist
+export PYTHON=$root/.venv-package/bin/python PYPY=$root/.venv-pypy/bin/python
+export PATH=$root/.venv-package/bin:$PATH
+VERSION=$("$PYTHON" -c 'import re; print(re.search("__version__ = \"(.*)\"", open("scheduler_daemon/scaler_scheduler/__init__.py").read())[1])')
+# The same source makes the same bytes, whenever it is built.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export VERSION SOURCE_DATE_EPOCH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 LC_ALL=C.UTF-8
+unset PYTHONPATH
+
+build() {
+    local start=$SECONDS
+    printf '[package] %s ... ' "$1"
+    if "packaging/$1/build.sh" >"$BUILD/$1.log" 2>&1 </dev/null; then
+        printf 'done (%d s)\n' $((SECONDS - start))
+    else
+        printf 'failed\n--- the end of %s:\n' "$BUILD/$1.log"
+        tail -n 25 "$BUILD/$1.log"
+        exit 1
+    fi
+}
+
+umask 022
+mkdir -p "$BUILD" "$DIST"
+[ $# -gt 0 ] || set -- "${PARTS[@]}"
+rm -rf "$BUILD/wheels"
+packaging/wheels.sh "$BUILD/wheels"
+for part in "$@"; do
+    build "$part"
+done
+(cd "$DIST" && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS && cat SHA256SUMS)
