@@ -1,5 +1,0 @@
-"""What capnpy wants of setuptools when it is imported. It builds nothing here, and the real one takes 0.3 s to import."""
-
-
-class Extension:
-    """The base of a class of capnpy's that only its build commands use."""
