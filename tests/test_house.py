@@ -1,7 +1,10 @@
 """The rules of the house (DESIGN.md, section 2), read from the imports."""
 
 import ast
+import re
 import sys
+from collections.abc import Callable, Iterable
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -43,7 +46,7 @@ SCHEDULER_PARTS: dict[str, set[str]] = {
     "wire": {"wire", "core.events", "core.effects", "core.ids"},
     "sockets": {"addresses"},
 }
-TABLES = ["tasks", "workers", "clients", "objects", "graphs"]
+TABLES = ["functions", "clients", "workers", "objects", "timers"]
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "mixins", "mixin", "manager", "managers"}
 
 FOLDERS = {"scheduler_daemon", "client_lib", "worker_lib", "packaging", "systemd", "tests", "benchmarks"}
@@ -59,13 +62,17 @@ def module_name(package: str, path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(source: str, module: str, is_package: bool) -> set[str]:
+def imported(source: str, module: str, is_package: bool, types_too: bool = True) -> set[str]:
     """The dotted names that a module imports anywhere in it, relative ones made absolute.
 
     `from a import b` counts as a.b: whether b is a module can't be seen here, and every rule holds for prefixes.
+    Without `types_too` what only type checkers import is left out.
     """
     names = set()
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    if not types_too:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and is_for_types(node))]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -80,13 +87,23 @@ def imported(source: str, module: str, is_package: bool) -> set[str]:
     return names
 
 
-def imports_of(package: str) -> dict[str, set[str]]:
+def is_for_types(node: ast.If) -> bool:
+    return ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def imports_of(package: str, types_too: bool = True) -> dict[str, set[str]]:
     """What each module of a package imports."""
     found = {}
     for path in sorted(PACKAGES[package].rglob("*.py")):
         module = module_name(package, path)
-        found[module] = imported(path.read_text("utf-8"), module, path.name == "__init__.py")
+        found[module] = imported(path.read_text("utf-8"), module, path.name == "__init__.py", types_too)
     return found
+
+
+def module_among(modules: Iterable[str]) -> Callable[[str], str | None]:
+    """What finds, of these, the module of an imported name, which may be something in it."""
+    known = set(modules)
+    return lambda name: next((each for each in (name, name.rpartition(".")[0]) if each in known), None)
 
 
 def is_within(name: str, part: str) -> bool:
@@ -141,11 +158,11 @@ def test_the_core_has_no_effects() -> None:
 def test_tables_do_not_import_each_other() -> None:
     tables = [f"scaler_scheduler.core.{table}" for table in TABLES]
     imports = imports_of("scaler_scheduler")
-    assert any(table in imports for table in tables)
+    assert set(tables) <= set(imports)
     wrong = [
         f"{module} imports {name}"
         for module in tables
-        for name in imports.get(module, ())
+        for name in imports[module]
         if any(is_within(name, other) for other in tables if other != module)
     ]
     assert not wrong
@@ -173,6 +190,35 @@ def test_module_names_say_something(package: str) -> None:
     assert not [module for module in modules if NAMES_THAT_SAY_NOTHING.intersection(module.split("."))]
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
+    """Types alone may: what a future is to its client, the client is to the future."""
+    at_run_time = imports_of(package, types_too=False)
+    of = module_among(at_run_time)
+    imports = {module: {of(name) for name in names} - {None, module, package} for module, names in at_run_time.items()}
+    assert any(imports.values())
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def named_in_codemap(text: str) -> set[str]:
+    return set(re.findall(r"`([\w./]+\.py)`", text))
+
+
+def test_the_codemap_names_every_module_and_no_other() -> None:
+    named = named_in_codemap((ROOT / "ARCHITECTURE.md").read_text("utf-8"))
+    modules = [
+        path for folder in PACKAGES.values() for path in folder.rglob("*.py") if path.stem.strip("_") == path.stem
+    ]
+    names = {name.rpartition("/")[2] for name in named}
+    assert not [str(path.relative_to(ROOT)) for path in modules if path.name not in names]
+    others = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    there = ["/" + path.relative_to(ROOT).as_posix() for path in [*modules, *others]]
+    assert not [name for name in sorted(named) if not any(path.endswith("/" + name) for path in there)]
+
+
 def test_top_level_is_fixed() -> None:
     seen = {entry.name: entry.is_dir() for entry in ROOT.iterdir() if not entry.name.startswith(".")}
     seen.pop("__pycache__", None)
@@ -185,6 +231,15 @@ def test_imports_are_read_as_python_reads_them() -> None:
     assert imported(source, "p.q.r", False) == {"a.b", "c", "d.e", "p.q.f", "p.g.h.i", "k"}
     assert imported("from . import f\nfrom .g import h\n", "p.q", True) == {"p.q.f", "p.q.g.h"}
     assert imported("importlib.import_module('l.m')", "p", False) == {"l.m"}
+
+
+def test_imports_for_types_are_told_apart() -> None:
+    source = "import a\nif TYPE_CHECKING:\n    import b\nif a:\n    import c\n"
+    assert imported(source, "p", False) == {"a", "b", "c"} and imported(source, "p", False, types_too=False) == {
+        "a",
+        "c",
+    }
+    assert module_among(["p.q", "p.r"])("p.q.name") == "p.q" and module_among(["p.q"])("p.s") is None
 
 
 def test_a_breach_is_found() -> None:

@@ -87,8 +87,8 @@ _MEMORY_LIMIT = Option(
     "memory-limit",
     options.memory_size(usable_memory),
     None,
-    "the most that the tasks and results it holds may take; past it clients keep theirs until there is room again; "
-    + options.SIZE_HELP,
+    "the most that the tasks, results and objects it holds may take; past it clients keep their tasks until there is "
+    "room again, and objects are refused; " + options.SIZE_HELP,
     default_text=DEFAULT_MEMORY_LIMIT,
     sample=DEFAULT_MEMORY_LIMIT,
 )

@@ -1,4 +1,4 @@
-"""A scheduler that runs tasks in the test's process, and a client of it."""
+"""Stand-ins for a scheduler, each with a client: one says what the test does, one runs tasks in the test's process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,22 @@ from collections.abc import Iterator
 import pytest
 from tests.client.gates import gates
 from tests.client.running_scheduler import RunningScheduler
+from tests.client.scheduler_stand_in import NEVER, FakeScheduler
 
 from scaler_client import Client
+
+
+@pytest.fixture
+def scheduler() -> Iterator[FakeScheduler]:
+    scheduler = FakeScheduler()
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture
+def client(scheduler: FakeScheduler) -> Iterator[Client]:
+    with Client(scheduler.address, heartbeat_interval_seconds=NEVER) as client:
+        yield client
 
 
 @pytest.fixture

@@ -14,6 +14,9 @@ import scaler_client
 
 SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 WAIT_SECONDS = 20.0
+NEVER = 1000.0
+"""Seconds between heartbeats of a client: whatever comes, comes without one."""
+
 LOOK_MILLISECONDS = 5
 UNLIMITED = 1 << 62
 

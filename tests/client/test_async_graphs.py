@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
+from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 
 from scaler_client import (
     AsyncClient,
@@ -23,7 +23,6 @@ from scaler_client.inputs import reading
 from scaler_client.messages import Keep, Outcome
 from scaler_client.serializer import dumps, loads
 
-NEVER = 1000.0
 """Seconds between heartbeats: whatever comes, comes without one."""
 
 
@@ -47,13 +46,6 @@ class Slow:
     def __reduce__(self) -> Any:
         assert self.may_go_on.wait(WAIT_SECONDS)
         return int, ()
-
-
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
 
 
 def run(scheduler: FakeScheduler, body: Callable[[AsyncClient], Coroutine[Any, Any, Any]]) -> Any:

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.client.running_scheduler import RunningScheduler
-from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
+from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 from tests.client.stand_ins import in_threads
 
 from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError
 from scaler_client.messages import Outcome
 from scaler_client.serializer import dumps, loads
-
-NEVER = 1000.0
-"""Seconds between heartbeats: whatever comes, comes without one."""
-
-
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
-
-
-@pytest.fixture
-def client(scheduler: FakeScheduler) -> Iterator[Client]:
-    with Client(scheduler.address, heartbeat_interval_seconds=NEVER) as client:
-        yield client
 
 
 def square(x: int) -> int:

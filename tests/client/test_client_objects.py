@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import pickle
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.client.graph_stand_ins import Buffer
-from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
+from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 
 from scaler_client import Client, ClientClosedError, ObjectNotFoundError, ProtectedSchedulerError
 from scaler_client.errors import ScalerError
@@ -18,22 +18,6 @@ from scaler_client.inputs import reading
 from scaler_client.messages import Keep, Outcome
 from scaler_client.serializer import dumps, loads
 from scaler_client.wire import LARGE_PAYLOAD_BYTES
-
-NEVER = 1000.0
-"""Seconds between heartbeats: whatever comes, comes without one."""
-
-
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
-
-
-@pytest.fixture
-def client(scheduler: FakeScheduler) -> Iterator[Client]:
-    with Client(scheduler.address, heartbeat_interval_seconds=NEVER) as client:
-        yield client
 
 
 def inc(x: int) -> int:

@@ -18,15 +18,7 @@ from scaler_client.addresses import ADDRESS_VARIABLE
 from scaler_client.messages import Outcome
 from scaler_client.serializer import dumps, loads
 
-NEVER = 1000.0
 WORKER = 44
-
-
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
 
 
 @pytest.fixture

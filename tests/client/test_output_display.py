@@ -167,13 +167,6 @@ def test_output_counts_in_the_window() -> None:
     assert [output.texts for output in taken] == [[b"x" * 10], [b"y" * 10]]
 
 
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
-
-
 def say_printed(scheduler: FakeScheduler, *ids: int, text: bytes = b"hello") -> None:
     scheduler.say(
         "output", ids=list(ids), streams=[0], labels=[4], sizes=[4 + len(text)], text=(b"host" + text) * len(ids)

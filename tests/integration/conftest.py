@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.agent_process import FakeScheduler
 from tests.integration.commands import SchedulerCommand, scheduler
 
 from scaler_client import Client, SchedulerClusterCombo
@@ -36,3 +37,17 @@ def gate(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "gate"
     yield path
     path.touch()
+
+
+@pytest.fixture(name="scheduler")
+def fake_scheduler() -> Iterator[FakeScheduler]:
+    """One that says what the test does, to a host agent."""
+    scheduler = FakeScheduler()
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where stand-ins of workers write what they do."""
+    return tmp_path / "log"

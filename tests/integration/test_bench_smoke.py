@@ -8,18 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-MARK = "SCALER_TEST_BENCH"
 PATIENCE_SECONDS = 100
 
 FIGURES = {
@@ -56,65 +52,11 @@ BARS = {
 }
 
 
-class Bench:
-    """The benchmarks as a process; all its descendants carry a mark."""
-
-    def __init__(self, *arguments: str) -> None:
-        self._mark = uuid.uuid4().hex
-        # Temporary folders lie in it; the path is short, for ZeroMQ's ipc has room for some 100 characters.
-        self._temporary = tempfile.TemporaryDirectory(prefix="bench-")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.run", "--quick", *arguments],
-            cwd=ROOT,
-            env={**os.environ, MARK: self._mark, "TMPDIR": self._temporary.name},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def descendants(self) -> list[int]:
-        """The marked processes other than the benchmarks' own."""
-        wanted = f"{MARK}={self._mark}".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != self.process.pid:
-                try:
-                    if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(int(entry.name))
-                except OSError:  # ended meanwhile, or another user's
-                    continue
-        return found
-
-    def assert_nothing_left(self) -> None:
-        wait_until(lambda: not self.descendants(), what="its processes to end")
-        assert os.listdir(self._temporary.name) == []
-
-    def end(self) -> None:
-        for process in [self.process.pid, *self.descendants()]:
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        self.process.communicate()
-        self._temporary.cleanup()
-
-
-@contextmanager
-def bench(*arguments: str) -> Iterator[Bench]:
-    started = Bench(*arguments)
-    try:
-        yield started
-    finally:
-        started.end()
-
-
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds its processes in /proc")
 
 
 def test_every_measure_gives_figures(tmp_path: Path) -> None:
-    with bench("--results", str(tmp_path)) as run:
+    with marked_process("benchmarks.run", "--quick", "--results", str(tmp_path)) as run:
         output, errors = run.process.communicate(timeout=PATIENCE_SECONDS)
         assert run.process.returncode == 0, errors
         assert "Traceback" not in errors
@@ -159,7 +101,7 @@ def assert_is_sound(figure: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("measure, processes", [("submit", 16), ("latency", 16), ("scheduler", 2)])
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, measure: str, processes: int) -> None:
-    with bench("--only", measure, "--results", str(tmp_path)) as run:
+    with marked_process("benchmarks.run", "--quick", "--only", measure, "--results", str(tmp_path)) as run:
         wait_until(lambda: len(run.descendants()) >= processes, what=f"{processes} processes")
         run.process.send_signal(signal.SIGINT)
         _, errors = run.process.communicate(timeout=PATIENCE_SECONDS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import cloudpickle
 import pytest
 from tests.client.stand_ins import in_threads
 from tests.integration.commands import monitor, monitor_address_of
+from tests.integration.endless import hold_the_gil, sleep, spin
 from tests.integration.executions import note, notes
 from tests.waiting import wait_until
 
@@ -27,23 +27,6 @@ SECONDS = 30
 
 def square(x: int) -> int:
     return x * x
-
-
-def sleep(log: str) -> None:
-    note(log, "began")
-    time.sleep(600)
-
-
-def spin(log: str) -> None:
-    note(log, "began")
-    while True:
-        pass
-
-
-def hold_the_gil(log: str) -> None:
-    """A catastrophic regular expression: one call in C that takes years, and lets no other thread run."""
-    note(log, "began")
-    re.match("(a+)+$", "a" * 60 + "b")
 
 
 def ignore_everything(log: str) -> None:

@@ -5,12 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
-import tempfile
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,70 +12,17 @@ from tests.chaos.killers import Deaths
 from tests.chaos.load import Outcome
 from tests.chaos.report import Recoveries, Repeats, lines, repeats, total, went_well
 from tests.integration.executions import note, notes
+from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-MARK = "CHAOS_TEST_MARK"
 PATIENCE_SECONDS = 100
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds its processes in /proc")
 
 
-class Chaos:
-    """The chaos as a process; all its descendants carry a mark."""
-
-    def __init__(self, *arguments: str) -> None:
-        self._mark = uuid.uuid4().hex
-        self._temporary = tempfile.TemporaryDirectory(prefix="chaos-")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.run", *arguments],
-            cwd=ROOT,
-            env={**os.environ, MARK: self._mark, "TMPDIR": self._temporary.name},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def descendants(self) -> list[int]:
-        """The marked processes other than its own."""
-        wanted = f"{MARK}={self._mark}".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != self.process.pid:
-                try:
-                    if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(int(entry.name))
-                except OSError:  # ended meanwhile, or another user's
-                    continue
-        return found
-
-    def assert_nothing_left(self) -> None:
-        wait_until(lambda: not self.descendants(), what="its processes to end")
-        assert os.listdir(self._temporary.name) == []
-
-    def end(self) -> None:
-        for process in [self.process.pid, *self.descendants()]:
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        self.process.communicate()
-        self._temporary.cleanup()
-
-
-@contextmanager
-def chaos(*arguments: str) -> Iterator[Chaos]:
-    started = Chaos(*arguments)
-    try:
-        yield started
-    finally:
-        started.end()
-
-
 def test_five_seconds_of_chaos() -> None:
-    with chaos("--seconds", "5", "--scheduler-every", "2", "--seed", "1") as run:
+    with marked_process("tests.chaos.run", "--seconds", "5", "--scheduler-every", "2", "--seed", "1") as run:
         output, errors = run.process.communicate(timeout=PATIENCE_SECONDS)
         assert run.process.returncode == 0, output + errors
         run.assert_nothing_left()
@@ -118,7 +59,7 @@ def test_what_goes_wrong_is_said(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_leaves_nothing_behind() -> None:
-    with chaos() as run:
+    with marked_process("tests.chaos.run") as run:
         # A scheduler; two agents with a nursery and four workers each; four clients.
         wait_until(lambda: len(run.descendants()) >= 17 or run.process.poll() is not None, what="its processes")
         run.process.send_signal(signal.SIGINT)

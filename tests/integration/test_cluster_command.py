@@ -7,7 +7,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,6 @@ from tests.integration.agent_process import (
 )
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the stand-ins need os.fork")
-
-
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "log"
 
 
 def test_hello_welcome_heartbeats(scheduler: FakeScheduler, log: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,18 +13,6 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the stand-ins n
 
 GROWING = RUNNING.replace("time.sleep(600)", "block = b'x' * (300 << 20)\ntime.sleep(600)")
 ENDING = f"import signal, sys\nsignal.signal(15, lambda *_: sys.exit(0))\n{RUNNING}"
-
-
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "log"
 
 
 def test_a_task_that_grows_past_the_memory_limit(scheduler: FakeScheduler, log: Path) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.integration.marked_process import MARK, marked
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "client_lib" / "examples" / "standard_library.py"
-MARK = "SCALER_TEST_EXAMPLE"
 PATIENCE_SECONDS = 60
 
 GOOD = """\
@@ -91,16 +91,7 @@ class Run:
 
     def descendants(self) -> list[int]:
         """The processes that carry the mark, the example itself included."""
-        wanted = f"{MARK}={self.mark}".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(int(entry.name))
-                except OSError:  # ended meanwhile, or another user's
-                    continue
-        return found
+        return marked(self.mark)
 
     def assert_nothing_left(self) -> None:
         wait_until(lambda: not self.descendants(), "its processes end")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,18 +19,6 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is 
 CLIENT = 1 << 40
 FRAMES = [b"pickle", b"x" * 1_000_000]
 DEAF = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nwords[4] = 1\ntime.sleep(600)"
-
-
-@pytest.fixture
-def scheduler() -> Iterator[FakeScheduler]:
-    scheduler = FakeScheduler()
-    yield scheduler
-    scheduler.close()
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "log"
 
 
 def send(scheduler: FakeScheduler, number: int, *frames: bytes) -> None:

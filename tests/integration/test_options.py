@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import cloudpickle
 import pytest
 from tests.integration.commands import SchedulerCommand, cluster, monitor
+from tests.integration.endless import hold_the_gil, sleep, spin
 from tests.integration.executions import note, notes
 from tests.waiting import wait_until
 
@@ -31,22 +31,6 @@ def meet(log: str, count: int) -> int:
     while len(notes(log)) < count:
         time.sleep(0.005)
     return os.getpid()
-
-
-def sleep(log: str) -> None:
-    note(log, "began")
-    time.sleep(600)
-
-
-def spin(log: str) -> None:
-    note(log, "began")
-    while True:
-        pass
-
-
-def hold_the_gil(log: str) -> None:
-    note(log, "began")
-    re.match("(a+)+$", "a" * 60 + "b")
 
 
 def test_a_time_limit(client: Client, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from scaler_client import held_objects
 from scaler_scheduler.core import (
+    closing,
     credit,
     dispatcher,
     endings,
@@ -119,7 +120,7 @@ MUTATIONS = (
     ),
     Mutation(
         "answer a client that is gone, as the scheduler itself",
-        endings.Endings, "_answer", "if not client.is_gone:", "if True:",
+        closing, "answer", "if not client.is_gone:", "if True:",
         first_seed=5,
     ),
     Mutation(

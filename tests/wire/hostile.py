@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import resource
 import struct
-from typing import Iterator, List, Tuple
+import time
+from typing import Callable, Iterator, List, Tuple, Type
 
 from tests.wire.vectors import ALL, Vector
 
@@ -221,3 +223,51 @@ BY_HAND = {
     ],
 }  # fmt: skip
 """By what they are."""
+
+
+# --------------------------------------------------------------------------------------------- what decoders do with it
+
+MOST_SECONDS = 5.0
+"""For one message; far above what any takes on a busy machine, far below what half a billion of anything takes."""
+
+MOST_KILOBYTES = 200 << 10
+
+
+def peak_kilobytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def is_refused_by(
+    decode: Callable[[List[bytes]], object], error: Type[Exception], frames: List[bytes], most_characters: int
+) -> bool:
+    """Whether it is refused, as it must be: soon, by this error and in one line."""
+    begun = time.monotonic()
+    try:
+        decode(frames)
+    except error as refusal:
+        assert 0 < len(str(refusal)) < most_characters
+        assert "\n" not in str(refusal)
+        return True
+    finally:
+        assert time.monotonic() - begun < MOST_SECONDS
+    return False
+
+
+def assert_mutations_are_refused(seed: int, is_refused: Callable[[List[bytes]], bool]) -> None:
+    """Most of them, and none in another way."""
+    before = peak_kilobytes()
+    refused = total = 0
+    for made_of, frames in mutations(seed):
+        total += 1
+        try:
+            refused += is_refused(frames)
+        except Exception as error:
+            raise AssertionError(f"{made_of}: {[frame.hex() for frame in frames]}") from error
+    assert total // 2 < refused < total
+    assert peak_kilobytes() - before < MOST_KILOBYTES
+
+
+def assert_refused_in_little_memory(frames: List[bytes], is_refused: Callable[[List[bytes]], bool]) -> None:
+    before = peak_kilobytes()
+    assert is_refused(frames)
+    assert peak_kilobytes() - before < MOST_KILOBYTES

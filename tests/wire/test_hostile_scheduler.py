@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import resource
-import time
 from typing import List
 
 import pytest
-from tests.wire.hostile import BY_HAND, mutations, truncated
+from tests.wire.hostile import (
+    BY_HAND,
+    assert_mutations_are_refused,
+    assert_refused_in_little_memory,
+    is_refused_by,
+    truncated,
+)
 from tests.wire.vectors import ALL, is_for_scheduler
 
 from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.errors import WireError
 
-MOST_SECONDS = 5.0
-"""For one message; far above what any takes on a busy machine, far below what half a billion of anything takes."""
-
-MOST_KILOBYTES = 200 << 10
-
-
-def peak_kilobytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
 
 def is_refused(frames: List[bytes]) -> bool:
-    begun = time.monotonic()
-    try:
-        decode(b"route", frames)
-    except WireError as error:
-        assert 0 < len(str(error)) < 200
-        assert "\n" not in str(error)
-        return True
-    finally:
-        assert time.monotonic() - begun < MOST_SECONDS
-    return False
+    return is_refused_by(lambda frames: decode(b"route", frames), WireError, frames, 200)
 
 
 @pytest.mark.parametrize("vector", [v for v in ALL if is_for_scheduler(v)], ids=lambda v: v.name)
@@ -44,20 +30,9 @@ def test_truncated(vector):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_mutated(seed):
-    before = peak_kilobytes()
-    refused = total = 0
-    for made_of, frames in mutations(seed):
-        total += 1
-        try:
-            refused += is_refused(frames)
-        except Exception as error:
-            raise AssertionError(f"{made_of}: {[frame.hex() for frame in frames]}") from error
-    assert total // 2 < refused < total
-    assert peak_kilobytes() - before < MOST_KILOBYTES
+    assert_mutations_are_refused(seed, is_refused)
 
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_by_hand(name):
-    before = peak_kilobytes()
-    assert is_refused(BY_HAND[name])
-    assert peak_kilobytes() - before < MOST_KILOBYTES
+    assert_refused_in_little_memory(BY_HAND[name], is_refused)

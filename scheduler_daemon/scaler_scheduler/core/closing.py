@@ -1,6 +1,7 @@
 """A task is over: what every end has in common."""
 
 from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Task
 from scaler_scheduler.core.tables import Tables
 
@@ -12,3 +13,12 @@ def close(tables: Tables, task: Task) -> None:
     client.returned += task.size + TASK_OVERHEAD
     tables.functions.let_go(task.function)
     tables.clients.bury(client)
+
+
+def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
+    """Close a task that the scheduler itself has an answer to, and tell its client."""
+    tables.counts.resolved += 1
+    client = task.client
+    close(tables, task)
+    if not client.is_gone:
+        outbox.answer(client, task.id, outcome, payload)

@@ -1,7 +1,7 @@
 """How a task ends, or waits again, after it has left its worker."""
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.closing import close
+from scaler_scheduler.core.closing import answer, close
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
@@ -63,11 +63,7 @@ class Endings:
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
         """Tell the client; the task is gone."""
-        self._tables.counts.resolved += 1
-        client = task.client
-        close(self._tables, task)
-        if not client.is_gone:
-            self._outbox.answer(client, task.id, outcome, payload)
+        answer(self._tables, self._outbox, task, outcome, payload)
         if task.is_node:
             self._graphs.failed(task, outcome, payload)
 

@@ -7,7 +7,7 @@ while an input is not there, waiting once all are. A failure goes on to those th
 from typing import List, Optional, Sequence
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.closing import close
+from scaler_scheduler.core.closing import answer
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.functions import Function
@@ -288,8 +288,4 @@ class Graphs:
                     self.drop_unneeded(stored)
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
-        self._tables.counts.resolved += 1
-        client = task.client
-        close(self._tables, task)
-        if not client.is_gone:
-            self._outbox.answer(client, task.id, outcome, payload)
+        answer(self._tables, self._outbox, task, outcome, payload)

@@ -240,7 +240,7 @@ class Scheduler:
             return
         begun: Dict[Client, List[int]] = {}
         for row in range(len(event.ids)):
-            task = self._held_task(worker, event.clients[row], event.ids[row], event.attempts[row])
+            task = self.tables.held(worker, event.clients[row], event.ids[row], event.attempts[row])
             if task is None:
                 continue
             begin(task)
@@ -258,11 +258,6 @@ class Scheduler:
                 self.tables.timers.set(task, now + limit)
         elif task.function.mean_ns < LONG_TASK_NS:
             task.function.observe(LONG_TASK_NS, 1)
-
-    def _held_task(self, worker: Worker, client_name: int, task_id: int, attempt: int) -> Optional[Task]:
-        client = self.tables.clients.by_incarnation.get(client_name)
-        task = None if client is None else client.tasks.get(task_id)
-        return task if task is not None and task.worker is worker and task.attempt == attempt else None
 
     def _retracted(self, event: events.Retracted, now: float) -> None:
         worker = self._peers.worker(event.route)
@@ -283,7 +278,7 @@ class Scheduler:
             agent.gone_workers.append(event.incarnation)
         if worker is None or worker.agent != agent.incarnation:
             return
-        running = self._held_task(worker, event.client, event.id, event.attempt) if event.attempt else None
+        running = self.tables.held(worker, event.client, event.id, event.attempt) if event.attempt else None
         self._losses.worker_died(worker, event.cause, event.peak_bytes, running, now)
 
     # ---------------------------------------------------------------------------------------------------------- clients

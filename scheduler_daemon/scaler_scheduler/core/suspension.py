@@ -46,7 +46,7 @@ def take_suspended(event: Suspended, client: Client, worker: Optional[Worker], t
         client.suspended.add(name)
         if worker is None:
             continue
-        task = _task(tables, worker, name)
+        task = tables.held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
             suspend(task)
@@ -65,7 +65,7 @@ def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tabl
         client.suspended.discard(name)
         if worker is None:
             continue
-        task = _task(tables, worker, name)
+        task = tables.held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
             resume(task)
@@ -81,9 +81,3 @@ def is_suspended(tables: Tables, worker: Worker, name: Name) -> bool:
 
 def _names(event: Tasks) -> List[Name]:
     return list(zip(event.clients, event.ids, event.attempts))
-
-
-def _task(tables: Tables, worker: Worker, name: Name) -> Optional[Task]:
-    client = tables.clients.by_incarnation.get(name[0])
-    task = None if client is None else client.tasks.get(name[1])
-    return task if task is not None and task.worker is worker and task.attempt == name[2] else None

@@ -1,12 +1,12 @@
 """All tables together, for those parts of the core that keep several of them in step."""
 
-from typing import Dict, Tuple
+from typing import Dict, Optional, Tuple
 
 from scaler_scheduler.core.clients import ClientTable
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.functions import FunctionTable
 from scaler_scheduler.core.objects import ObjectTable
-from scaler_scheduler.core.records import Worker
+from scaler_scheduler.core.records import Task, Worker
 from scaler_scheduler.core.timers import TimerQueue
 from scaler_scheduler.core.workers import AgentTable, WorkerTable
 
@@ -39,3 +39,9 @@ class Tables:
         self.counts = Counts()
         self.unclaimed: Dict[Tuple[int, int], Unclaimed] = {}
         """By client and id."""
+
+    def held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Optional[Task]:
+        """The task that this worker holds under this name."""
+        found = self.clients.by_incarnation.get(client)
+        task = None if found is None else found.tasks.get(task_id)
+        return task if task is not None and task.worker is worker and task.attempt == attempt else None

@@ -217,11 +217,8 @@ class Withdrawals:
     def take_retracted(self, event: Retracted, worker: Worker, now: float) -> None:
         refused: Dict[Client, List[int]] = {}
         for row in range(len(event.ids)):
-            client = self._tables.clients.by_incarnation.get(event.clients[row])
-            task = None if client is None else client.tasks.get(event.ids[row])
-            if client is None or task is None or task.worker is not worker or task.attempt != event.attempts[row]:
-                continue
-            if not task.is_retracting:
+            task = self._tables.held(worker, event.clients[row], event.ids[row], event.attempts[row])
+            if task is None or not task.is_retracting:
                 continue
             task.is_retracting = False
             if event.given[row]:
@@ -237,7 +234,7 @@ class Withdrawals:
                     self._stop(task, now)
                 continue
             if task.wish == CANCEL:
-                refused.setdefault(client, []).append(task.id)
+                refused.setdefault(task.client, []).append(task.id)
             task.wish = NO_WISH
         for client, ids in refused.items():
             self._outbox.add(effects.CancelRefused(client.route, ids))
