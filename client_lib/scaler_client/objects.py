@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
-
-from . import custom_serializer, serializer
+from . import by_value, custom_serializer, serializer
 from .custom_serializer import Serializer
 from .messages import Payload, TaskName
 from .references import ObjectRef, StoredObject
@@ -20,8 +18,6 @@ OUT_OF_BAND_BYTES = 64 * 1024
 
 MOST_FRAMES = 64
 """Of one object, by the protocol."""
-
-_PROTOCOL = 5
 
 
 def make_object(agent: Agent, frames: list[Payload], name: str = "", parent: TaskName | None = None) -> ObjectRef:
@@ -56,7 +52,7 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
     """
     if own_serializer is not None:
         data = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
-        return [cloudpickle.dumps(_Serialized(own_serializer, data), _PROTOCOL)]
+        return [by_value.dumps(_Serialized(own_serializer, data))]
     try:
         return dump_frames(value)
     except Exception as error:
@@ -87,7 +83,7 @@ def _dump(value: Any, least_bytes: int) -> tuple[list[Payload], list[int]]:
         frames.append(raw)
         return False
 
-    frames[0] = cloudpickle.dumps(value, _PROTOCOL, buffer_callback=is_in_band)
+    frames[0] = by_value.dumps(value, is_in_band)
     return frames, sizes
 
 
