@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import platform
 import random
@@ -18,6 +19,11 @@ from .functions import FunctionTable
 from .messages import Snapshot
 from .monitor import Watch
 from .session import Session, State, refusal_text
+
+PATIENCE_SECONDS = 5.0
+"""Whoever waits longer for a scheduler is told so."""
+
+_log = logging.getLogger(__name__)
 
 
 class Connection:
@@ -42,13 +48,19 @@ class Connection:
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
         try:
-            if not self.agent.wait_joined(timeout_seconds):
+            if not self._wait_joined(timeout_seconds):
                 raise ConnectionError(f"no scheduler answers at {address} within {timeout_seconds:g} seconds")
             if self._session.refused is not None:
                 raise ConnectionError(refusal_text(self.address, self._session.refused))
         except BaseException:
             self.agent.close("the client did not join")
             raise
+
+    def _wait_joined(self, timeout_seconds: float) -> bool:
+        left = timeout_seconds - PATIENCE_SECONDS
+        if left > 0 and not self.agent.wait_joined(PATIENCE_SECONDS):
+            _log.warning("no scheduler answers at %s yet; giving up in %.0f s", self.address, left)
+        return self.agent.wait_joined(max(left, 0) or timeout_seconds)
 
     @property
     def scheduler(self) -> int:

@@ -1,8 +1,8 @@
 """Functions that a client has submitted: each is pickled and sent once.
 
-A plain function, class, builtin or partial is pickled when it is first submitted; what it closes over is seen as it is
-then. Anything else that is callable (a bound method, an object with `__call__`) has state that changes between calls
-and is pickled each time; equal bytes are still sent once.
+A plain function, class, builtin, partial or cached function is pickled when it is first submitted; what it closes over
+is seen as it is then. Anything else that is callable (a bound method, an object with `__call__`) has state that changes
+between calls and is pickled each time; equal bytes are still sent once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import custom_serializer, serializer
+from .by_value import CachedFunction
 from .custom_serializer import RemoteCall, Serializer
 from .errors import (
     FunctionLoadError,
@@ -30,7 +31,7 @@ from .errors import (
 from .messages import Outcome, Payload
 from .retrying import Retrying, RetryOn
 
-_PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial)
+_PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT = 64
 """Functions kept after their last use, so that a bound method called again and again is not sent again and again."""
 

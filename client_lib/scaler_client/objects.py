@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
-
-from . import custom_serializer
+from . import by_value, custom_serializer
 from .custom_serializer import Serializer
 from .messages import Payload, TaskName
-from .pickled import PROTOCOL, pickled
+from .pickled import pickled
 from .references import ObjectRef, StoredObject
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
     """
     if own_serializer is not None:
         data = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
-        return [cloudpickle.dumps(_Serialized(own_serializer, data), PROTOCOL)]
+        return [by_value.dumps(_Serialized(own_serializer, data))]
     try:
         return pickled(value).frames()
     except Exception as error:

@@ -13,12 +13,9 @@ from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import cloudpickle
-
+from .by_value import PROTOCOL, Pickler
 from .messages import Payload
 from .serializer import dumps, is_plain
-
-PROTOCOL = 5
 
 OUT_OF_BAND_BYTES = 64 * 1024
 """A buffer of at least this size becomes a frame of its own and is never copied; below it a copy costs less."""
@@ -76,8 +73,8 @@ def pickled(value: Any) -> Pickled:
 _own_reducers: dict[type, Callable[[Any], Any]] = {}
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-    dispatch_table = ChainMap(_own_reducers, cloudpickle.Pickler.dispatch_table)
+class _Pickler(Pickler):
+    dispatch_table = ChainMap(_own_reducers, *Pickler.dispatch_table.maps)
 
 
 def _reduced_array(array: Any) -> Any:

@@ -12,8 +12,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import cloudpickle
-
+from . import by_value
 from .call_pickles import dump_simple_call
 from .messages import Payload
 from .references import REFERENCES, Collector
@@ -28,7 +27,7 @@ _LOOK_AT_MOST = 32
 own pickler is as fast once it runs."""
 
 _dumps = pickle.dumps
-_PROTOCOL = 5
+_PROTOCOL = by_value.PROTOCOL
 
 
 def is_plain(value: Any) -> bool:
@@ -65,8 +64,7 @@ def dumps(value: Any) -> bytes:
         return _NONE
     if type(value) in _PLAIN or is_plain(value):
         return _dumps(value, _PROTOCOL)
-    data: bytes = cloudpickle.dumps(value, _PROTOCOL)
-    return data
+    return by_value.dumps(value)
 
 
 loads: Callable[[Payload], Any] = pickle.loads
@@ -112,8 +110,8 @@ def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Colle
     try:
         values = (*args, *kwargs.values())
         is_quick = all(type(value) in REFERENCES or is_plain(value) for value in values)
-        dumps_any = _dumps if is_quick else cloudpickle.dumps
-        data = dumps_any([args, kwargs] if kwargs else args, _PROTOCOL)
+        call = [args, kwargs] if kwargs else args
+        data = _dumps(call, _PROTOCOL) if is_quick else by_value.dumps(call)
     except Exception as error:
         if collector.problem is not None:
             raise collector.problem from None
@@ -124,11 +122,11 @@ def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Colle
 def dump_exception(error: BaseException, text: str) -> bytes:
     """An exception and the text of its traceback, as bytes that are known to come back. Raises what pickling raises."""
     try:
-        data: bytes = cloudpickle.dumps((error, text), _PROTOCOL)
+        data = by_value.dumps((error, text))
         loads(data)
     except Exception:
         # Pickle calls the class with `args`, which one with an `__init__` of its own may not take.
-        data = cloudpickle.dumps((_Portable(error), text), _PROTOCOL)
+        data = by_value.dumps((_Portable(error), text))
         loads(data)
     return data
 
@@ -157,10 +155,9 @@ def dump_function(fn: Callable[..., Any], name: str) -> bytes:
         TypeError: it can't be pickled; the text names it.
     """
     try:
-        data: bytes = cloudpickle.dumps(fn, _PROTOCOL)
+        return by_value.dumps(fn)
     except Exception as error:
         raise TypeError(f"function {name} can't be pickled: {_said(error)}") from error
-    return data
 
 
 def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TypeError:
@@ -169,7 +166,7 @@ def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Except
     named += [(f"argument {name!r}", value) for name, value in kwargs.items()]
     for name, value in named:
         try:
-            cloudpickle.dumps(value, _PROTOCOL)
+            by_value.dumps(value)
         except Exception as own:
             kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
             return TypeError(f"{name} of type {kind} can't be pickled: {_said(own)}")

@@ -15,7 +15,7 @@ import time
 import traceback
 from typing import Callable, List, Optional
 
-from . import __version__, event_loops
+from . import __version__, event_loops, logs
 from .addresses import Address, default_monitor_address
 from .config import Config, fail
 from .core import effects, events
@@ -111,7 +111,7 @@ class Daemon:
             _log.info("a client has asked that everything ends")
             self.is_stopping = True
         for is_warning, text in self.core.notices.take():
-            _log.log(logging.WARNING if is_warning else logging.INFO, text)
+            _log.log(logging.WARNING if is_warning else logging.INFO, logs.on_one_line(text))
         if now >= self._next_snapshot:
             self._next_snapshot = now + SNAPSHOT_SECONDS
             self._publish(now)
@@ -167,7 +167,8 @@ class Daemon:
             self._next_malformed_line = now + MALFORMED_LOG_SECONDS
             size = sum(len(frame) for frame in frames)
             count = self._malformed_unsaid
-            _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", count, size, error)
+            reason = logs.on_one_line(str(error))
+            _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", count, size, reason)
             self._malformed_unsaid = 0
             self._malformed_answers = MALFORMED_ANSWERS
         if self._malformed_answers:
@@ -243,8 +244,9 @@ def _tell_hello(event: events.Event) -> None:
     assert isinstance(event, events.Hello)
     level = logging.DEBUG if event.role == events.WORKER else logging.INFO
     role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
-    where = f"process {event.pid} on {event.host}"
-    _log.log(level, "%s says hello: %s, %s", " ".join(filter(None, (role, event.name))), event.language, where)
+    who = " ".join(filter(None, (role, event.name)))
+    text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
+    _log.log(level, logs.on_one_line(text))
 
 
 def _log_start(config: Config, daemon: Daemon) -> None:

@@ -18,6 +18,7 @@ TIME_FORMAT = "%Y-%m-%d %H:%M:%S%z"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 JOURNAL_VARIABLE = "JOURNAL_STREAM"
+LONGEST_LINE = 500  # characters of what somebody else has said
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 """syslog's, as systemd's journal takes them at the beginning of a line (sd-daemon(3))."""
 
@@ -71,6 +72,12 @@ class _FollowingHandler(logging.FileHandler):
             return os.path.samestat(os.stat(self.baseFilename), os.fstat(stream.fileno()))
         except OSError:
             return False
+
+
+def on_one_line(said: str) -> str:
+    """What somebody else has said, fit for the log: it can neither begin lines of its own nor steer a terminal."""
+    cut = said if len(said) <= LONGEST_LINE else said[:LONGEST_LINE] + "..."
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
 
 
 class _JournalFormatter(logging.Formatter):

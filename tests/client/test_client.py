@@ -11,13 +11,23 @@ from tests.client.running_scheduler import RunningScheduler
 from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 from tests.client.stand_ins import in_threads
 
-from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError
+from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError, connection
 from scaler_client.messages import Outcome
 from scaler_client.serializer import dumps, loads
 
 
 def square(x: int) -> int:
     return x * x
+
+
+def test_a_long_wait_for_a_scheduler_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 0.05)
+    with pytest.raises(ConnectionError, match="within 0.02 seconds"):
+        Client("tcp://127.0.0.1:1", timeout_seconds=0.02)
+    assert caplog.messages == []
+    with pytest.raises(ConnectionError, match="within 0.1 seconds"):
+        Client("tcp://127.0.0.1:1", timeout_seconds=0.1)
+    assert caplog.messages == ["no scheduler answers at tcp://127.0.0.1:1 yet; giving up in 0 s"]
 
 
 def test_options_travel_with_the_tasks(scheduler: FakeScheduler, client: Client) -> None:

@@ -81,6 +81,7 @@ def loaded(function: functions.Function) -> Any:
         (functools.partial(pow, 2), "partial(pow)"),
         (functools.partial(functools.partial(pow, 2), 3), "partial(pow)"),
         (dict, "dict"),
+        (functools.lru_cache(math.floor), "floor"),
     ],
 )
 def test_pickled_once(table: FunctionTable, pickled: list[str], fn: Any, name: str) -> None:

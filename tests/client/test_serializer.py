@@ -42,14 +42,13 @@ def call_of(payload: bytes) -> tuple[Any, Any]:
 def by_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Notes what goes to cloudpickle."""
     seen: list[Any] = []
-    real = serializer.cloudpickle.dumps
+    real = serializer.by_value.dumps
 
-    def note(value: Any, protocol: int) -> bytes:
+    def note(value: Any) -> bytes:
         seen.append(value)
-        data: bytes = real(value, protocol)
-        return data
+        return real(value)
 
-    monkeypatch.setattr(serializer.cloudpickle, "dumps", note)
+    monkeypatch.setattr(serializer.by_value, "dumps", note)
     return seen
 
 

@@ -550,6 +550,12 @@ def test_a_log_file_that_is_moved_away(tmp_path, capsys):
     assert path.read_text().endswith(": fifth\n")
 
 
+def test_what_others_say_is_one_line():
+    assert logs.on_one_line("Zoë's host-1") == "Zoë's host-1"
+    assert logs.on_one_line("a\nb\x1b[2J\0c\u2028d\ud800") == r"a\nb\x1b[2J\x00c\u2028d\ud800"
+    assert logs.on_one_line(1000 * "x") == 500 * "x" + "..."
+
+
 def test_logging_config_files(tmp_path):
     path = tmp_path / "logging"
     target = tmp_path / "target"

@@ -292,6 +292,24 @@ def test_cluster_without_a_scheduler_gives_up(tmp_path: Path) -> None:
         assert "giving up" in workers.log()
 
 
+def test_a_preload_that_fails_ends_the_cluster_with_one_line(tmp_path: Path) -> None:
+    with cluster(tmp_path, f"ipc://{tmp_path}/nobody", 3, "--preload", "no_such_module:load") as workers:
+        assert workers.process.wait(STOP_SECONDS + 20) == 2
+        (line,) = [line for line in workers.log().splitlines() if "no_such_module" in line]
+        assert line.startswith("[ERROR]")
+        assert ": the first worker could not be prepared: --preload no_such_module:load: ModuleNotFoundError: " in line
+        assert "Traceback" not in workers.log()
+
+
+def test_each_worker_is_prepared_before_its_first_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "prepared.py").write_text("import os\n\ndef load():\n    os.environ['PREPARED'] = str(os.getpid())\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address, 2, "--preload", "prepared:load"):
+        with Client(daemon.address) as client:
+            seen = client.map(lambda: (os.environ["PREPARED"], str(os.getpid())), [()] * 20)
+    assert all(prepared == own for prepared, own in seen)
+
+
 def test_start_up_is_quick(tmp_path: Path) -> None:
     """The scheduler answers -h without sockets, and both versions name the interpreter."""
     for command in (scheduler_command, cluster_command):

@@ -9,7 +9,8 @@ from tests.worker.agent_host import BUSY, HELLO, IDLE, MIB, TASK, UNREADY, Host,
 
 from scaler_client import messages
 from scaler_client.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
-from scaler_worker.agent_effects import Beat, EndWorker, Exit, Measure, Send, StartWorker
+from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Measure, Send, StartWorker
+from scaler_worker.process_events import PRELOAD_FAILED_STATUS
 from scaler_worker.state_page import WorkerState
 
 # ------------------------------------------------------------------------------------------------------- failed starts
@@ -30,6 +31,38 @@ def test_a_start_that_fails_late_is_a_failed_start() -> None:
     host.with_echoes_until(60.0)
     assert lines(host.ends(101, status=1, state=WorkerState(last_words="E")), logging.ERROR)
     assert only(StartWorker, host.ends(102, status=1, state=WorkerState(last_words="E"))) == []
+
+
+def preload_fails(host: Host, incarnation: int) -> list[Effect]:
+    state = WorkerState(last_words="--preload a:b: ValueError: no (/x.py:3)")
+    return host.ends(incarnation, status=PRELOAD_FAILED_STATUS, state=state)
+
+
+def test_a_preload_that_fails_in_the_first_worker_ends_the_agent_with_status_2() -> None:
+    host = Host(workers=2)
+    host.states[:] = [UNREADY, UNREADY]
+    effects = preload_fails(host, 101)
+    line = "the first worker could not be prepared: --preload a:b: ValueError: no (/x.py:3): giving up"
+    assert lines(effects, logging.ERROR) == [line]
+    assert only(EndWorker, effects) == [EndWorker(102, kill=False)]
+    effects = preload_fails(host, 102)
+    assert sent(effects) == [Goodbye("preload failed")]
+    assert only(Exit, effects) == [Exit(2)]
+    assert lines(effects, logging.ERROR) == [] == only(StartWorker, effects)
+
+
+def test_a_preload_that_fails_beside_a_worker_that_is_ready_is_tried_again() -> None:
+    host = Host(workers=2)
+    effects = preload_fails(host, 101)
+    assert only(StartWorker, effects) and not only(Exit, effects)
+    assert "trying again" in lines(effects, logging.ERROR)[0]
+
+
+def test_a_preload_that_has_worked_before_is_tried_again() -> None:
+    host = Host(workers=1)
+    host.ends(101, status=-9)
+    effects = preload_fails(host, 102)
+    assert only(StartWorker, effects) and not only(Exit, effects)
 
 
 # --------------------------------------------------------------------------------------------------- tasks to be ended

@@ -19,7 +19,7 @@ import pytest
 
 from scaler_worker import state_page
 from scaler_worker.nursery import ForkNursery, Nursery, NurseryLost, SubprocessNursery
-from scaler_worker.process_events import ProcessEnded, ProcessEvent, ProcessStarted
+from scaler_worker.process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessEvent, ProcessStarted
 from scaler_worker.settings import WorkerSettings
 from scaler_worker.state_page import StatePage, WorkerState
 
@@ -178,6 +178,12 @@ def test_why_a_worker_cannot_start_is_in_its_slot_and_not_printed(
     page.clear(2)
     assert page.read(2) == WorkerState()
     assert capfd.readouterr().err == ""
+
+
+def test_a_preload_that_failed_has_a_status_of_its_own(nursery: ForkNursery, events: Events, page: StatePage) -> None:
+    nursery.start(0, worker(1, "from scaler_worker.preload import preload\npreload('no_such_module:load')"))
+    assert events.ended(1).status == PRELOAD_FAILED_STATUS
+    assert page.read(0).last_words.startswith("--preload no_such_module:load: ModuleNotFoundError: No module named")
 
 
 def test_what_a_killed_worker_ran_is_in_its_slot(nursery: ForkNursery, events: Events, page: StatePage) -> None:

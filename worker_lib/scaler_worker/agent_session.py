@@ -17,7 +17,7 @@ from scaler_client.messages import Goodbye, Hello, Message, WorkerDied
 from .agent_effects import Effect, EndWorker, Exit, Log, Measure, Send
 from .config import workers_in_words
 from .host_objects import HostObjects
-from .process_events import SCHEDULER_LOST_STATUS, ProcessEnded
+from .process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
 from .rows import ObjectName
 from .scheduler_link import SchedulerLink
 from .state_page import WorkerState
@@ -78,6 +78,8 @@ class AgentSession:
         self._phase = _Phase.SERVING
         self._exit_status = 0
         self._goodbye_reason = ""
+        self._has_replaced = False
+        """A worker has ended, and another was started for it."""
         self._was_busy = False
         """A worker ran something when it was ended."""
         self._kill_at: float | None = None
@@ -115,6 +117,10 @@ class AgentSession:
         if self._phase is not _Phase.SERVING:
             return self._leave_when_empty(now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
+        if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced and not self._is_any_ready():
+            text = f"the first worker could not be prepared: {ended.cause()}: giving up"
+            return [Log(logging.ERROR, text), *self._end(2, "preload failed", now)]
+        self._has_replaced = True
         effects: list[Effect] = []
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
             effects += self._link.report(_worker_died(ended, state))
@@ -248,6 +254,9 @@ class AgentSession:
 
     def _living(self) -> tuple[tuple[int, int], ...]:
         return tuple((worker.incarnation, worker.pid) for worker in self._workers.living.values() if worker.pid)
+
+    def _is_any_ready(self) -> bool:
+        return any(self._read_state(worker.slot).ready for worker in self._workers.living.values())
 
     def _serve_on(self, now: float) -> list[Effect]:
         if self._link.is_lost(now):

@@ -187,7 +187,8 @@ COMMAND = Command(
             "preload",
             Kind("MODULE:FUNCTION", _parse_preload, (str,)),
             "",
-            "a function without arguments that each worker calls before its first task",
+            "a function without arguments that each worker calls before its first task; when it fails in the first "
+            "worker, the command ends with status 2",
         ),
         Option(
             "parent-process",

@@ -21,10 +21,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
+from . import preload
 from .json_lines import JsonLines
 from .object_directory import ObjectDirectory
 from .parent_watch import ParentWatch
-from .process_events import ProcessEnded, ProcessStarted
+from .process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessStarted
 from .process_title import set_process_name
 from .settings import WorkerSettings
 from .state_page import StatePage
@@ -158,6 +159,9 @@ class _Nursery:
             status = _exit_status(leaving)
             if not isinstance(leaving.code, (int, type(None))):
                 self._complain(slot, leaving)
+        except preload.PreloadError as error:
+            status = PRELOAD_FAILED_STATUS
+            self._complain(slot, error)
         except BaseException as error:
             self._complain(slot, error)
         finally:
@@ -166,7 +170,7 @@ class _Nursery:
     def _complain(self, slot: int, error: BaseException) -> None:
         """In a worker: what ends it. One that can't start is tried again and again, so its agent says it, once."""
         if not self._page.read(slot).ready:
-            self._page.write_last_words(slot, _in_one_line(error))
+            self._page.write_last_words(slot, in_one_line(error))
             _log.debug("a worker can't start", exc_info=error)
         elif isinstance(error, SystemExit):
             print(error.code, file=sys.stderr)
@@ -248,17 +252,21 @@ def _exit_status(leaving: SystemExit) -> int:
     return leaving.code & 0xFF if isinstance(leaving.code, int) else 1
 
 
-def _in_one_line(error: BaseException) -> str:
+def in_one_line(error: BaseException) -> str:
     """An exception, with the place in the code that is nearest to it."""
+    if isinstance(error, preload.PreloadError):
+        return f"--preload {error}: {in_one_line(error.__cause__ or error)}"
+    if isinstance(error, SystemExit) and isinstance(error.code, (int, type(None))):
+        return f"sys.exit({error.code})"
     if isinstance(error, SystemExit):
         return " ".join(str(error.code).split())
     text = " ".join("".join(traceback.format_exception_only(error)).split())
     places = [
         f"{frame.f_code.co_filename}:{number}"
         for frame, number in traceback.walk_tb(error.__traceback__)
-        if frame.f_globals.get("__name__", "").partition(".")[0] != "importlib"
+        if not frame.f_globals.get("__name__", "").startswith(("importlib", preload.__name__))
     ]
-    return f"{text[:LONGEST_COMPLAINT]} ({places[-1]})"
+    return f"{text[:LONGEST_COMPLAINT]} ({places[-1]})" if places else text[:LONGEST_COMPLAINT]
 
 
 def _leave(status: int) -> NoReturn:

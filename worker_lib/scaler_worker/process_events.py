@@ -9,6 +9,9 @@ from typing import Union
 SCHEDULER_LOST_STATUS = 69
 """Exit status (EX_UNAVAILABLE) of a worker that ends by itself because no scheduler answers it: not a death."""
 
+PRELOAD_FAILED_STATUS = 78
+"""Exit status (EX_CONFIG) of a worker whose `--preload` has failed."""
+
 
 @dataclass(frozen=True)
 class ProcessStarted:

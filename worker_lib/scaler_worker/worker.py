@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import platform
@@ -10,7 +9,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 from scaler_client import messages, nesting
@@ -24,12 +22,14 @@ from scaler_worker.connection import Connection
 from scaler_worker.executor import Executor
 from scaler_worker.kept_results import KeptResults
 from scaler_worker.nested import Host
-from scaler_worker.nursery_process import settings_from_plain
+from scaler_worker.nursery_process import in_one_line, settings_from_plain
 from scaler_worker.object_cache import ObjectCache
 from scaler_worker.output_log import OutputLog
 from scaler_worker.output_streams import Capture
 from scaler_worker.parent_watch import exit_at_end_of
+from scaler_worker.preload import PreloadError, preload
 from scaler_worker.present import Present
+from scaler_worker.process_events import PRELOAD_FAILED_STATUS
 from scaler_worker.runner import Runner
 from scaler_worker.session import WorkerSession
 from scaler_worker.settings import WorkerSettings
@@ -121,6 +121,9 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
 
     Args:
         page: where it writes what it runs: client, id, attempt, and 1 while it runs anything; anything indexable.
+
+    Raises:
+        PreloadError: the user's function that comes before the first task has failed.
     """
     page = private_slot() if page is None else page
     worker = Worker(settings, page)
@@ -137,7 +140,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     worker.authors.follow_threads()
     try:
         if settings.preload:
-            load_named(settings.preload)()
+            preload(settings.preload)
         page[READY] = 1
         worker.run()
     finally:
@@ -152,13 +155,6 @@ def _leave_worker() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "SIGUSR2"):
         signal.signal(signal.SIGUSR2, signal.SIG_DFL)
-
-
-def load_named(name: str) -> Callable[[], Any]:
-    """The function that `module:function` names."""
-    module, _, function = name.partition(":")
-    found: Callable[[], Any] = getattr(importlib.import_module(module), function)
-    return found
 
 
 def _hello(settings: WorkerSettings) -> messages.Hello:
@@ -180,7 +176,11 @@ def main() -> None:
     settings = settings_from_plain(json.loads(sys.argv[1]))
     set_up_logging(settings.logging_level, settings.logging_paths)
     exit_at_end_of(sys.stdin.fileno())
-    run_worker(settings, None)
+    try:
+        run_worker(settings, None)
+    except PreloadError as error:
+        print(in_one_line(error), file=sys.stderr)
+        sys.exit(PRELOAD_FAILED_STATUS)
 
 
 if __name__ == "__main__":

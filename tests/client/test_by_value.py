@@ -1,0 +1,82 @@
+"""What cloudpickle leaves out: functions behind functools.lru_cache that a worker can't import."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import subprocess
+import sys
+import types
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from scaler_client import by_value
+from scaler_client.serializer import loads
+
+
+def through(value: Any) -> Any:
+    return loads(by_value.dumps(value))
+
+
+def test_a_cached_function_of_a_function() -> None:
+    @functools.lru_cache(maxsize=3, typed=True)
+    def half(x: int) -> float:
+        """Of a number."""
+        return x / 2
+
+    half(4)
+    back = through(half)
+    assert back(4) == 2.0 and back.__doc__ == "Of a number."
+    assert back.cache_parameters() == {"maxsize": 3, "typed": True}
+    assert back.cache_info().misses == 1, "it has a cache of its own"
+
+
+def test_one_that_calls_itself() -> None:
+    @functools.cache
+    def fibonacci(n: int) -> int:
+        return n if n < 2 else int(fibonacci(n - 1) + fibonacci(n - 2))
+
+    assert through(fibonacci)(80) == 23416728348467685
+    assert through(lambda n: fibonacci(n) + 1)(80) == 23416728348467686
+
+
+def test_one_of_a_module_travels_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("scaler_test_module")
+    exec("import functools\n\n@functools.lru_cache\ndef twice(x):\n    return 2 * x\n", module.__dict__)
+    monkeypatch.setitem(sys.modules, "scaler_test_module", module)
+    assert through(module.twice) is module.twice
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        assert through(module.twice) is not module.twice
+        assert through(module.twice)(4) == 8
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+    hidden = functools.lru_cache(operator.neg)  # its name is that of what it caches
+    assert through(hidden)(3) == -3
+
+
+PROGRAM = """
+import functools, pickle, subprocess, sys
+from scaler_client import by_value
+
+@functools.lru_cache
+def square(x):
+    return x * x
+
+@functools.cache
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+def both(x):
+    return square(x), fibonacci(x)
+
+elsewhere = "import pickle, sys; print([fn(10) for fn in pickle.load(sys.stdin.buffer)])"
+subprocess.run([sys.executable, "-c", elsewhere], input=by_value.dumps([square, fibonacci, both]), check=True)
+"""
+
+
+def test_those_of_main_work_where_there_is_another_main() -> None:
+    ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("[100, 55, (100, 55)]\n", "")

@@ -1,0 +1,54 @@
+"""The user's function that each worker calls before its first task."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+
+import pytest
+
+from scaler_worker.nursery_process import in_one_line
+from scaler_worker.preload import PreloadError, preload
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What was called in a module `prepared`, which has functions that work and that fail."""
+    seen: list[str] = []
+
+    class Model:
+        @staticmethod
+        def load() -> None:
+            seen.append("Model.load")
+
+    def give_up() -> None:
+        sys.exit(3)
+
+    module = types.ModuleType("prepared")
+    module.__dict__.update(load=lambda: seen.append("load"), Model=Model, fail=lambda: [].pop(), give_up=give_up)
+    monkeypatch.setitem(sys.modules, "prepared", module)
+    yield seen
+
+
+def test_what_is_named_is_called(calls: list[str]) -> None:
+    preload("prepared:load")
+    preload("prepared:Model.load")
+    assert calls == ["load", "Model.load"]
+
+
+@pytest.mark.parametrize(
+    "name, complaint",
+    [
+        ("prepared:fail", "IndexError: pop from empty list ("),
+        ("prepared:give_up", "sys.exit(3)"),
+        ("prepared:load_all", "AttributeError: module 'prepared' has no attribute 'load_all'"),
+        ("unprepared:load", "ModuleNotFoundError: No module named 'unprepared'"),
+    ],
+)
+def test_why_it_failed_is_one_line(calls: list[str], name: str, complaint: str) -> None:
+    with pytest.raises(PreloadError) as caught:
+        preload(name)
+    line = in_one_line(caught.value)
+    assert line.startswith(f"--preload {name}: {complaint}")
+    assert "scaler_worker/preload.py" not in line  # the place is the user's, where there is one
