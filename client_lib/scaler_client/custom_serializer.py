@@ -6,8 +6,11 @@ turns bytes into objects and back around the call; on the wire there is an ordin
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
+
+import cloudpickle
 
 from . import serializer as default
 from .errors import SerializerError
@@ -25,15 +28,25 @@ class Serializer(Protocol):
         """The object that `serialize` made these bytes of."""
 
 
+Serialized = tuple[str, bytes]
+"""An object's type, for errors, and its bytes."""
+
+
 def check_serializer(given: Any) -> None:
-    """Raise TypeError where this is no serializer."""
+    """Raise TypeError where this is no serializer, or can't be shipped."""
     for name in ("serialize", "deserialize"):
         if not callable(getattr(given, name, None)):
             raise TypeError(f"serializer {given!r} has no method {name}")
+        if isinstance(given, type) and inspect.isfunction(inspect.getattr_static(given, name)):
+            raise TypeError(f"serializer {given!r}: its {name} is no static method, which takes an instance instead")
+    try:
+        cloudpickle.dumps(given)
+    except Exception as error:
+        raise TypeError(f"serializer {given!r} can't be pickled: {type(error).__name__}: {error}") from error
 
 
 class RemoteCall:
-    """A function as bytes of a user's serializer; called with arguments as such bytes, it returns such bytes."""
+    """A function as bytes of a user's serializer; called with serialized arguments, it returns what is serialized."""
 
     def __init__(self, serializer: Serializer, name: str, function: bytes) -> None:
         self._serializer = serializer
@@ -41,9 +54,9 @@ class RemoteCall:
         self._function = function
         self._loaded: Callable[..., Any] | None = None
 
-    def __call__(self, *args: bytes | Direct, **kwargs: bytes | Direct) -> bytes:
+    def __call__(self, *args: Serialized | Direct, **kwargs: Serialized | Direct) -> Serialized:
         if self._loaded is None:
-            self._loaded = self._load(self._function, f"function {self._name}")
+            self._loaded = load(self._serializer, self._function, f"function {self._name}", "on the worker")
         loaded = [self._load(payload, f"argument {position}") for position, payload in enumerate(args)]
         named = {name: self._load(payload, f"argument {name!r}") for name, payload in kwargs.items()}
         return dump(self._serializer, self._loaded(*loaded, **named), f"the result of {self._name}", "on the worker")
@@ -51,10 +64,11 @@ class RemoteCall:
     def __reduce__(self) -> Any:
         return RemoteCall, (self._serializer, self._name, self._function)
 
-    def _load(self, payload: bytes | Direct, what: str) -> Any:
-        if isinstance(payload, Direct):
-            return payload.value
-        return load(self._serializer, payload, what, "on the worker")
+    def _load(self, given: Serialized | Direct, what: str) -> Any:
+        if isinstance(given, Direct):
+            return given.value
+        kind, payload = given
+        return load(self._serializer, payload, f"{what} of type {kind}", "on the worker")
 
 
 class Direct:
@@ -67,8 +81,8 @@ class Direct:
         return Direct, (self.value,)
 
 
-def dump(serializer: Serializer, value: Any, what: str, side: str) -> bytes:
-    """The value as bytes.
+def dump(serializer: Serializer, value: Any, what: str, side: str) -> Serialized:
+    """The value as bytes, and its type.
 
     Raises:
         SerializerError: the serializer raised or returned something else; the text names the value's type and the side.
@@ -80,14 +94,14 @@ def dump(serializer: Serializer, value: Any, what: str, side: str) -> bytes:
         raise SerializerError(f"{what} of type {kind} can't be serialized {side}: {error!r}") from error
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise SerializerError(f"{what} of type {kind}: serialize returned {type(data).__name__}, not bytes, {side}")
-    return bytes(data)
+    return kind, bytes(data)
 
 
 def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
     """The value in the bytes.
 
     Raises:
-        SerializerError: the serializer raised; the text names the side.
+        SerializerError: the serializer raised; the text is `what` it is, and the side.
     """
     try:
         return serializer.deserialize(payload)
@@ -104,7 +118,7 @@ def call_dumper(serializer: Serializer | None, agent: object) -> Callable[[tuple
     def dump_argument(value: Any, name: object) -> Any:
         if type(value) is ObjectRef:
             return Direct(value)
-        if type(value) is NodeRef:  # what nodes return is the serializer's bytes
+        if type(value) is NodeRef:  # what nodes return is serialized
             return value
         return dump(serializer, value, f"argument {name!r}", "in the client")
 

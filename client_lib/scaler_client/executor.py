@@ -130,6 +130,9 @@ class ClusterExecutor(concurrent.futures.Executor):
         except ClientClosedError:
             pass  # they are cancelled
 
+    def __reduce__(self) -> Any:
+        raise TypeError("an executor can't be pickled: pass its client to the task instead")
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._client!r}{', shut down' if self._is_shut_down else ''}>"
 

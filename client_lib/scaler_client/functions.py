@@ -93,7 +93,9 @@ class Function:
         if self.serializer is None:
             return value, None
         try:
-            return custom_serializer.load(self.serializer, value, f"the result of {self.name}", "in the client"), None
+            kind, payload = value
+            what = f"the result of {self.name} of type {kind}"
+            return custom_serializer.load(self.serializer, payload, what, "in the client"), None
         except SerializerError as error:
             return None, error
 
@@ -167,7 +169,8 @@ class FunctionTable:
     def _dump(self, fn: Callable[..., Any], name: str, retry_on: RetryOn) -> bytes:
         own = self._serializer
         if own is not None:
-            fn = RemoteCall(own, name, custom_serializer.dump(own, fn, f"function {name}", "in the client"))
+            _, payload = custom_serializer.dump(own, fn, f"function {name}", "in the client")
+            fn = RemoteCall(own, name, payload)
         if retry_on:
             fn = Retrying(fn, retry_on)
         return serializer.dump_function(fn, name)

@@ -14,8 +14,9 @@ from . import wire
 from .addresses import Address, default_monitor_address
 from .messages import Snapshot
 
-FIRST_WAIT_MILLISECONDS = 100
-"""How long somebody may be kept who looks for the first time: snapshots come once a second."""
+FIRST_WAIT_MILLISECONDS = 1500
+"""How long somebody is kept who looks for the first time: snapshots come once a second, and what a notebook shows of a
+client it shows once, most often of a new one."""
 
 
 class Watch:
@@ -37,14 +38,16 @@ class Watch:
     def latest(self, incarnation: int = 0) -> Snapshot | None:
         """The newest one, where there is any, of the scheduler of this incarnation if one is given.
 
-        Waits for an instant at most.
+        Waits for it at the first look, for a second or so at most.
         """
         if not self._using.acquire(blocking=False):
             return None
         try:
+            patience = 0
             if self._socket is None and not self._is_closed:
                 self._listen()
-            if self._socket is not None and self._socket.poll(0 if self._newest else FIRST_WAIT_MILLISECONDS):
+                patience = FIRST_WAIT_MILLISECONDS
+            if self._socket is not None and self._socket.poll(patience):
                 self._take(self._socket.recv())
         finally:
             self._using.release()

@@ -46,8 +46,8 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
         TypeError: it can't be pickled; the text names its type.
     """
     if own_serializer is not None:
-        data = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
-        return [by_value.dumps(_Serialized(own_serializer, data))]
+        whole = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
+        return [by_value.dumps(_Serialized(own_serializer, *whole))]
     try:
         return pickled(value).frames()
     except Exception as error:
@@ -58,12 +58,12 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
 class _Serialized:
     """An object as bytes of a user's serializer: unpickled, it is the object."""
 
-    def __init__(self, own_serializer: Any, data: bytes) -> None:
-        self._parts = own_serializer, data
+    def __init__(self, own_serializer: Any, kind: str, data: bytes) -> None:
+        self._parts = own_serializer, kind, data
 
     def __reduce__(self) -> Any:
         return _deserialized, self._parts
 
 
-def _deserialized(own_serializer: Any, data: bytes) -> Any:
-    return custom_serializer.load(own_serializer, data, "an object", "on the worker")
+def _deserialized(own_serializer: Any, kind: str, data: bytes) -> Any:
+    return custom_serializer.load(own_serializer, data, f"the object of type {kind}", "on the worker")

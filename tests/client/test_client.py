@@ -168,7 +168,7 @@ def test_an_unpickled_client_connects_as_a_new_one(scheduler: FakeScheduler) -> 
             other.submit(square, 4)
             function = scheduler.receive("function")
             assert function["name"] == "square"
-            assert loads(scheduler.payloads[0])(Doubling.serialize(4)) == Doubling.serialize(16)
+            assert loads(scheduler.payloads[0])(("int", Doubling.serialize(4))) == ("int", Doubling.serialize(16))
             options = scheduler.receive("submit")["options"]
             assert (options["priority"], options["profiling"]) == (3, True)
             assert other._timeouts == (7, NEVER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,7 @@ def test_what_the_scheduler_says(monitor: zmq.Socket[bytes], address: Address) -
     try:
         with Client(str(address)) as client:
             first = Texts(client).texts
-            assert "workers" not in first, "there is no snapshot yet, and nobody waits for one"
+            assert "workers" not in first, "there is no snapshot, and nobody waits for one for ever"
             monitor.recv()  # it has subscribed
             publish(monitor, 5, 3)
             said = ["workers", "3", "tasks", "1,234 waiting, 5 at workers, 6 done"]
@@ -142,6 +143,17 @@ def test_the_newest_snapshot_counts(monitor: zmq.Socket[bytes], address: Address
     wait_until(lambda: (newest := watch.latest()) is not None and newest.workers == 50)
     watch.close()
     assert watch.latest() is None
+
+
+def test_who_looks_first_waits_for_a_snapshot(monitor: zmq.Socket[bytes], address: Address) -> None:
+    watch = Watch(address)
+    with ThreadPoolExecutor(1) as thread:
+        look = thread.submit(watch.latest)
+        monitor.recv()
+        publish(monitor, 1, 7)
+        newest = look.result()
+    assert newest is not None and newest.workers == 7
+    watch.close()
 
 
 def test_nobody_is_kept_where_nothing_is_published(address: Address) -> None:

@@ -226,12 +226,14 @@ def test_serializers_that_raise_are_named(host: Host) -> None:
     with Client(host.daemon.address, serializer=Fragile) as client:
         with pytest.raises(SerializerError, match=r"^the object of type str can't be serialized in the client: Value"):
             client.send_object("no")
-        with pytest.raises(SerializerError, match=r"^argument 0 of type str can't be serialized in the client"):
+        with pytest.raises(
+            SerializerError, match=r"^node 'a' of the graph: argument 0 of type str can't be serialized"
+        ):
             client.get({"a": (len, "no")}, ["a"])
         ref = client.send_object("not there")
         graph = {"a": (len, ref), "b": (len, "a"), "c": (lambda: "no",), "d": (len, "c"), "e": (len, "fine")}
         futures = dict(zip(graph, client.submit_graph(graph, list(graph))))
-        for key, text in (("a", "an object can't be deserialized on the worker: KeyError"),
+        for key, text in (("a", "the object of type str can't be deserialized on the worker: KeyError"),
                           ("d", r"type str can't be serialized on the worker: ValueError\('not this'\)")):  # fmt: skip
             with pytest.raises(SerializerError, match=text):
                 futures[key].result(SECONDS)

@@ -1,0 +1,134 @@
+"""A serializer of the user's own: what is said where it raises, and what is none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from scaler_client import custom_serializer
+from scaler_client.custom_serializer import call_dumper, check_serializer
+from scaler_client.errors import SerializerError
+from scaler_client.functions import FunctionTable
+from scaler_client.inputs import reading
+from scaler_client.messages import Outcome
+from scaler_client.objects import dump_object
+from scaler_client.serializer import dumps, loads
+
+
+class Thing:
+    def __init__(self, breaks: str) -> None:
+        self.breaks = breaks
+
+
+class Fragile:
+    """Raises at a Thing, on the way that it says."""
+
+    @staticmethod
+    def serialize(obj: Any) -> Any:
+        if isinstance(obj, Thing) and obj.breaks == "serialize":
+            raise ValueError("not that way")
+        return "no bytes" if isinstance(obj, Thing) and obj.breaks == "type" else cloudpickle.dumps(obj)
+
+    @staticmethod
+    def deserialize(payload: bytes) -> Any:
+        obj = cloudpickle.loads(payload)
+        if isinstance(obj, Thing):
+            raise KeyError("not back")
+        return obj
+
+
+NAME = rf"{Thing.__module__}\.Thing"
+
+
+def call(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A task's way: to the worker and back."""
+    function = FunctionTable(lambda number: None, Fragile).get(fn)
+    arguments = loads(call_dumper(Fragile, None)(args, kwargs))
+    args, kwargs = (arguments, {}) if type(arguments) is tuple else arguments
+    result, error = function.read_answer(Outcome.VALUE, dumps(loads(function.payload)(*args, **kwargs)))
+    if error is not None:
+        raise error
+    return result
+
+
+@pytest.mark.parametrize(
+    ("way", "text"),
+    [
+        (lambda: call(len, Thing("serialize")), f"^argument 0 of type {NAME} can't be serialized in the client: Value"),
+        (
+            lambda: call(dict, k=Thing("type")),
+            f"^argument 'k' of type {NAME}: serialize returned str, .* in the client",
+        ),
+        (lambda: call(len, Thing("")), f"^argument 0 of type {NAME} can't be deserialized on the worker: KeyError"),
+        (
+            lambda: call(dict, k=Thing("")),
+            f"^argument 'k' of type {NAME} can't be deserialized on the worker: KeyError",
+        ),
+        (lambda: call(Thing, "serialize"), f"^the result of Thing of type {NAME} can't be serialized on the worker"),
+        (lambda: call(Thing, "type"), f"^the result of Thing of type {NAME}: serialize returned str, .* on the worker"),
+        (lambda: call(Thing, ""), f"^the result of Thing of type {NAME} can't be deserialized in the client: KeyError"),
+        (
+            lambda: dump_object(Thing("serialize"), Fragile),
+            f"^the object of type {NAME} can't be serialized in the cli",
+        ),
+        (
+            lambda: loads(dump_object(Thing(""), Fragile)[0]),
+            f"^the object of type {NAME} can't be deserialized on the ",
+        ),
+    ],
+)
+def test_one_that_raises(way: Callable[[], Any], text: str) -> None:
+    with pytest.raises(SerializerError, match=text):
+        way()
+
+
+def test_all_that_is_sent_is_its_bytes() -> None:
+    assert call(sorted, [3, 1, 2], reverse=True) == [3, 2, 1]
+    (frame,) = dump_object([1, "two"], Fragile)
+    with reading({0: loads(frame)}.__getitem__):
+        assert loads(frame) == [1, "two"]
+
+
+class WithKey:
+    """One whose methods need an instance."""
+
+    def __init__(self, held: Any = None) -> None:
+        self.held = held
+
+    def serialize(self, obj: Any) -> bytes:
+        return bytes(cloudpickle.dumps(obj))
+
+    def deserialize(self, payload: bytes) -> Any:
+        return cloudpickle.loads(payload)
+
+    @classmethod
+    def of_class(cls, obj: Any) -> bytes:
+        return bytes(cloudpickle.dumps(obj))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (5, "serializer 5 has no method serialize"),
+        (WithKey, "serializer <class .*WithKey'>: its serialize is no static method, which takes an instance instead"),
+        (custom_serializer.Serializer, "its serialize is no static method"),
+        (WithKey(threading.Lock()), r"serializer <.*WithKey object .*> can't be pickled: TypeError: .*lock"),
+    ],
+)
+def test_what_is_none(given: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        check_serializer(given)
+
+
+def test_what_is_one() -> None:
+    for given in (
+        Fragile,
+        Fragile(),
+        WithKey(),
+        type("ByClass", (), {"serialize": WithKey.of_class, "deserialize": len}),
+    ):
+        check_serializer(given)
