@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Sets up what the Makefile's targets need, once: a second run finds the stamps and is through in a moment.
 #
-#   packaging/setup.sh run      .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
-#   packaging/setup.sh test     the test tools in both, and a .venv-3.x for each further CPython of this machine
-#   packaging/setup.sh pythons  prints the further CPythons, one "3.x path" a line
+#   packaging/setup.sh run        .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
+#   packaging/setup.sh test       the test tools in both, and a .venv-3.x for each further CPython of this machine
+#   packaging/setup.sh documents  what writes man pages and completions, in .venv
+#   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
 #
 # PYTHON and PYPY choose the interpreters. What apt-get and pip say goes to .venv/setup.log.
 set -uo pipefail
@@ -12,6 +13,7 @@ cd "$(dirname "$0")/.."
 LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout hypothesis)
 LINT_TOOLS=(ruff mypy types-psutil)
+DOCUMENT_TOOLS=(shtab)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
 ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
@@ -162,6 +164,12 @@ setup_pypy() {
     stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-run
 }
 
+setup_documents() {
+    is_fresh .venv/stamp-documents .venv/bin/python && return
+    must ".venv: shtab" .venv/bin/python -m pip install "${DOCUMENT_TOOLS[@]}"
+    stamp_value .venv/bin/python >.venv/stamp-documents
+}
+
 setup_further() {
     local version=$1 python=$2 folder=.venv-$1
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
@@ -179,7 +187,7 @@ setup_tests() {
     local version python
     if ! is_fresh .venv/stamp-test .venv/bin/python; then
         must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
-            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}"
+            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}"
         must ".venv: dask, graphblas, joblib, scikit-learn" .venv/bin/python -m pip install --only-binary :all: "${ADAPTED[@]}"
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
@@ -196,6 +204,7 @@ mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
     test) setup_cpython && setup_pypy && setup_tests ;;
+    documents) setup_cpython && setup_documents ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|documents|pythons" ;;
 esac
