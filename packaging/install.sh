@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# packaging/install.sh install|uninstall: what `make install` and `make uninstall` do, for hosts without our package.
+#
+#   $PREFIX/bin/scaler_*            the commands: wrappers that find lib/scaler beside their own folder
+#   $PREFIX/lib/scaler/python/      a private CPython environment: scheduler, client library and workers
+#   $PREFIX/lib/scaler/pypy/        a private PyPy environment with the scheduler, where there is a PyPy; that one is run
+#   $PREFIX/share/                  man pages, completions for bash and zsh, the default configurations once more
+#   .../systemd/system/*.service    with the right ExecStart; their users in .../sysusers.d/scaler.conf
+#   /etc/scaler/*.toml              the default configurations, where there are none yet
+#
+# DESTDIR (empty) stands before all of it, to be packed or moved away from there; PREFIX is /usr/local unless given. PYTHON
+# and PYPY name interpreters, BUILD where man pages and the like are (packaging/build: make man). What tasks need beside the
+# standard library: $PREFIX/lib/scaler/python/bin/python -m pip install it. uninstall takes away what install has put there,
+# but not a configuration that was changed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PREFIX=${PREFIX:-/usr/local} DESTDIR=${DESTDIR:-} BUILD=${BUILD:-packaging/build}
+export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore PYTHONNOUSERSITE=1
+unset PYTHONPATH
+
+say() { printf '[install] %s\n' "$*"; }
+
+die() {
+    say "$*" >&2
+    exit 1
+}
+
+for folder in "$PREFIX" "${DESTDIR:-/}"; do
+    case $folder in
+        /*) ;;
+        *) die "$folder is not an absolute path: PREFIX and DESTDIR must be" ;;
+    esac
+done
+PREFIX=/${PREFIX#/} DESTDIR=${DESTDIR%/}
+case $PREFIX in
+    /usr | /usr/local) SYSTEMD=$PREFIX/lib/systemd/system SYSUSERS=$PREFIX/lib/sysusers.d ;;
+    *) SYSTEMD=/etc/systemd/system SYSUSERS=/etc/sysusers.d ;; # systemd looks nowhere else
+esac
+LIB=$PREFIX/lib/scaler SHARE=$PREFIX/share/scaler ETC=/etc/scaler
+MANIFEST=$DESTDIR$LIB/manifest # what is there because of us: "d PATH" and "f PATH", in the order in which it came
+
+# --- what is put there ---------------------------------------------------------------------------------------------
+
+# folder PATH: made with all above it; those that were not there are noted
+folder() {
+    [ -d "$DESTDIR$1" ] && return
+    case $1 in / | "") return ;; esac
+    folder "$(dirname "$1")"
+    mkdir "$DESTDIR$1" && chmod 755 "$DESTDIR$1"
+    NOTES+=("d $1")
+}
+
+# put MODE SOURCE PATH
+put() {
+    folder "$(dirname "$3")"
+    install -m "$1" "$2" "$DESTDIR$3"
+    NOTES+=("f $3")
+}
+
+# finish: also where something went wrong on the way, so that uninstall finds what is there
+finish() {
+    [ ! -d "$DESTDIR$LIB" ] || write_manifest
+    rm -rf "$work"
+}
+
+write_manifest() {
+    { [ -f "$MANIFEST" ] && cat "$MANIFEST"; printf '%s\n' "${NOTES[@]}"; } | awk '!seen[$0]++' >"$work/manifest"
+    install -m 644 "$work/manifest" "$MANIFEST"
+}
+
+# --- the environments ----------------------------------------------------------------------------------------------
+
+# find IMPLEMENTATION MINOR CANDIDATE...: the first that really runs, is new enough and can make environments
+find_interpreter() {
+    local implementation=$1 minor=$2 candidate
+    shift 2
+    for candidate in "$@"; do
+        if "$candidate" -c "import sys, venv; sys.exit(sys.implementation.name != '$implementation' \
+or sys.version_info < (3, $minor))" >/dev/null 2>&1; then
+            # Not an environment of somebody's, but what it was made with.
+            "$candidate" -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
+            return
+        fi
+    done
+    return 1
+}
+
+# quietly TEXT COMMAND...: what it says only when it fails
+quietly() {
+    local text=$1
+    shift
+    say "$text"
+    "$@" >"$work/log" 2>&1 </dev/null || { tail -n 25 "$work/log" >&2 && return 1; }
+}
+
+sources() { # copies: building leaves things in a source folder, and finds there what it left the last time
+    local name
+    for name in scheduler_daemon client_lib worker_lib; do
+        mkdir "$work/$name"
+        tar -C "$name" -ch --exclude=build --exclude=dist --exclude='*.egg-info' --exclude=__pycache__ . | tar -C "$work/$name" -x
+    done
+}
+
+make_environment() { # NAME INTERPRETER DISTRIBUTION...
+    local there=$DESTDIR$LIB/$1 interpreter=$2
+    shift 2
+    rm -rf "$there"
+    "$interpreter" -m venv "$there" || return 1
+    local pip=("$there/bin/python" -m pip install --no-compile "${@/#/$work/}")
+    # capnpy compiles itself on a CPython for which it has no wheel; its pure form does as well.
+    "${pip[@]}" || USE_CYTHON=0 "${pip[@]}" || return 1
+    # Nothing may name the folder where this was made: it is moved from there.
+    find "$there/bin" -type f ! -name 'python*' ! -name 'scaler_*' -delete
+    sed -i "1s|.*|#!$LIB/${there##*/}/bin/python|" "$there"/bin/scaler_*
+    sed -i '/^command = /d' "$there/pyvenv.cfg"
+    # By content: times may be lost on the way, and services can't write.
+    "$there/bin/python" -m compileall -q -f --invalidation-mode unchecked-hash -s "${DESTDIR:-/}" -p / "$there/lib" || true
+}
+
+environments() {
+    local python pypy
+    python=$(find_interpreter cpython 10 ${PYTHON:-/usr/bin/python3 python3 .venv/bin/python}) ||
+        die "no CPython 3.10 or newer with venv found: name it with PYTHON=/path/to/python3 (Debian: python3-venv)"
+    reachable "$python"
+    quietly "$LIB/python: $("$python" --version)" make_environment python "$python" scheduler_daemon client_lib worker_lib ||
+        die "the environment could not be made"
+    if pypy=$(find_interpreter pypy 9 ${PYPY:-/usr/bin/pypy3 pypy3 .venv-pypy/bin/python}); then
+        reachable "$pypy"
+        quietly "$LIB/pypy: $("$pypy" --version 2>&1 | tail -n 1)" make_environment pypy "$pypy" scheduler_daemon && return
+        rm -rf "$DESTDIR$LIB/pypy"
+    fi
+    say "no PyPy (Debian: pypy3, pypy3-venv), or it could not be set up: the scheduler runs on CPython, slower"
+}
+
+reachable() { # services have users of their own, which don't get into others' homes
+    case $(readlink -f "$1") in
+        /root/* | /home/*) say "NOTE: $1 is in somebody's home, where the services of systemd can't read it" ;;
+    esac
+}
+
+wrapper() { # PROGRAM
+    local environment=python
+    [ -f "$DESTDIR$LIB/pypy/bin/$1" ] && environment=pypy
+    cat >"$work/$1" <<END
+#!/bin/sh
+# Runs $1 in its own environment, which is beside this folder wherever both are moved.
+lib=\$(dirname -- "\$(readlink -f -- "\$0")")/../lib/scaler
+# PyPy takes it from the environment alone: set here it need not be started twice.
+export PYPY_GC_NURSERY="\${PYPY_GC_NURSERY-32M}"
+exec "\$lib/$environment/bin/python" "\$lib/$environment/bin/$1" "\$@"
+END
+    put 755 "$work/$1" "$PREFIX/bin/$1"
+}
+
+# --- install, uninstall --------------------------------------------------------------------------------------------
+
+configuration() { # NAME: put where there is none, or one that nobody has changed since we put it there
+    local default=$BUILD/configuration/$1 there=$DESTDIR$ETC/$1 before=$DESTDIR$SHARE/$1
+    if [ ! -e "$there" ] || { [ -e "$before" ] && cmp -s "$there" "$before"; }; then
+        put 644 "$default" "$ETC/$1"
+    else
+        say "$ETC/$1 stays as it is; the default is $SHARE/$1"
+    fi
+    put 644 "$default" "$SHARE/$1"
+}
+
+install_all() {
+    [ -d "$BUILD/man" ] || die "$BUILD is not there: make man"
+    work=$(mktemp -d)
+    NOTES=()
+    trap finish EXIT
+    mkdir -p "$DESTDIR/" 2>/dev/null || die "$DESTDIR can't be made"
+    [ -w "$DESTDIR/" ] || die "${DESTDIR:-/} can't be written: be root, or give a DESTDIR"
+    folder "$LIB"
+    sources
+    environments
+    local script program unit file
+    for script in "$DESTDIR$LIB"/python/bin/scaler_*; do
+        program=${script##*/}
+        wrapper "$program"
+        for file in "man/$program.1:man/man1" "completions/bash/$program:bash-completion/completions" \
+            "completions/zsh/_$program:zsh/site-functions"; do
+            [ -f "$BUILD/${file%:*}" ] && put 644 "$BUILD/${file%:*}" "$PREFIX/share/${file#*:}/$(basename "${file%:*}")"
+        done
+    done
+    for unit in systemd/*.service; do
+        program=$(sed -n 's|^ExecStart=/usr/bin/\([a-z_]*\).*|\1|p' "$unit")
+        if [ -f "$DESTDIR$PREFIX/bin/$program" ]; then
+            sed "s|^ExecStart=/usr/bin/|ExecStart=$PREFIX/bin/|" "$unit" >"$work/unit"
+            put 644 "$work/unit" "$SYSTEMD/${unit##*/}"
+        fi
+    done
+    put 644 systemd/scaler.sysusers "$SYSUSERS/scaler.conf"
+    configuration scheduler.toml
+    configuration cluster.toml
+    say "installed. Next: systemd-sysusers; systemctl daemon-reload; systemctl enable --now scaler-scheduler"
+}
+
+uninstall_all() {
+    [ -f "$MANIFEST" ] || die "nothing installed under $DESTDIR$PREFIX: $MANIFEST is not there"
+    local name kind path lines
+    mapfile -t lines < <(tac "$MANIFEST")
+    for name in "$DESTDIR$SHARE"/*.toml; do
+        name=${name##*/}
+        if grep -qx "f $ETC/$name" "$MANIFEST" && [ -e "$DESTDIR$ETC/$name" ] && ! cmp -s "$DESTDIR$ETC/$name" "$DESTDIR$SHARE/$name"; then
+            say "$ETC/$name was changed, and stays"
+            lines=("${lines[@]/#"f $ETC/$name"/"k $ETC/$name"}")
+        fi
+    done
+    rm -rf "$DESTDIR$LIB/python" "$DESTDIR$LIB/pypy" "$MANIFEST"
+    for name in "${lines[@]}"; do
+        kind=${name%% *} path=$DESTDIR${name#* }
+        case $kind in
+            f) rm -f "$path" ;;
+            d) rmdir --ignore-fail-on-non-empty "$path" 2>/dev/null || true ;;
+        esac
+    done
+    say "uninstalled. Users and what services have left in /var/lib and /var/log stay."
+}
+
+case ${1-} in
+    install) install_all ;;
+    uninstall) uninstall_all ;;
+    *) die "usage: packaging/install.sh install|uninstall" ;;
+esac

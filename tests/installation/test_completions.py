@@ -1,0 +1,99 @@
+"""Completion by the real shells."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+CASES = {
+    "options": ("scaler_scheduler --ev", {"--event-loop"}),
+    "several options": (
+        "scaler_cluster --logging-",
+        {"--logging-level", "--logging-paths", "--logging-config-file"},
+    ),
+    "of the alias": ("scaler_worker --num", {"--num-of-workers"}),
+    "both sides of a switch": ("scaler_scheduler --no-p", {"--no-protected"}),
+    "choices": ("scaler_scheduler --event-loop ", {"zmq", "builtin", "uvloop"}),
+    "choices that begin so": ("scaler_cluster -n 4 --logging-level W", {"WARNING"}),
+    "files": ("scaler_scheduler --config sch", {"scheduler.toml"}),
+    "files to log to": ("scaler_cluster --logging-paths sch", {"scheduler.toml"}),
+    "files to check": ("scaler_cluster --check-config clu", {"cluster.toml"}),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("scheduler.toml", "cluster.toml", "other.toml"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(("typed", "wanted"), CASES.values(), ids=CASES)
+def test_bash(documents: Path, folder: Path, typed: str, wanted: set[str]) -> None:
+    words = typed.split(" ")
+    program = words[0]
+    script = f"""
+        source {shlex.quote(str(documents / "completions" / "bash" / program))}
+        COMP_WORDS=({" ".join(word or "''" for word in words)}) COMP_CWORD={len(words) - 1}
+        complete=$(complete -p {program} | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+        $complete {program} "${{COMP_WORDS[-1]}}" "${{COMP_WORDS[-2]}}"
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    ran = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert set(ran.stdout.split()) == wanted, ran.stderr
+
+
+class Terminal:
+    """A zsh whose screen is read."""
+
+    def __init__(self, folder: Path, completions: Path) -> None:
+        self._text = ""
+        self.pid, self._screen = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            environ = {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(folder), "COLUMNS": "200"}
+            os.execvpe("zsh", ["zsh", "-f", "-i"], environ)
+        self.type(
+            f"fpath=({shlex.quote(str(completions))} $fpath); autoload -U compinit; compinit -u -D; unsetopt beep\n"
+        )
+        self.type("bindkey '^I' complete-word; setopt listpacked; PS1=; print rea''dy\n")
+        self.read_until("ready")
+
+    def type(self, text: str) -> None:
+        os.write(self._screen, text.encode())
+
+    def read_until(self, *wanted: str) -> str:
+        """What was shown since the last call, up to when all of it is there."""
+        deadline = time.monotonic() + 30
+        while not all(word in self._text for word in wanted):
+            assert time.monotonic() < deadline, f"{wanted} did not come: {self._text}"
+            if select.select([self._screen], [], [], 1)[0]:
+                self._text += os.read(self._screen, 65536).decode(errors="replace")
+        text, self._text = self._text, ""
+        return text
+
+    def close(self) -> None:
+        os.close(self._screen)  # it hangs up
+        os.waitpid(self.pid, 0)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed (Debian: zsh)")
+@pytest.mark.parametrize(("typed", "wanted"), CASES.values(), ids=CASES)
+def test_zsh(documents: Path, folder: Path, typed: str, wanted: set[str]) -> None:
+    terminal = Terminal(folder, documents / "completions" / "zsh")
+    try:
+        terminal.type(f"{typed}\t\t")
+        if len(wanted) == 1:
+            wanted = {typed.rpartition(" ")[0] + " " + word for word in wanted}  # the line itself
+        terminal.read_until(*wanted)
+    finally:
+        terminal.close()

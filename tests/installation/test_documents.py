@@ -1,0 +1,83 @@
+"""Man pages and default configurations, written from the tables of options."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.installation.conftest import write_documents
+
+from scaler_client import __version__
+from scaler_scheduler.config import COMMAND as SCHEDULER
+from scaler_worker.config import COMMAND as CLUSTER
+
+COMMANDS = {"scaler_scheduler": SCHEDULER, "scaler_cluster": CLUSTER}
+PAGES = ["scaler_scheduler", "scaler_cluster", "scaler_worker"]
+SECTIONS = "NAME SYNOPSIS DESCRIPTION OPTIONS CONFIGURATION SIGNALS EXIT ENVIRONMENT FILES EXAMPLES SEE".split()
+
+
+def plain(page: Path) -> str:
+    """A page's source without fonts and escapes."""
+    return re.sub(r"\\f[BIR]|\\&", "", page.read_text()).replace(r"\-", "-").replace(r"\e", "\\")
+
+
+@pytest.mark.parametrize("program", COMMANDS)
+def test_a_page_has_every_option_with_its_default(documents: Path, program: str) -> None:
+    text = plain(documents / "man" / f"{program}.1")
+    assert text.startswith(f'.TH {program.upper()} 1 2026-01-01 "Scaler {__version__}"')
+    assert re.findall(r"^\.SH (\w+)", text, re.MULTILINE) == SECTIONS
+    entries = dict(re.findall(r"^\.TP\n(.*)\n((?:[^.].*\n)+)", text, re.MULTILINE))
+    for option in COMMANDS[program].options:  # type: ignore[attr-defined]
+        names = {tag: [each.split()[0] for each in tag.split(", ")] for tag in entries}
+        (tag,) = [tag for tag in entries if (option.kind.metavar if option.positional else option.label) in names[tag]]
+        assert entries[tag].lower().startswith(option.help.lower())
+        assert option.required or f"Default: {option.describe_default()}." in entries[tag]
+    assert {"--config FILE", "--check-config FILE", "--print-config", "--version", "-h, --help"} <= entries.keys()
+    assert "@" not in text
+
+
+def test_a_switch_has_both_sides(documents: Path) -> None:
+    assert "\n--protected, --no-protected\n" in plain(documents / "man" / "scaler_scheduler.1")
+
+
+def test_an_alias_is_the_same_page(documents: Path) -> None:
+    assert (documents / "man" / "scaler_worker.1").read_text() == ".so man1/scaler_cluster.1\n"
+
+
+@pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
+@pytest.mark.parametrize("program", COMMANDS)
+def test_mandoc_has_no_warnings(documents: Path, program: str) -> None:
+    page = documents / "man" / f"{program}.1"
+    ran = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
+
+
+@pytest.mark.skipif(
+    shutil.which("man") is None or shutil.which("groff") is None, reason="man or groff is not installed"
+)
+@pytest.mark.parametrize("program", PAGES)
+def test_man_has_no_warnings(documents: Path, tmp_path: Path, program: str) -> None:
+    shutil.copytree(documents / "man", tmp_path / "man1")
+    environ = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "MANWIDTH": "100", "MANROFFSEQ": ""}
+    command = ["man", "--warnings", "--encoding=UTF-8", "--local-file", f"man1/{program}.1"]
+    ran = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "SEE ALSO" in re.sub(".\b", "", ran.stdout)
+
+
+def test_the_same_sources_give_the_same_bytes(documents: Path, tmp_path: Path) -> None:
+    again = write_documents(tmp_path)
+    files = sorted(path.relative_to(documents) for path in documents.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
+    assert all((documents / file).read_bytes() == (again / file).read_bytes() for file in files)
+
+
+@pytest.mark.parametrize(("program", "file"), [("scaler_scheduler", "scheduler"), ("scaler_cluster", "cluster")])
+def test_the_default_configuration_is_what_the_command_prints(documents: Path, program: str, file: str) -> None:
+    text = (documents / "configuration" / f"{file}.toml").read_text()
+    assert text.startswith(f"# The configuration of {program}.")
+    keys = re.findall("^#?([a-z_]+) = ", text, re.MULTILINE)
+    assert keys == [option.key for option in COMMANDS[program].options]  # type: ignore[attr-defined]

@@ -1,0 +1,109 @@
+"""The units of systemd/, as far as systemd judges them without being the init. Booted, they are in tests/system."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.installation.conftest import ROOT
+
+from scaler_client import command_line as clients
+from scaler_scheduler import command_line as schedulers
+from scaler_scheduler.config import COMMAND as SCHEDULER
+from scaler_worker.config import COMMAND as CLUSTER
+
+UNITS = {path.stem: path for path in sorted((ROOT / "systemd").glob("*.service"))}
+MOST_EXPOSED = {"scaler-scheduler": 2.0, "scaler-ui": 2.0, "scaler-cluster": 5.5}
+"""The cluster runs what users send."""
+
+
+def settings(name: str) -> dict[str, list[str]]:
+    """What a unit sets, by directive."""
+    found: dict[str, list[str]] = {}
+    for directive, value in re.findall(r"^(\w+)=(.*)$", UNITS[name].read_text(), re.MULTILINE):
+        found.setdefault(directive, []).append(value)
+    return found
+
+
+def test_every_unit_is_judged() -> None:
+    assert UNITS.keys() == MOST_EXPOSED.keys()
+
+
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+
+
+@needs_systemd
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_understands_a_unit(tmp_path: Path, name: str) -> None:
+    command = shutil.which("true")
+    unit = tmp_path / f"{name}.service"
+    unit.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={command}", UNITS[name].read_text(), flags=re.MULTILINE))
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
+
+
+@needs_systemd
+@pytest.mark.parametrize("name", UNITS)
+def test_how_much_a_unit_is_exposed(name: str) -> None:
+    command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", UNITS[name]]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    found = re.search(r"Overall exposure level for \S+: ([\d.]+)", ran.stdout)
+    assert found, ran.stderr
+    assert float(found[1]) <= MOST_EXPOSED[name], ran.stdout
+
+
+@pytest.mark.parametrize("name", ["scaler-scheduler", "scaler-ui"])
+def test_what_is_loosened_says_why(name: str) -> None:
+    lines = UNITS[name].read_text().splitlines()
+    loose = [line for line in lines if re.match(r"RestrictAddressFamilies=|\w+=no$", line)]
+    assert loose
+    for line in loose:
+        above = lines[: lines.index(line)]
+        comment = [each for each in above if each][-3:]
+        assert any(each.startswith("# Loosened: ") for each in comment), line
+
+
+@pytest.mark.parametrize("name", ["scaler-scheduler", "scaler-cluster"])
+def test_a_unit_that_tells_how_it_goes(name: str) -> None:
+    unit = settings(name)
+    assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["StartLimitIntervalSec"] == ["0"]
+    assert unit["WatchdogSec"] and unit["ExecReload"] == ["/bin/kill -HUP $MAINPID"] and unit["KillMode"] == ["mixed"]
+    program, *arguments = shlex.split(unit["ExecStart"][0])
+    command, module = (SCHEDULER, schedulers) if name == "scaler-scheduler" else (CLUSTER, clients)
+    assert program == "/usr/bin/" + name.replace("-", "_")
+    assert module.parse_arguments(command, arguments).config == command.default_file  # type: ignore[attr-defined]
+
+
+def test_the_monitor_is_read_where_the_scheduler_has_it() -> None:
+    assert settings("scaler-scheduler")["RuntimeDirectory"] == ["scaler"]
+    assert "ipc:///run/scaler/monitor" in settings("scaler-ui")["ExecStart"][0]
+    assert settings("scaler-ui")["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
+
+
+def test_users_of_units_are_made(tmp_path: Path) -> None:
+    users = ROOT / "systemd" / "scaler.sysusers"
+    made = set(re.findall(r"^u (\S+)", users.read_text(), re.MULTILINE))
+    assert made == {user for name in UNITS for user in settings(name).get("User", [])}
+    if shutil.which("systemd-sysusers") is None:
+        pytest.skip("systemd-sysusers is not installed")
+    (tmp_path / "etc").mkdir()
+    command = ["systemd-sysusers", f"--root={tmp_path}", "-"]
+    subprocess.run(command, input=users.read_bytes(), check=True, capture_output=True, timeout=60)
+    accounts = [line.split(":") for line in (tmp_path / "etc/passwd").read_text().splitlines()]
+    assert {account[0] for account in accounts} == made
+    assert all(account[6].endswith("nologin") for account in accounts)
+
+
+def test_units_are_read_as_systemd_reads_them() -> None:
+    for path in UNITS.values():
+        parser = configparser.ConfigParser(strict=False, interpolation=None)
+        parser.read_string(path.read_text())
+        assert parser.sections() == ["Unit", "Service", "Install"]
