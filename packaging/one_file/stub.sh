@@ -70,7 +70,7 @@ unpack() {
     }
     fault="what was unpacked isn't what was packed"
     intact "$1" || return 1
-    fault=$("$1/bin/$name" -I -S -c '' 2>&1 </dev/null)
+    fault=$("$1/bin/$name" -I -S -B -c '' 2>&1 </dev/null)
     case $? in
         0) return ;;
         126) fault="programs can't be run from there (mounted noexec?)" ;;
@@ -116,6 +116,7 @@ settle() {
         return 1
     }
     sweep "$2" "$3"
+    return 0
 }
 
 # prepare BASE: $root is an intact folder there; `fault` says what is wrong
