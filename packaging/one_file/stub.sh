@@ -21,10 +21,13 @@ DAMAGED_FILE=66
 
 say() { printf '%s: %s\n' "$name" "$*" >&2; }
 
+work=              # where this start unpacks
+
 end() {
     status=$1
     shift
     say "$*"
+    [ -z "$work" ] || rm -rf "$work"
     exit "$status"
 }
 
@@ -64,13 +67,15 @@ unpack() {
     [ "$(packed | sha256sum)" = "$archive  -" ] || end "$DAMAGED_FILE" "$0 is damaged: copy it again"
     fault=$(mkdir -m 700 "$1" && packed | gzip -dc 2>/dev/null | LC_ALL=C tar -xpof - -C "$1" 2>&1) &&
         fault=$(: 2>&1 >"$1/.used") || {
-        fault=$(first_line "$fault")
-        fault=${fault##*: }
+        case $fault in
+            *"No space left on device"*) fault="No space left on device" ;;
+            *) fault=$(first_line "$fault") && fault=${fault##*: } ;;
+        esac
         return 1
     }
     fault="what was unpacked isn't what was packed"
     intact "$1" || return 1
-    fault=$("$1/bin/$name" -I -S -c '' 2>&1 </dev/null)
+    fault=$("$1/bin/$name" -I -S -B -c '' 2>&1 </dev/null)
     case $? in
         0) return ;;
         126) fault="programs can't be run from there (mounted noexec?)" ;;
@@ -116,6 +121,7 @@ settle() {
         return 1
     }
     sweep "$2" "$3"
+    return 0
 }
 
 # prepare BASE: $root is an intact folder there; `fault` says what is wrong
@@ -123,16 +129,18 @@ prepare() {
     root=$1/$folder
     private "$1" || return 1
     if ! intact "$root"; then
-        work=$(LC_ALL=C mktemp -d "$1/.unpack-XXXXXX" 2>&1) || {
-            fault=${work##*: }
+        fault=$(LC_ALL=C mktemp -d "$1/.unpack-XXXXXX" 2>&1) || {
+            fault=${fault##*: }
             return 1
         }
+        work=$fault
         trap 'rm -rf "$work"; exit 129' HUP
         trap 'rm -rf "$work"; exit 130' INT
         trap 'rm -rf "$work"; exit 143' TERM
         settle "$root" "$1" "$work"
         settled=$?
         rm -rf "$work"
+        work=
         trap - HUP INT TERM
         [ "$settled" = 0 ] || return 1
     fi
@@ -160,7 +168,8 @@ case ${XDG_CACHE_HOME-} in
     /*) try "$XDG_CACHE_HOME/scaler" "$@" ;;
     *) case ${HOME-} in /*) try "$HOME/.cache/scaler" "$@" ;; esac ;;
 esac
-try "/tmp/scaler-$(id -u)" "$@"
+last=${TMPDIR:-/tmp}/scaler-$(id -u)
+[ -L "$last" ] || try "$last" "$@"  # where anybody may put a link
 end "$NO_PLACE" "there is no place to unpack to: name one that is ours and not noexec in XDG_CACHE_HOME"
 # The archive follows.
 exit

@@ -1,0 +1,189 @@
+"""The one-file scheduler's stub: where it unpacks, what it trusts, what it says.
+
+The real file is tried by `make package`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.packaging.fake_file import MISFIT, NAME, Outcome, Starter, make_file
+
+
+def folders(cache: Path) -> list[str]:
+    """All that is in a cache, what is hidden included."""
+    return sorted(entry.name for entry in cache.iterdir())
+
+
+def test_the_program_gets_everything(starter: Starter, tmp_path: Path) -> None:
+    outcome = Outcome(starter.start("echo", "two words", "", CACHE_DIRECTORY=tmp_path), "input")
+    assert outcome.output.endswith("argument echo\nargument two words\nargument \ninput")
+    assert outcome.said["pid"] == str(outcome.process)  # in the same process: signals and systemd find it
+    assert (outcome.status, outcome.errors) == (7, "")
+
+
+def test_where_it_unpacks(starter: Starter, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    places = {
+        "CACHE_DIRECTORY": (tmp_path / "service", tmp_path / "service"),
+        "XDG_CACHE_HOME": (tmp_path / "xdg", tmp_path / "xdg" / "scaler"),
+        "HOME": (home, home / ".cache" / "scaler"),
+    }
+    variables = {name: value for name, (value, _) in places.items()}
+    for name, (_, expected) in places.items():
+        assert starter.run(**variables).folder.parent == expected
+        del variables[name]
+    own = starter.temporary / f"scaler-{os.getuid()}"
+    assert starter.run(XDG_CACHE_HOME="relative", HOME="").folder.parent == own
+    assert own.stat().st_mode & 0o777 == 0o700
+
+
+def test_it_unpacks_once(starter: Starter, tmp_path: Path) -> None:
+    first = starter.run(CACHE_DIRECTORY=tmp_path)
+    inode = first.folder.stat().st_ino
+    assert starter.run(CACHE_DIRECTORY=tmp_path).folder.stat().st_ino == inode
+    assert first.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_starts_at_once(starter: Starter, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    processes = [starter.start(CACHE_DIRECTORY=cache) for _ in range(6)]
+    outcomes = [Outcome(process) for process in processes]
+    assert [(outcome.status, outcome.errors) for outcome in outcomes] == [(7, "")] * 6
+    assert folders(cache) == [outcomes[0].folder.name]
+
+
+def cut_short(file: Path) -> None:
+    os.truncate(file, 10)
+
+
+def overwritten(file: Path) -> None:
+    file.write_bytes(bytes(file.stat().st_size))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut_short, overwritten, lambda file: file.chmod(0o600)])
+def test_a_damaged_cache_is_noticed(damage: object, starter: Starter, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    folder = starter.run(CACHE_DIRECTORY=cache).folder
+    damage(folder / "app" / "padding")  # type: ignore[operator]
+    outcome = starter.run(CACHE_DIRECTORY=cache)
+    assert outcome.errors == f"{NAME}: {folder} is damaged: it is unpacked again\n"
+    assert (outcome.status, outcome.folder) == (7, folder)
+    assert folders(cache) == [folder.name]
+    assert starter.run(CACHE_DIRECTORY=cache).errors == ""
+
+
+def test_a_cache_that_others_may_write_to(starter: Starter, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    outcome = starter.run(CACHE_DIRECTORY=cache, HOME=tmp_path)
+    reason = "it belongs to another user, or others may write to it"
+    assert outcome.errors == f"{NAME}: can't be unpacked to {cache}: {reason}\n"
+    assert outcome.folder.parent == tmp_path / ".cache" / "scaler"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_cache_of_another_user(starter: Starter, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    folder = starter.run(CACHE_DIRECTORY=cache).folder
+    os.chown(folder, 65534, 65534)
+    outcome = starter.run(CACHE_DIRECTORY=cache, HOME=tmp_path)
+    assert outcome.errors == f"{NAME}: can't be unpacked to {cache}: {folder.name} in it belongs to another user\n"
+    assert outcome.folder.parent == tmp_path / ".cache" / "scaler"
+    os.chown(cache, 65534, 65534)
+    assert f"can't be unpacked to {cache}: it belongs" in starter.run(CACHE_DIRECTORY=cache, HOME=tmp_path).errors
+
+
+def test_a_place_that_cannot_be_made(starter: Starter, tmp_path: Path) -> None:
+    outcome = starter.run(CACHE_DIRECTORY="/dev/null/cache", HOME=tmp_path)
+    assert outcome.errors == f"{NAME}: can't be unpacked to /dev/null/cache: Not a directory\n"
+    assert outcome.status == 7
+
+
+def test_no_place_at_all(starter: Starter) -> None:
+    outcome = starter.run(XDG_CACHE_HOME="/dev/null", TMPDIR="/dev/null")
+    lines = outcome.errors.splitlines()
+    assert (len(lines), outcome.status, outcome.output) == (3, 73, "")
+    assert lines[2].startswith(f"{NAME}: there is no place to unpack to")
+
+
+MOUNT = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+
+
+def can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*MOUNT, "mount -t tmpfs tmpfs /mnt"], capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("noexec", "programs can't be run from there (mounted noexec?)"),
+        ("size=1m", "No space left on device"),
+        ("ro", "Read-only file system"),
+    ],
+)
+def test_places_that_do_not_serve(options: str, reason: str, tmp_path: Path) -> None:
+    if not can_mount():
+        pytest.skip("no mounts of one's own on this machine")
+    starter = Starter(make_file(tmp_path, padding=3 << 20), tmp_path / "temporary")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    mount = f'mount -t tmpfs -o {options},mode=700 tmpfs {cache} && exec "$0" "$@"'
+    outcome = starter.run(before=(*MOUNT, mount), CACHE_DIRECTORY=cache, HOME=tmp_path)
+    assert outcome.errors == f"{NAME}: can't be unpacked to {cache}: {reason}\n"
+    assert outcome.folder.parent == tmp_path / ".cache" / "scaler"
+
+
+def test_a_damaged_file(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.write_bytes(file.read_bytes()[:-10])
+    copy.chmod(0o755)
+    outcome = Starter(copy, tmp_path / "temporary").run(HOME=tmp_path)
+    assert (outcome.errors, outcome.status) == (f"{NAME}: {copy} is damaged: copy it again\n", 66)
+    assert folders(tmp_path / ".cache" / "scaler") == []
+
+
+def test_a_machine_that_cannot_run_it(tmp_path: Path) -> None:
+    outcome = Starter(make_file(tmp_path, MISFIT), tmp_path / "temporary").run(HOME=tmp_path)
+    assert outcome.errors.startswith(f"{NAME}: needs an x86-64 Linux with glibc 2.36 or newer; here is ")
+    assert (outcome.errors.count("\n"), outcome.status) == (1, 71)
+    assert folders(tmp_path / ".cache" / "scaler") == []
+
+
+def test_other_versions_go_when_nobody_uses_them(starter: Starter, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    there = {}
+    for version, days in (("1.2.4", 29), ("1.2.5", 31)):
+        there[days] = (
+            Starter(make_file(tmp_path, version=version), tmp_path / version).run(CACHE_DIRECTORY=cache).folder
+        )
+        make_old(there[days] / ".used", days)
+    abandoned = cache / ".unpack-aaaaaa"
+    abandoned.mkdir()
+    make_old(abandoned, 2)
+    newest = starter.run(CACHE_DIRECTORY=cache).folder
+    assert folders(cache) == sorted([there[29].name, newest.name])
+
+
+def make_old(path: Path, days: int) -> None:
+    then = time.time() - days * 86400
+    os.utime(path, (then, then))
+
+
+def test_the_same_tree_makes_the_same_file(file: Path, tmp_path: Path) -> None:
+    tree = file.parent / "tree-1.2.3"
+    shutil.copytree(tree, tmp_path / "tree-1.2.3")
+    again = tmp_path / "again"
+    variables = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "NURSERY": "32M", "GLIBC": "2.36"}
+    pack = Path(__file__).resolve().parents[2] / "packaging" / "one_file" / "pack.sh"
+    arguments = [str(pack), str(tmp_path / "tree-1.2.3"), NAME, "1.2.3", str(again)]
+    subprocess.run(arguments, check=True, env=variables, timeout=60)
+    assert again.read_bytes() == file.read_bytes()
