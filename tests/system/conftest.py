@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.system import packages, roots
+from tests.system.machine import Machine
+from tests.system.requirements import reason_to_skip
+from tests.system.service import Service
+
+DEB, NEWER, ONE_FILE = "/packages/scheduler.deb", "/packages/newer.deb", "/packages/scaler_scheduler"
+
+
+@pytest.fixture(scope="session")
+def able() -> None:
+    """This machine can boot others."""
+    reason = reason_to_skip()
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def built(able: None, tmp_path_factory: pytest.TempPathFactory) -> packages.Packages:
+    return packages.find(tmp_path_factory.mktemp("packages"))
+
+
+@pytest.fixture
+def boot(able: None, tmp_path: Path) -> Iterator[Callable[..., Machine]]:
+    """boot(root, {path: path inside}): a machine that ends with the test."""
+    machines: list[Machine] = []
+
+    def start(root: Path, binds: dict[Path, str]) -> Machine:
+        machines.append(Machine(root, tmp_path / "console.log", binds))
+        return machines[-1]
+
+    yield start
+    for machine in machines:
+        machine.end()
+
+
+@pytest.fixture
+def machine(boot: Callable[..., Machine], built: packages.Packages) -> Machine:
+    """A minimal Debian without Python, the packages in /packages."""
+    return boot(roots.base(), {built.one_file: ONE_FILE, built.deb: DEB, built.newer: NEWER})
+
+
+@pytest.fixture
+def service(machine: Machine) -> Service:
+    return Service(machine, DEB)

@@ -1,0 +1,80 @@
+"""systemd-nspawn over a root, which stays as it is: what is written goes to a layer in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import psutil
+from tests.waiting import wait_until
+
+HALT_SECONDS = 60.0
+_CONTROL_GROUPS = (Path("/sys/fs/cgroup/systemd"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+_LEFT_GROUPS = ("payload", "supervisor")
+"""Made by systemd-nspawn where there is no systemd around it that makes a scope."""
+
+
+class Nspawn:
+    """A running container with the network of this host; ends with `end`, or with the process that has made it.
+
+    Args:
+        root: a folder with a root file system.
+        log: where its output goes.
+        binds: files and folders of this host to be seen inside, read-only, by the path that they have there.
+        options: further ones, and what is to run.
+    """
+
+    def __init__(self, root: Path, log: Path, binds: dict[Path, str], *options: str) -> None:
+        self.name = f"scaler-test-{os.getpid()}"
+        self._log = log
+        has_systemd = Path("/run/systemd/system").is_dir()
+        command = [
+            *("setpriv", "--pdeathsig", "TERM"),
+            *("systemd-nspawn", "--quiet", f"--directory={root}", "--volatile=overlay", f"--machine={self.name}"),
+            *("--register=no", "--console=pipe", "--link-journal=no", "--timezone=off"),
+            *(() if has_systemd else ("--keep-unit",)),
+            *(f"--bind-ro={path}:{inside}" for path, inside in binds.items()),
+            *options,
+        ]
+        self._groups = [] if has_systemd else [path for path in _left_groups() if not path.exists()]
+        with open(log, "w") as output:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def end(self) -> None:
+        """Have it ended, or kill all of it; nothing of it stays on this host."""
+        if self.process.poll() is None:
+            self.process.terminate()  # a booted machine is halted, another process killed
+            try:
+                self.process.wait(HALT_SECONDS)
+            except subprocess.TimeoutExpired:
+                for process in [*psutil.Process(self.process.pid).children(), self.process]:
+                    process.kill()
+        self.process.wait()
+        for group in self._groups:
+            for folder, _, _ in os.walk(group, topdown=False):
+                _remove_group(folder)
+        shutil.rmtree(f"/run/systemd/nspawn/propagate/{self.name}", ignore_errors=True)
+
+
+def _left_groups() -> list[Path]:
+    return [hierarchy / name for hierarchy in _CONTROL_GROUPS if hierarchy.is_dir() for name in _LEFT_GROUPS]
+
+
+def _remove_group(folder: str) -> None:
+    """A control group without others in it, once its last process is gone."""
+
+    def is_removed() -> bool:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return False
+        return True
+
+    wait_until(is_removed, 10.0, f"the control group {folder} to be empty")

@@ -1,0 +1,88 @@
+"""Minimal roots of Debian, built once and kept in .system-roots/, which git ignores.
+
+    python -m tests.system.roots    builds those that are missing (`make test-system` does that first)
+
+Nothing is ever written to them afterwards: whatever runs in one, runs in a layer of memory over it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.system.requirements import mirror, proxies, reason_to_skip, release_of_debian
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+FOLDER = CHECKOUT / ".system-roots"
+
+BASE = ("systemd", "systemd-sysv", "dbus")
+"""A machine that boots, and nothing else: no Python above all."""
+SLURM = (*BASE, "munge", "slurmctld", "slurmd", "slurm-client", "python3")
+
+
+def base() -> Path:
+    """The root of a machine that boots."""
+    return _root("base", BASE)
+
+
+def slurm() -> Path:
+    """The same with Slurm's daemons, and Python for the workers."""
+    return _root("slurm", SLURM)
+
+
+def _root(name: str, packages: tuple[str, ...]) -> Path:
+    release = release_of_debian()
+    root, log = FOLDER / f"{release}-{name}", FOLDER / f"{release}-{name}.log"
+    made_of = root / "etc" / "made-of"
+    wanted = " ".join(packages)
+    if made_of.exists() and made_of.read_text() == wanted:
+        return root
+    unfinished = FOLDER / f"{root.name}.unfinished"
+    for old in (root, unfinished):
+        shutil.rmtree(old, ignore_errors=True)
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "packages").mkdir(exist_ok=True)
+    print(f"[system] .system-roots/{root.name}: {wanted} ... ", end="", flush=True)
+    start = time.monotonic()
+    command = [
+        # What debootstrap mounts goes with it, however it ends.
+        *("unshare", "--mount", "--propagation", "private"),
+        *("debootstrap", "--variant=minbase", f"--cache-dir={FOLDER / 'packages'}", f"--include={','.join(packages)}"),
+        *(release, str(unfinished), mirror(release)),
+    ]
+    with open(log, "w") as output:
+        ended = subprocess.run(
+            command, env={**os.environ, **proxies()}, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+    if ended.returncode:
+        raise RuntimeError(f"debootstrap failed, {log.relative_to(CHECKOUT)} ends with:\n{_end_of(log)}")
+    (unfinished / "etc" / "made-of").write_text(wanted)
+    unfinished.rename(root)
+    print(f"done ({time.monotonic() - start:.0f} s)", flush=True)
+    return root
+
+
+def _end_of(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-10:])
+
+
+def main() -> int:
+    reason = reason_to_skip()
+    if reason:
+        print(f"[system] no roots: {reason}")
+        return 0
+    try:
+        base()
+        slurm()
+    except RuntimeError as error:
+        print(f"failed\n{error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

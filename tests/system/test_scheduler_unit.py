@@ -1,0 +1,88 @@
+"""The unit in a booted systemd: ready, told about, reloaded, killed, hung."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+import zmq
+from tests.system.service import UNIT, Service
+from tests.system.work import check, submit_many, workers_and_client
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(300)
+
+MOST_EXPOSURE = 2.0
+"""Of `systemd-analyze security`: 0 is sealed, 10 is open."""
+
+
+def test_it_is_ready_when_its_socket_is_bound_and_says_what_it_does(service: Service, tmp_path: Path) -> None:
+    service.start()
+    with socket.create_connection(("127.0.0.1", int(service.address.rpartition(":")[2])), 5):
+        pass
+    with workers_and_client(tmp_path, service.address) as client:
+        check(submit_many(client, 20))
+        wait_until(lambda: "20 are done" in service.property("StatusText"), what="STATUS")
+        shown = service.machine.run("systemctl", "status", "--no-pager", UNIT)
+        assert 'Status: "2 workers on 1 hosts, 1 clients; 0 tasks wait' in shown, shown
+    assert service.property("User") == "scaler"
+    service.machine.run("systemctl", "stop", UNIT)
+    assert service.property("Result") == "success" and service.property("ExecMainStatus") == "0"
+
+
+def test_killed_it_comes_back_and_every_future_resolves(service: Service, tmp_path: Path) -> None:
+    service.start()
+    with workers_and_client(tmp_path, service.address) as client:
+        futures = submit_many(client)
+        for restarts in range(2):
+            service.machine.run("systemctl", "kill", "--signal=KILL", UNIT)
+            service.await_restart(restarts)
+        assert not all(future.done() for future in futures)
+        check(futures)
+
+
+def test_hung_it_is_ended_by_the_watchdog_and_every_future_resolves(service: Service, tmp_path: Path) -> None:
+    service.machine.write(
+        f"/etc/systemd/system/{UNIT}.d/soon.conf", "[Service]\nWatchdogSec=2s\nTimeoutStopSec=1s\nTimeoutAbortSec=1s\n"
+    )
+    service.machine.run("systemctl", "daemon-reload")
+    service.start()
+    with workers_and_client(tmp_path, service.address) as client:
+        futures = submit_many(client)
+        service.machine.run("systemctl", "kill", "--signal=STOP", UNIT)
+        service.await_restart(0)
+        check(futures)
+    assert "Watchdog timeout" in service.machine.journal(UNIT)
+
+
+def test_reload_opens_the_log_files_again(service: Service) -> None:
+    log = "/var/log/scaler/scheduler.log"
+    service.configure(f'logging_paths = ["{log}"]')
+    service.start()
+    process = service.property("MainPID")
+    service.machine.run("mv", log, f"{log}.1")
+    service.machine.run("systemctl", "reload", UNIT)
+    wait_until(
+        lambda: "opened again" in service.machine.run("sh", "-c", f"cat {log} 2>/dev/null", status=None), what="the log"
+    )
+    assert service.property("MainPID") == process and service.property("ActiveState") == "active"
+
+
+def test_the_journal_has_priorities(service: Service) -> None:
+    service.start()
+    assert "monitor address" in service.machine.journal(UNIT, "--priority=info")
+    with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
+        stranger.connect(service.address)
+        stranger.send(b"no message")
+        stranger.recv()  # what was wrong with it: it is logged by now
+        stranger.linger = 0
+    warnings = service.machine.journal(UNIT, "--priority=warning")
+    assert "malformed" in warnings and "monitor address" not in warnings
+
+
+def test_it_is_sealed(service: Service) -> None:
+    said = service.machine.run("systemd-analyze", "security", "--no-pager", UNIT)
+    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    assert found and float(found[1]) <= MOST_EXPOSURE, said

@@ -1,0 +1,39 @@
+"""What the tests have the scheduler do: tasks that take a while, so that something may happen to it meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.integration.commands import cluster
+
+from scaler_client import Client
+from scaler_client.future import TaskFuture
+
+WORKERS = 2
+
+
+@contextmanager
+def workers_and_client(folder: Path, address: str) -> Iterator[Client]:
+    """A cluster and a client of this host, in the environment that the tests run in."""
+    with cluster(folder, address, WORKERS), Client(address) as client:
+        yield client
+
+
+def square_slowly(number: int, seconds: float = 0.05) -> int:
+    time.sleep(seconds)
+    return number * number
+
+
+def submit_many(client: Client, number: int = 200) -> list[TaskFuture[int]]:
+    """So many that they take seconds; returns when the first is done, all others still to come."""
+    futures = [client.submit(square_slowly, value) for value in range(number)]
+    futures[0].result(60)
+    return futures
+
+
+def check(futures: list[TaskFuture[int]]) -> None:
+    """Each future resolves, with its own result."""
+    assert [future.result(120) for future in futures] == [value * value for value in range(len(futures))]
