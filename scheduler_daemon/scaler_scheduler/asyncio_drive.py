@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from .event_loops import Stepper
+if TYPE_CHECKING:
+    from .event_loops import Stepper
 
 
 def run_asyncio(daemon: Stepper, wake_receiver: int) -> None:
