@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import queue
 import threading
-from pathlib import Path
 from typing import Any
 
-import capnp
 import zmq
+from tests.schema_messages import SCHEMA, message_of
 
-import scaler_client
-
-SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 WAIT_SECONDS = 20.0
 NEVER = 1000.0
 """Seconds between heartbeats of a client: whatever comes, comes without one."""
@@ -72,14 +68,7 @@ class FakeScheduler:
         self._context.destroy(linger=0)
 
     def _say(self, peer: bytes, kind: str, **fields: Any) -> None:
-        message = SCHEMA.Message.new_message()
-        if fields:
-            body = message.init(kind)
-            for name, value in fields.items():
-                setattr(body, name, value)
-        else:
-            setattr(message, kind, None)
-        self._to_send.put([peer, message.to_bytes()])
+        self._to_send.put([peer, message_of(kind, **fields)])
 
     def _run(self) -> None:
         while not self._is_over.is_set():

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
-import capnp
 import pytest
+from tests.schema_messages import SCHEMA
 
-import scaler_client
 from scaler_client import messages
 from scaler_client.columns import Batch, NotPlainError, body_of, write_batch
 from scaler_client.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
-
-SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 
 NUMBERS = {
     "none": [],

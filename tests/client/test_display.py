@@ -13,8 +13,8 @@ import pytest
 import zmq
 from tests.client.gates import gates, through
 from tests.client.running_scheduler import RunningScheduler
-from tests.client.scheduler_stand_in import SCHEMA
 from tests.client.stand_ins import with_exception, with_value
+from tests.schema_messages import message_of
 from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster
@@ -42,12 +42,8 @@ class Texts(HTMLParser):
 
 
 def publish(socket: zmq.Socket[bytes], incarnation: int, workers: int) -> None:
-    message = SCHEMA.Message.new_message()
-    snapshot = message.init("snapshot")
-    snapshot.incarnation = incarnation
-    snapshot.workers = workers
-    snapshot.waiting, snapshot.dispatched, snapshot.resolved = 1234, 5, 6
-    socket.send(message.to_bytes())
+    counts = {"waiting": 1234, "dispatched": 5, "resolved": 6}
+    socket.send(message_of("snapshot", incarnation=incarnation, workers=workers, **counts))
 
 
 @pytest.fixture

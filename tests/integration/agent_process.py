@@ -12,14 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import capnp
 import psutil
 import zmq
+from tests.schema_messages import SCHEMA, message_of
 from tests.waiting import wait_until
 
-import scaler_client
-
-SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 WAIT_SECONDS = 20.0
 SHUTDOWN_SECONDS = 5.0
 
@@ -77,14 +74,7 @@ class FakeScheduler:
         raise AssertionError(f"no {' or '.join(kinds)} came")
 
     def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
-        message = SCHEMA.Message.new_message()
-        if fields:
-            body = message.init(kind)
-            for name, value in fields.items():
-                setattr(body, name, value)
-        else:
-            setattr(message, kind, None)
-        self.say_bytes(message.to_bytes(), *frames)
+        self.say_bytes(message_of(kind, **fields), *frames)
 
     def say_bytes(self, *frames: bytes) -> None:
         self._socket.send_multipart([self.peer, *frames])

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import pickle
 import time
-from pathlib import Path
 from typing import Any
 
-import capnp
 import cloudpickle
 import zmq
+from tests.schema_messages import SCHEMA, message_of
 
-import scaler_client
 from scaler_client import serializer
 from scaler_client.messages import Outcome, TaskName
 
-SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 WAIT_SECONDS = 20.0
 
 CLIENT = 1 << 40
@@ -76,14 +73,7 @@ class FakeScheduler:
             self._unread.append((kind, {name: value_of(getattr(body, name)) for name in body.schema.fieldnames}))
 
     def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
-        message = SCHEMA.Message.new_message()
-        if fields:
-            body = message.init(kind)
-            for name, value in fields.items():
-                setattr(body, name, value)
-        else:
-            setattr(message, kind, None)
-        self.send_frames(message.to_bytes(), *frames)
+        self.send_frames(message_of(kind, **fields), *frames)
 
     def send_frames(self, *frames: bytes) -> None:
         self._socket.send_multipart([self._peer, *frames])
