@@ -155,7 +155,7 @@ class Daemon:
             else:
                 self.traffic.received[event.kind] += 1
                 if event.kind in TOLD:
-                    _tell(event)
+                    self._tell(event)
                 self.core.handle(event, now)
             for frame in frames:
                 size += len(frame)
@@ -188,6 +188,21 @@ class Daemon:
             else:
                 # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
                 self.traffic.dropped["unreachable"] += 1
+
+    def _tell(self, event: events.Event) -> None:
+        """Log who comes, and which workers die."""
+        if isinstance(event, events.Hello):
+            # Until it is welcomed an agent repeats its hello, and all of them arrive together.
+            tables = self.core.tables
+            peer = tables.clients.by_route.get(event.route) or tables.agents.by_route.get(event.route)
+            is_known = peer is not None and peer.incarnation == event.incarnation
+            level = logging.DEBUG if is_known or event.role == events.WORKER else logging.INFO
+            role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
+            who = " ".join(filter(None, (role, event.name)))
+            text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
+            _log.log(level, logs.on_one_line(text))
+        elif isinstance(event, events.WorkerDied):
+            _log.warning("worker process %d died: %s", event.pid, logs.on_one_line(event.cause))
 
     def _tell_status(self) -> None:
         tables, counts = self.core.tables, self.core.counts
@@ -239,17 +254,6 @@ def run(config: Config) -> int:
     _log.info("stopped")
     manager.close()
     return status
-
-
-def _tell(event: events.Event) -> None:
-    if isinstance(event, events.Hello):
-        level = logging.DEBUG if event.role == events.WORKER else logging.INFO
-        role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
-        who = " ".join(filter(None, (role, event.name)))
-        text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
-        _log.log(level, logs.on_one_line(text))
-    elif isinstance(event, events.WorkerDied):
-        _log.warning("worker process %d died: %s", event.pid, logs.on_one_line(event.cause))
 
 
 def _log_start(config: Config, daemon: Daemon) -> None:
