@@ -150,7 +150,7 @@ class Daemon:
             else:
                 self.traffic.received[event.kind] += 1
                 if event.kind == events.HELLO:
-                    _tell_hello(event)
+                    self._tell_hello(event)
                 self.core.handle(event, now)
             for frame in frames:
                 size += len(frame)
@@ -183,6 +183,19 @@ class Daemon:
             else:
                 # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
                 self.traffic.dropped["unreachable"] += 1
+
+    def _tell_hello(self, event: events.Event) -> None:
+        """Log who comes."""
+        assert isinstance(event, events.Hello)
+        # Until it is welcomed an agent repeats its hello, and all of them arrive together.
+        tables = self.core.tables
+        peer = tables.clients.by_route.get(event.route) or tables.agents.by_route.get(event.route)
+        is_known = peer is not None and peer.incarnation == event.incarnation
+        level = logging.DEBUG if is_known or event.role == events.WORKER else logging.INFO
+        role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
+        who = " ".join(filter(None, (role, event.name)))
+        text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
+        _log.log(level, logs.on_one_line(text))
 
     def _tell_status(self) -> None:
         tables, counts = self.core.tables, self.core.counts
@@ -238,15 +251,6 @@ def run(config: Config) -> int:
 
 def _default_monitor_address(bound: Address) -> Address:
     return default_monitor_address(bound, os.environ.get("RUNTIME_DIRECTORY", ""))
-
-
-def _tell_hello(event: events.Event) -> None:
-    assert isinstance(event, events.Hello)
-    level = logging.DEBUG if event.role == events.WORKER else logging.INFO
-    role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
-    who = " ".join(filter(None, (role, event.name)))
-    text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
-    _log.log(level, logs.on_one_line(text))
 
 
 def _log_start(config: Config, daemon: Daemon) -> None:
