@@ -24,6 +24,7 @@ from scaler_scheduler.core.outputs import pass_on, tell_dropped
 from scaler_scheduler.core.peers import Peers
 from scaler_scheduler.core.records import FORCE, Client, Task, Worker
 from scaler_scheduler.core.results import take_results
+from scaler_scheduler.core.states import DISPATCHED
 from scaler_scheduler.core.suspension import take_resumed, take_suspended
 from scaler_scheduler.core.tables import Tables
 from scaler_scheduler.core.timers import LeaseTimer
@@ -115,6 +116,7 @@ class Scheduler:
         if self._leases.is_due(now):
             self._peers.give_up_silent(now, self._leases.stall())
             self._credits.look_at_all()
+            self._look_for_silent()
             self._look_for_unserved(now)
 
     @property
@@ -260,6 +262,7 @@ class Scheduler:
         if worker is None:
             self.counts.late += len(event.ids)
             return
+        worker.said += 1
         take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs)
         self._claim_ready(now)
         self._offer(worker)
@@ -269,16 +272,23 @@ class Scheduler:
             self.dispatcher.offer(worker)
 
     def _started(self, event: events.Started, now: float) -> None:
-        worker = self._peers.worker(event.route)
-        if worker is None:
-            return
+        agent = self.tables.agents.by_route.get(event.route)
+        worker = None if agent is not None else self._peers.worker(event.route)
+        if worker is not None:
+            worker.said += 1
         begun: Dict[Client, List[int]] = {}
         for row in range(len(event.ids)):
-            task = self._held_task(worker, event.clients[row], event.ids[row], event.attempts[row])
-            if task is None:
+            task = self._task(event.clients[row], event.ids[row], event.attempts[row])
+            if task is None or task.worker is None:
+                continue
+            if agent is not None:
+                # Its word is for workers that can't say so themselves; of the others it is old.
+                if task.worker.agent != agent.incarnation or task.state != DISPATCHED:
+                    continue
+            elif task.worker is not worker:
                 continue
             begin(task)
-            self._has_begun(task, worker, now)
+            self._has_begun(task, task.worker, now)
             if not task.client.is_gone:
                 begun.setdefault(task.client, []).append(task.id)
         for client, ids in begun.items():
@@ -294,13 +304,18 @@ class Scheduler:
             task.function.observe(LONG_TASK_NS, 1)
 
     def _held_task(self, worker: Worker, client_name: int, task_id: int, attempt: int) -> Optional[Task]:
+        task = self._task(client_name, task_id, attempt)
+        return task if task is not None and task.worker is worker else None
+
+    def _task(self, client_name: int, task_id: int, attempt: int) -> Optional[Task]:
         client = self.tables.clients.by_incarnation.get(client_name)
         task = None if client is None else client.tasks.get(task_id)
-        return task if task is not None and task.worker is worker and task.attempt == attempt else None
+        return task if task is not None and task.attempt == attempt else None
 
     def _retracted(self, event: events.Retracted, now: float) -> None:
         worker = self._peers.worker(event.route)
         if worker is not None:
+            worker.said += 1
             self._withdrawals.take_retracted(event, worker, now)
             self._offer(worker)
 
@@ -369,6 +384,15 @@ class Scheduler:
         return client, self.tables.workers.find(client.worker)
 
     # ---------------------------------------------------------------------------------------------------------- notices
+
+    def _look_for_silent(self) -> None:
+        """Say of workers whose queue is taken away that it is: what they run keeps them from answering."""
+        for tasks in balance.choose_at_silent(self.tables.workers, self.dispatcher.idle):
+            worker = tasks[0].worker
+            assert worker is not None
+            text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"
+            self.notices.info(f"{text}: {len(tasks)} task(s) that it has queued run elsewhere")
+            self._withdrawals.take_away(tasks)
 
     def _look_for_unserved(self, now: float) -> None:
         """Say of tasks for which there is no worker at all that they wait; once, until there is one."""

@@ -28,7 +28,7 @@ from scaler_scheduler.core.records import (
     Task,
     Worker,
 )
-from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RETRACT, START, WAITING
+from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RETRACT, START, WAITING, WORKER_LOST
 from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
 
@@ -163,6 +163,22 @@ class Withdrawals:
             if task.wish == NO_WISH and task.state == DISPATCHED:
                 task.wish = BALANCE
                 self._retract(task)
+
+    def take_away(self, tasks: List[Task]) -> None:
+        """Have these queued tasks of one worker, which does not answer, run elsewhere.
+
+        It is asked (again) not to begin them, which it reads before it goes on; what it says of them counts no longer.
+        """
+        worker = tasks[0].worker
+        assert worker is not None
+        for task in tasks:
+            task.is_retracting = False
+            self._retract(task)
+            self._endings.leave_worker(task)
+            task.move(WORKER_LOST)
+            if task.may_store:
+                self._graphs.forget_file(worker, task.client.incarnation, task.id)
+            self._endings.settle_returned(task)
 
     def look(self, now: float) -> None:
         """What the timers say."""
