@@ -25,6 +25,7 @@ from .core.scheduler import Scheduler
 from .service_manager import ServiceManager, take_variables
 from .sockets import BindError, Context, Monitor, Router
 from .status import Traffic, snapshot_frames
+from .tidying import Tidying
 from .wire.decode import decode
 from .wire.encode import PROTOCOL_VERSION, Identity, encode
 from .wire.errors import WireError
@@ -85,6 +86,9 @@ class Daemon:
         self._next_malformed_line = self._started
         self._malformed_unsaid = 0
         self._malformed_answers = 0
+        self._tidying = Tidying()
+        self._resolved = 0
+        """Tasks that were when it was looked last whether nothing is under way."""
 
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for; None when it took too long or the daemon stops."""
@@ -116,6 +120,7 @@ class Daemon:
             self._next_snapshot = now + SNAPSHOT_SECONDS
             self._publish(now)
             self._tell_status()
+            self._tidy()
             self._look_for_parent()
         if now >= self._next_beat:
             self._next_beat = now + self._manager.beat_seconds
@@ -203,6 +208,12 @@ class Daemon:
             f"{len(tables.workers)} workers on {len(tables.agents)} hosts, {len(tables.clients)} clients; "
             f"{counts.waiting:,} tasks wait, {counts.dispatched:,} are with workers, {counts.resolved:,} are done"
         )
+
+    def _tidy(self) -> None:
+        counts = self.core.counts
+        is_idle = not counts.waiting and not counts.dispatched and counts.resolved == self._resolved
+        self._resolved = counts.resolved
+        self._tidying.look(is_idle)
 
     def _look_for_parent(self) -> None:
         if self._parent_process and os.getppid() != self._parent_process and not self.is_stopping:

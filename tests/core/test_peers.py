@@ -68,7 +68,7 @@ def test_messages_of_another_role_are_errors(core):
             assert core.take() == [("error", route, "this message is a client's to send")] * 4
         if "W" in messages:
             core.results(route, [(1, 1, 1)])
-            core.started(route, (1, 1, 1))
+            core.retracted(route, [(1, 1, 1)], 1)
             assert core.take() == [("error", route, "this message is a worker's to send")] * 2
         if "A" in messages:
             core.died(route, 22)

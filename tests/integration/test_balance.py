@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from contextlib import AbstractContextManager
@@ -56,6 +57,28 @@ def test_nobody_is_idle_while_another_has_a_queue(daemon: SchedulerCommand, tmp_
         long = client.submit(pause, log, 10.0)
         short = [client.submit(pause, log, 0.001) for _ in range(300)]
         assert [each.result(SECONDS) for each in short] == [0.001] * 300
+        assert not long.done()
+        assert long.cancel(force=True)
+
+
+def hold_the_lock(count: int) -> bool:
+    """In C, without letting any other thread of its process run: for ever where there are many."""
+    return re.match("(a+)+$", "a" * count + "b") is None
+
+
+def test_nobody_is_idle_while_what_another_runs_keeps_it_from_answering(
+    daemon: SchedulerCommand, tmp_path: Path
+) -> None:
+    """It can neither say that it runs something long nor give back what is queued behind that: its agent tells."""
+    with (
+        cluster(tmp_path, daemon.address, 2, "--heartbeat-interval-seconds", "0.5"),
+        Client(daemon.address) as client,
+    ):
+        client.map(hold_the_lock, [(1,)] * 500)
+        before = [client.submit(hold_the_lock, 1) for _ in range(50)]
+        long = client.submit(hold_the_lock, 60)
+        behind = [client.submit(hold_the_lock, 1) for _ in range(300)]
+        assert all(each.result(SECONDS) for each in before + behind)
         assert not long.done()
         assert long.cancel(force=True)
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import cloudpickle
+import psutil
 from tests.integration.commands import cluster, monitor, scheduler
 from tests.integration.executions import note, notes
 from tests.integration.test_processes import program
@@ -72,3 +73,31 @@ def meet(log: str, count: int) -> int:
     while len(notes(log)) < count:
         time.sleep(0.005)
     return os.getpid()
+
+
+HOARD = """
+client = Client(sys.argv[1])
+array = client.send_object("array", os.urandom(50 << 20))
+futures = [client.submit(len, os.urandom(2000)) for _ in range(50_000)]
+sys.stdin.read()
+"""
+
+
+def test_its_memory_is_given_back(tmp_path: Path) -> None:
+    """Without any worker all that the client has sent is the scheduler's to keep."""
+    with (
+        scheduler(tmp_path, "--client-timeout-seconds", "1") as daemon,
+        monitor(daemon.monitor_address) as watch,
+    ):
+        process_of_daemon = psutil.Process(daemon.process.pid)
+
+        def mebibytes() -> float:
+            return process_of_daemon.memory_info().rss / (1 << 20)
+
+        before = mebibytes()
+        with program(tmp_path, daemon.address, HOARD) as process:
+            wait_until(lambda: watch.next().waiting == 50_000, what="it has all of them")
+            wait_until(lambda: mebibytes() > before + 140, what="it has grown")
+            process.kill()
+            wait_until(lambda: not watch.next().waiting, what="the client is given up")
+        wait_until(lambda: mebibytes() < before + 30, what="it is back")

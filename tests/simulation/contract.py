@@ -7,7 +7,7 @@ who holds what, and what came back, and compares what the scheduler sends.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from scaler_scheduler.core import effects, events
@@ -24,9 +24,11 @@ from .trace import SimulationError, Trace
 class Contract:
     """Of one scheduler, from its start to its end."""
 
-    def __init__(self, core: Scheduler, trace: Trace) -> None:
+    def __init__(self, core: Scheduler, trace: Trace, taken: Callable[[TaskId], None]) -> None:
+        """`taken` is called with what is taken away from a worker that does not answer."""
         self._core = core
         self._trace = trace
+        self._taken = taken
         self._clients = core.tables.clients.by_route
         self._workers = core.tables.workers.by_route
         self._agents = core.tables.agents.by_route
@@ -189,6 +191,8 @@ class Contract:
                 client = self._clients[effect.route].incarnation
                 for task_id, outcome in zip(effect.ids, effect.outcomes):
                     self._objects.ended((client, task_id), outcome)
+            elif isinstance(effect, effects.Retract):
+                self._taken_away(effect)
         for effect in collected:
             if isinstance(effect, effects.Dispatch):
                 self._dispatched(effect)
@@ -217,6 +221,20 @@ class Contract:
             elif isinstance(effect, effects.Error):
                 self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
                 self._trace.count("errors told to peers")
+
+    def _taken_away(self, effect: effects.Retract) -> None:
+        """What a worker that does not answer is asked not to begin is its no longer."""
+        worker = self._workers.get(effect.route)
+        for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
+            name = client, task_id
+            if worker is None or not self._held.is_holder(effect.route, name, attempt):
+                continue
+            here = [task for task in worker.tasks.values() if (task.client.incarnation, task.id) == name]
+            if not here or here[0].attempt != attempt:
+                self._expect(bool(worker.running or worker.unclaimed), "taken from a worker that may run it", name)
+                self._trace.count("taken from a silent worker")
+                self._taken(name)
+                self._drop(name)
 
     def _dispatched(self, effect: effects.Dispatch) -> None:
         worker = self._workers.get(effect.route)

@@ -173,7 +173,7 @@ class Oracle:
         self.killed: Counter[int] = Counter()
         """Of those, cut off by the end of their process."""
         self.cut_off: Counter[int] = Counter()
-        """Of those, suspended when their process ended."""
+        """Of those, suspended when their process ended, or taken from a worker that did not answer."""
         self.lost: Counter[int] = Counter()
         """Of those, ended without an input."""
         self.by_name: dict[tuple[int, int], Future] = {}
@@ -194,6 +194,12 @@ class Oracle:
             self.trace.count("tasks within graphs")
 
     # ----------------------------------------------------------------------------------------------------- executions
+
+    def taken(self, name: tuple[int, int]) -> None:
+        """The scheduler takes this task from a worker that does not answer, whatever has become of it there."""
+        future = self.by_name.get(name)
+        if future is not None:
+            self.cut_off[future.script.key] += 1
 
     def began(self, worker: str, name: TaskName, payload: bytes) -> Script:
         """A worker begins a task; returns what it is to do."""

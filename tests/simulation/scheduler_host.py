@@ -38,6 +38,8 @@ class SchedulerHost:
         self._process = Process(clock, "scheduler")
         self._process.kill()
         self.make_core: Callable[[Limits, int, float], Scheduler] = Scheduler
+        self.taken: Callable[[tuple[int, int]], None] = lambda name: None
+        """Called with tasks (client, id) that are taken away from a worker that does not answer."""
         self.core: Scheduler
         self.starts = 0
 
@@ -53,7 +55,7 @@ class SchedulerHost:
         self._is_stepping = False
         self._identity = Identity(self._chance.getrandbits(62) | 1, "0.0.0")
         self.core = self.make_core(self._limits, PROTOCOL_VERSION, self._clock.now)
-        self._contract = Contract(self.core, self._trace)
+        self._contract = Contract(self.core, self._trace, self.taken)
         self._network.listener = self
         self._wake_at = 0.0
         self._watch_deadline()
@@ -147,6 +149,12 @@ class SchedulerHost:
         tables = self.core.tables
         clients = sum(1 for client in tables.clients.by_incarnation.values() if not client.worker)
         return clients + len(tables.unclaimed) + self.work()
+
+    def unserved(self) -> int:
+        """How many tasks wait that no worker can run."""
+        workers = list(self.core.tables.workers)
+        lanes = [lane for lanes in self.core.dispatcher.lanes.values() for lane in lanes]
+        return sum(lane.waiting for lane in lanes if not any(worker.can_serve(lane.capabilities) for worker in workers))
 
     def summary(self) -> str:
         tables, counts = self.core.tables, self.core.counts

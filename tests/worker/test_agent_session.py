@@ -15,12 +15,14 @@ from scaler_client.messages import (
     HelloWanted,
     Message,
     Refused,
+    Started,
     Welcome,
     WorkerDied,
 )
-from scaler_worker.agent_effects import Beat, EndWorker, Exit, Log, Send, StartWorker
+from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
 from scaler_worker.agent_session import AgentSession
 from scaler_worker.process_events import SCHEDULER_LOST_STATUS
+from scaler_worker.state_page import WorkerState
 
 
 def test_start_says_hello_and_starts_every_worker() -> None:
@@ -255,3 +257,27 @@ def test_the_nursery_dies_while_everything_ends() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
     assert host.session.nursery_lost() == [Send(Goodbye("SIGTERM")), Exit(0)]
+
+
+def test_a_task_that_runs_from_one_heartbeat_to_the_next_is_told():
+    """Its worker may not be able to say so."""
+    host = Host(workers=3, interval=2.0)
+    host.states[1] = BUSY
+    host.states[2] = WorkerState(4, 56, 1, ready=True)
+    assert only_started(host.at(2.5)) == []
+    host.states[2] = WorkerState(4, 57, 1, ready=True)
+    assert only_started(host.at(4.5)) == [Started([55], [4], [2])]
+    host.states[1] = IDLE
+    assert only_started(host.at(6.5)) == [Started([57], [4], [1])]
+    host.states[2] = IDLE
+    assert only_started(host.at(20)) == []
+
+
+def test_nobody_is_told_what_runs_before_the_welcome():
+    host = Host(workers=1, interval=2.0, welcomed=False)
+    host.states[0] = BUSY
+    assert only_started(host.at(10)) == []
+
+
+def only_started(effects: list[Effect]) -> list[Message]:
+    return [message for message in sent(effects) if isinstance(message, Started)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Union
 
-from scaler_client.messages import Goodbye, Hello, Payload, WorkerDied
+from scaler_client.messages import Goodbye, Hello, Payload, Started, WorkerDied
 
 from .rows import ObjectName
 
@@ -15,7 +15,7 @@ from .rows import ObjectName
 class Send:
     """To the scheduler."""
 
-    message: Hello | Goodbye | WorkerDied
+    message: Hello | Goodbye | Started | WorkerDied
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from scaler_client import messages
-from scaler_client.messages import Goodbye, Hello, Message, WorkerDied
+from scaler_client.messages import Goodbye, Hello, Message, Started, TaskName, WorkerDied
 
 from .agent_effects import Effect, EndWorker, Exit, Log, Measure, Send
 from .config import workers_in_words
@@ -82,6 +82,8 @@ class AgentSession:
         """A worker has ended, and another was started for it."""
         self._was_busy = False
         """A worker ran something when it was ended."""
+        self._seen: dict[int, TaskName] = {}
+        """What each worker ran at the last heartbeat, by incarnation."""
         self._kill_at: float | None = None
         self._give_up_at: float | None = None
         self._settle_at: float | None = None
@@ -183,6 +185,7 @@ class AgentSession:
             return []
         effects = self._link.beat_if_due(self._living(), now)
         if self._phase is _Phase.SERVING:
+            effects += self._tell_long_tasks() if effects else []
             effects += self._serve_on(now)
         if self._kill_at is not None and now >= self._kill_at:
             effects += self._kill_all(now)
@@ -267,6 +270,20 @@ class AgentSession:
             self._measure_at = now + MEASURE_SECONDS
             effects.append(Measure(self._living()))
         return effects
+
+    def _tell_long_tasks(self) -> list[Effect]:
+        """Called with each heartbeat: say of tasks that have run since the last one that they do. Their workers say so
+        themselves, unless what runs holds the interpreter's lock or the process is stopped."""
+        before, self._seen = self._seen, {}
+        for incarnation, worker in self._workers.living.items():
+            task = self._read_state(worker.slot).task
+            if task is not None:
+                self._seen[incarnation] = task
+        long = [task for incarnation, task in self._seen.items() if before.get(incarnation) == task]
+        if not long or not self._link.is_answered:
+            return []
+        clients, ids, attempts = map(list, zip(*long))
+        return [Send(Started(ids, clients, attempts))]
 
     def _end(self, exit_status: int, reason: str, now: float) -> list[Effect]:
         self._phase = _Phase.ENDING

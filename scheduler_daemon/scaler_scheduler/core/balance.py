@@ -1,14 +1,20 @@
 """Which queued tasks to take back, when workers are idle and nothing waits. Reads state, returns choices.
 
 The adaptive prefetch (dispatch.py) leaves little to balance: what was queued behind a task that runs longer than its
-function's mean says. A worker that has told that it runs something for long is where such tasks are.
+function's mean says. A worker that has told that it runs something for long is where such tasks are. One that can't
+say so, as what it runs never lets go of the interpreter's lock, or as its process is stopped, can't give them back
+either: its agent tells, and they are taken away.
 """
 
-from typing import List
+from typing import Iterable, List
 
 from scaler_scheduler.core.dispatcher import Dispatcher
-from scaler_scheduler.core.records import Task, Worker
+from scaler_scheduler.core.records import BALANCE, NO_WISH, Task, Worker
 from scaler_scheduler.core.states import DISPATCHED
+
+SILENT_LOOKS = 2
+"""Looks, one a second, at which a worker that runs something, and was asked to give back what it has queued, has said
+nothing since the one before. Then its queue is taken away; what runs stays where it is."""
 
 
 def choose(dispatcher: Dispatcher) -> List[Task]:
@@ -20,6 +26,22 @@ def choose(dispatcher: Dispatcher) -> List[Task]:
             del dispatcher.stuck[worker]  # nothing is queued behind what runs; it comes back with its next long task
         else:
             chosen += _share(worker, dispatcher.idle)
+    return chosen
+
+
+def choose_at_silent(workers: Iterable[Worker], idle: List[Worker]) -> List[List[Task]]:
+    """Call it once a second. What idle workers should get and its own worker can't give back, by worker."""
+    chosen = []
+    for worker in workers:
+        is_busy = worker.running or worker.unclaimed
+        queued = [task for task in worker.tasks.values() if task.state == DISPATCHED] if is_busy else []
+        is_silent = worker.said == worker.seen and any(task.is_retracting for task in queued)
+        worker.silent_looks = worker.silent_looks + 1 if is_silent else 0
+        worker.seen = worker.said
+        if worker.silent_looks >= SILENT_LOOKS and idle:
+            taken = [task for task in queued if task.wish in (NO_WISH, BALANCE) and _is_servable(task, idle)]
+            if taken:
+                chosen.append(taken)
     return chosen
 
 

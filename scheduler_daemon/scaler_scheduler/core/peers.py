@@ -172,6 +172,7 @@ class Peers:
                 if named is not None and named.agent == agent.incarnation:
                     named.deadline = worker_deadline
         elif worker is not None:
+            worker.said += 1
             worker.deadline = worker_deadline
         else:
             self._outbox.add(effects.HelloWanted(event.route))

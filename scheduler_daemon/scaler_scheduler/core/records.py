@@ -378,6 +378,9 @@ class Worker:
         "pid",
         "route",
         "running",
+        "said",
+        "seen",
+        "silent_looks",
         "suspended",
         "tasks",
         "unclaimed",
@@ -411,6 +414,11 @@ class Worker:
         """And how many are suspended."""
         self.unclaimed = 0
         """Tasks that it runs and that no client has asked for since it joined again."""
+        self.said = 0
+        """Messages that came from it."""
+        self.seen = 0
+        """Of those, how many there were when it was looked at last; and at how many looks it was silent."""
+        self.silent_looks = 0
         self.load = 0
         """Nanoseconds of work that it holds, by the functions' mean run times at dispatch; none for suspended tasks."""
         self.bytes = 0

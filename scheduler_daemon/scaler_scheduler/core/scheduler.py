@@ -25,6 +25,7 @@ from scaler_scheduler.core.outputs import pass_on, tell_dropped
 from scaler_scheduler.core.peers import Peers
 from scaler_scheduler.core.records import FORCE, Client, Task, Worker
 from scaler_scheduler.core.results import take_results
+from scaler_scheduler.core.states import DISPATCHED
 from scaler_scheduler.core.submissions import Submissions
 from scaler_scheduler.core.suspension import take_resumed, take_suspended
 from scaler_scheduler.core.tables import Tables
@@ -47,7 +48,7 @@ class Scheduler:
         self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
-        self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._endings)
+        self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._host_results, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
         self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
         self.notices = Notices()
@@ -123,6 +124,7 @@ class Scheduler:
         if self._leases.is_due(now):
             self._peers.give_up_silent(now, self._leases.stall())
             self._credits.look_at_all()
+            self._look_for_silent()
             self._unserved.look(now)
 
     @property
@@ -226,6 +228,7 @@ class Scheduler:
         if worker is None:
             self.counts.late += len(event.ids)
             return
+        worker.said += 1
         take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs, self._host_results)
         self._submissions.claim_ready(now)
         self._offer(worker)
@@ -235,16 +238,23 @@ class Scheduler:
             self.dispatcher.offer(worker)
 
     def _started(self, event: events.Started, now: float) -> None:
-        worker = self._peers.worker(event.route)
-        if worker is None:
-            return
+        agent = self.tables.agents.by_route.get(event.route)
+        worker = None if agent is not None else self._peers.worker(event.route)
+        if worker is not None:
+            worker.said += 1
         begun: Dict[Client, List[int]] = {}
         for row in range(len(event.ids)):
-            task = self.tables.held(worker, event.clients[row], event.ids[row], event.attempts[row])
-            if task is None:
+            task = self.tables.named(event.clients[row], event.ids[row], event.attempts[row])
+            if task is None or task.worker is None:
+                continue
+            if agent is not None:
+                # Its word is for workers that can't say so themselves; of the others it is old.
+                if task.worker.agent != agent.incarnation or task.state != DISPATCHED:
+                    continue
+            elif task.worker is not worker:
                 continue
             begin(task)
-            self._has_begun(task, worker, now)
+            self._has_begun(task, task.worker, now)
             if not task.client.is_gone:
                 begun.setdefault(task.client, []).append(task.id)
         for client, ids in begun.items():
@@ -262,6 +272,7 @@ class Scheduler:
     def _retracted(self, event: events.Retracted, now: float) -> None:
         worker = self._peers.worker(event.route)
         if worker is not None:
+            worker.said += 1
             self._withdrawals.take_retracted(event, worker, now)
             self._offer(worker)
 
@@ -328,3 +339,14 @@ class Scheduler:
         if not client.worker:
             raise ProtocolError("this message is a nested client's to send")
         return client, self.tables.workers.find(client.worker)
+
+    # ---------------------------------------------------------------------------------------------------------- notices
+
+    def _look_for_silent(self) -> None:
+        """Say of workers whose queue is taken away that it is: what they run keeps them from answering."""
+        for tasks in balance.choose_at_silent(self.tables.workers, self.dispatcher.idle):
+            worker = tasks[0].worker
+            assert worker is not None
+            text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"
+            self.notices.info(f"{text}: {len(tasks)} task(s) that it has queued run elsewhere")
+            self._withdrawals.take_away(tasks)

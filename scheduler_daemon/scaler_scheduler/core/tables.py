@@ -42,6 +42,11 @@ class Tables:
 
     def held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Optional[Task]:
         """The task that this worker holds under this name."""
+        task = self.named(client, task_id, attempt)
+        return task if task is not None and task.worker is worker else None
+
+    def named(self, client: int, task_id: int, attempt: int) -> Optional[Task]:
+        """The task of this name, on whichever worker, if any."""
         found = self.clients.by_incarnation.get(client)
         task = None if found is None else found.tasks.get(task_id)
-        return task if task is not None and task.worker is worker and task.attempt == attempt else None
+        return task if task is not None and task.attempt == attempt else None

@@ -14,6 +14,7 @@ from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.events import Retracted
 from scaler_scheduler.core.graphs import Graphs
+from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import (
     ABANDON,
@@ -28,7 +29,7 @@ from scaler_scheduler.core.records import (
     Task,
     Worker,
 )
-from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RETRACT, START, WAITING
+from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RETRACT, START, WAITING, WORKER_LOST
 from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
 
@@ -41,12 +42,19 @@ _REASONS = {ABANDON: "its client is gone", RERUN: "its client was gone"}
 
 class Withdrawals:
     def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, graphs: Graphs, endings: Endings
+        self,
+        tables: Tables,
+        dispatcher: Dispatcher,
+        outbox: Outbox,
+        graphs: Graphs,
+        host_results: HostResults,
+        endings: Endings,
     ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
         self._graphs = graphs
+        self._host_results = host_results
         self._endings = endings
         self._retracts: Dict[Worker, List[Name]] = {}
         """Those that go out at the next collect: one message a worker."""
@@ -163,6 +171,22 @@ class Withdrawals:
             if task.wish == NO_WISH and task.state == DISPATCHED:
                 task.wish = BALANCE
                 self._retract(task)
+
+    def take_away(self, tasks: List[Task]) -> None:
+        """Have these queued tasks of one worker, which does not answer, run elsewhere.
+
+        It is asked (again) not to begin them, which it reads before it goes on; what it says of them counts no longer.
+        """
+        worker = tasks[0].worker
+        assert worker is not None
+        for task in tasks:
+            task.is_retracting = False
+            self._retract(task)
+            self._endings.leave_worker(task)
+            task.move(WORKER_LOST)
+            if task.may_store:
+                self._host_results.forget_file(worker, task.client.incarnation, task.id)
+            self._endings.settle_returned(task)
 
     def look(self, now: float) -> None:
         """What the timers say."""

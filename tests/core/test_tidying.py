@@ -1,0 +1,52 @@
+"""Memory that an idle scheduler gives back. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import os
+
+from scaler_scheduler.tidying import IDLE_LOOKS, WORTH_BYTES, Tidying, release_memory, resident_bytes
+
+MEBIBYTE = 1 << 20
+
+
+class Process:
+    """Sizes as they are set, and what was done about them."""
+
+    def __init__(self):
+        self.size = 100 * MEBIBYTE
+        self.released = 0
+
+    def release(self):
+        self.released += 1
+        self.size = 110 * MEBIBYTE
+
+
+def test_when_it_is_given_back():
+    process = Process()
+    tidying = Tidying(lambda: process.size, process.release)
+    process.size += 2 * WORTH_BYTES
+    for _ in range(3):
+        for _ in range(IDLE_LOOKS - 1):
+            tidying.look(True)
+        tidying.look(False)
+    assert not process.released, "it has had something to do"
+    for _ in range(10 * IDLE_LOOKS):
+        tidying.look(True)
+    assert process.released == 1, "once in an idle time"
+    for grown, released in ((WORTH_BYTES, 1), (1, 2)):
+        process.size += grown
+        tidying.look(False)
+        for _ in range(IDLE_LOOKS):
+            tidying.look(True)
+        assert process.released == released
+
+
+def test_a_process_gives_back_what_it_needed():
+    release_memory()
+    before = resident_bytes()
+    blocks = [os.urandom(2000) for _ in range(50_000)]
+    grown = resident_bytes()
+    assert grown - before > 60 * MEBIBYTE
+    del blocks
+    release_memory()
+    assert resident_bytes() - before < 0.3 * (grown - before)
