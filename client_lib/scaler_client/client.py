@@ -139,6 +139,7 @@ class Client(ObjectsAndGraphs):
             The key's value; for a list a tuple of what its items ask for.
 
         Raises:
+            ImportError: dask is not installed, or older than 2024.12.
             TypeError: it is no dask graph, or a node can't be pickled.
             KeyError, ValueError: a key is not in the graph; the text names it.
             RuntimeError: keys need one another in a circle.

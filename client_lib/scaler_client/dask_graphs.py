@@ -51,6 +51,10 @@ class PlainGraph:
 
 def dask_get(client: Client, dsk: Any, keys: Any) -> Any:
     """What dask calls a scheduler's `get`; see `Client.dask_get`."""
+    try:
+        import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
+    except ImportError as error:
+        raise ImportError('dask_get needs dask 2024.12 or newer: pip install "scaler-client[dask]"') from error
     graph = plain_graph(dsk, set(flat(keys)))
     values = {**graph.literals, **client.get(_submittable(client, graph), graph.targets)}
     return in_shape(keys, {key: values[name] for key, name in graph.found.items()})

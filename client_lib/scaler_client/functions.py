@@ -68,23 +68,22 @@ class Function:
         """
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
-            return None, text_error(bytes(answer).decode() + (place and f" ({place})"))
+            return None, text_error(_with_place(bytes(answer).decode(), place))
         try:
             value = serializer.loads(answer)
         except Exception as error:
             text = f"the answer of {function_name or self.name} can't be unpickled here: {error!r}"
-            failure = ResultPickleError(text + (place and f" ({place})"))
+            failure = ResultPickleError(_with_place(text, place))
             failure.__cause__ = error
             return None, failure
         if outcome == Outcome.VALUE:
             return self._read_value(value)
         raised, text = value
-        cause = RemoteTraceback(text + (place and f"({place})\n"))
+        cause = RemoteTraceback(_with_place(text, place))
         BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
         if outcome == Outcome.FUNCTION_FAILED:
-            failed = FunctionLoadError(
-                f"{function_name or self.name} can't be unpickled on the worker: {raised!r}" + (place and f" ({place})")
-            )
+            text = f"{function_name or self.name} can't be unpickled on the worker: {raised!r}"
+            failed = FunctionLoadError(_with_place(text, place))
             failed.__cause__ = raised
             return None, failed
         return None, raised
@@ -98,6 +97,12 @@ class Function:
             return custom_serializer.load(self.serializer, payload, what, "in the client"), None
         except SerializerError as error:
             return None, error
+
+
+def _with_place(text: str, place: str) -> str:
+    if not place:
+        return text
+    return f"{text}({place})\n" if text.endswith("\n") else f"{text} ({place})"
 
 
 class FunctionTable:

@@ -21,9 +21,11 @@ def check_backend(name: str) -> None:
     """Raise where there is no such way.
 
     Raises:
-        ValueError: there is none by this name.
+        TypeError, ValueError: there is none by this name.
         ImportError: its library is not installed; the text names the extra.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"graph_backend must be a string, not {name!r}")
     if name not in BACKENDS:
         raise ValueError(f"graph_backend must be one of {', '.join(BACKENDS)}, not {name!r}")
     if name == GRAPHBLAS:

@@ -17,7 +17,7 @@ from dask._task_spec import Alias, DataNode, Dict, List, Set, Task, TaskRef, Tup
 from dask.local import get_sync
 
 from scaler_client import Client, ClientClosedError, ResultPickleError, SchedulerClusterCombo
-from scaler_client.dask_graphs import plain_graph
+from scaler_client.dask_graphs import dask_get, plain_graph
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -207,3 +207,9 @@ def test_chains_become_one_call() -> None:
 def test_graphs_of_dask_s_are_for_dask_get(call: str, client: Client) -> None:
     with pytest.raises(TypeError, match=r"which client.dask_get takes"):
         getattr(client, call)(NODES, ["y"])
+
+
+def test_a_dask_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask._task_spec", None)
+    with pytest.raises(ImportError, match=r"^dask_get needs dask 2024.12 or newer: pip install .scaler-client\[dask\]"):
+        dask_get(None, {"a": 1}, ["a"])  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import functools
 import operator
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from typing import Any
@@ -54,6 +55,13 @@ def test_all_keywords_are_the_functions(executor: Executor) -> None:
 def test_what_can_not_be_called(running_client: Client) -> None:
     with pytest.raises(TypeError, match="not callable"):
         running_client.executor().submit(3)  # type: ignore[arg-type]
+
+
+def test_pickling_one_says_what_to_do_instead(running_client: Client) -> None:
+    executor = running_client.executor()
+    executor.submit(abs, 1).result(SECONDS)
+    with pytest.raises(TypeError, match="^an executor can't be pickled: pass its client"):
+        pickle.dumps(executor)
 
 
 def test_a_views_options_count(running: RunningScheduler, running_client: Client) -> None:

@@ -80,6 +80,8 @@ def test_the_back_end_is_taken() -> None:
 def test_unknown_back_ends() -> None:
     with pytest.raises(ValueError, match="^graph_backend must be one of python, graphblas, not 'networkx'$"):
         check_backend("networkx")
+    with pytest.raises(TypeError, match="^graph_backend must be a string, not None$"):
+        check_backend(None)  # type: ignore[arg-type]
 
 
 def test_without_the_library() -> None:
