@@ -6,7 +6,7 @@ export PYTHON PYPY DESTDIR PREFIX
 .PHONY: help run test lint bench chaos simulate man install uninstall schema clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 run: ## parse the Python standard library on a local scheduler and cluster, and print what is in it
 	@packaging/setup.sh run

@@ -114,8 +114,10 @@ make_environment() { # NAME INTERPRETER DISTRIBUTION...
     find "$there/bin" -type f ! -name 'python*' ! -name 'scaler_*' -delete
     sed -i "1s|.*|#!$LIB/${there##*/}/bin/python|" "$there"/bin/scaler_*
     sed -i '/^command = /d' "$there/pyvenv.cfg"
-    # By content: times may be lost on the way, and services can't write.
-    "$there/bin/python" -m compileall -q -f --invalidation-mode unchecked-hash -s "${DESTDIR:-/}" -p / "$there/lib" || true
+    find "$there/lib" -name __pycache__ -type d -prune -exec rm -rf {} +
+    # Compiled here, as services can't write, but pip; not to be compared by time, which may be lost on the way.
+    "$there/bin/python" -m compileall -q -x '/site-packages/pip/' --invalidation-mode unchecked-hash \
+        -s "${DESTDIR:-/}" -p / "$there/lib" || true
 }
 
 environments() {
@@ -140,14 +142,17 @@ reachable() { # services have users of their own, which don't get into others' h
 }
 
 wrapper() { # PROGRAM
-    local environment=python
-    [ -f "$DESTDIR$LIB/pypy/bin/$1" ] && environment=pypy
+    local environment=python nursery=""
+    if [ -f "$DESTDIR$LIB/pypy/bin/$1" ]; then
+        environment=pypy
+        # PyPy takes it from the environment alone: set here it need not be started twice.
+        nursery='export PYPY_GC_NURSERY="${PYPY_GC_NURSERY-32M}"'
+    fi
     cat >"$work/$1" <<END
 #!/bin/sh
 # Runs $1 in its own environment, which is beside this folder wherever both are moved.
 lib=\$(dirname -- "\$(readlink -f -- "\$0")")/../lib/scaler
-# PyPy takes it from the environment alone: set here it need not be started twice.
-export PYPY_GC_NURSERY="\${PYPY_GC_NURSERY-32M}"
+$nursery
 exec "\$lib/$environment/bin/python" "\$lib/$environment/bin/$1" "\$@"
 END
     put 755 "$work/$1" "$PREFIX/bin/$1"

@@ -242,11 +242,9 @@ def run(config: Config) -> int:
         return fail(str(error))
     manager = ServiceManager(take_variables(os.environ))
     daemon = Daemon(config, router, monitor, manager, time.monotonic)
-    _log_start(config, daemon)
-    manager.ready()
     status = 0
     try:
-        _run_until_signal(daemon, event_loops.LOOPS[config.event_loop])
+        _run_until_signal(config, daemon, manager)
         manager.stopping()
         daemon.say_goodbye()
     except InvariantError:
@@ -279,7 +277,7 @@ def _interpreter_version() -> str:
     return platform.python_version()
 
 
-def _run_until_signal(daemon: Daemon, loop: event_loops.Loop) -> None:
+def _run_until_signal(config: Config, daemon: Daemon, manager: ServiceManager) -> None:
     """Run the loop; SIGTERM and SIGINT end it after the step that it is in."""
     wake_receiver, wake_sender = os.pipe()
     os.set_blocking(wake_sender, False)
@@ -302,7 +300,10 @@ def _run_until_signal(daemon: Daemon, loop: event_loops.Loop) -> None:
     if not sys.stdin or not sys.stdin.isatty():  # what was started in a terminal ends with it
         signal.signal(signal.SIGHUP, hang_up)
     try:
-        loop(daemon, wake_receiver)
+        # Not before: whoever has waited for one of these may send signals.
+        _log_start(config, daemon)
+        manager.ready()
+        event_loops.LOOPS[config.event_loop](daemon, wake_receiver)
     finally:
         signal.set_wakeup_fd(-1)
         os.close(wake_receiver)

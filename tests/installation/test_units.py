@@ -75,7 +75,7 @@ def test_what_is_loosened_says_why(name: str) -> None:
 def test_a_unit_that_tells_how_it_goes(name: str) -> None:
     unit = settings(name)
     assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["StartLimitIntervalSec"] == ["0"]
-    assert unit["WatchdogSec"] and unit["ExecReload"] == ["/bin/kill -HUP $MAINPID"] and unit["KillMode"] == ["mixed"]
+    assert unit["WatchdogSec"] and "kill -HUP $MAINPID" in unit["ExecReload"][0] and unit["KillMode"] == ["mixed"]
     program, *arguments = shlex.split(unit["ExecStart"][0])
     command, module = (SCHEDULER, schedulers) if name == "scaler-scheduler" else (CLUSTER, clients)
     assert program == "/usr/bin/" + name.replace("-", "_")

@@ -61,6 +61,8 @@ def test_a_service_s_life(command: list[Command], manager: Manager, tmp_path: Pa
     running = start(command, tmp_path, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="1500000")
     manager.await_line("READY=1")
     assert manager.told == ["READY=1"]
+    running.process.send_signal(signal.SIGHUP)  # it is ready for that as well
+    running.logged(r"(SIGHUP)")
     address = running.logged(r"address (\S+), event loop")  # it is bound: the line is there
     assert manager.await_line("STATUS=").startswith("STATUS=0 workers on 0 hosts, 0 clients; 0 tasks wait")
     manager.await_line("WATCHDOG=1")
