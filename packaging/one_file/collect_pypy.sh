@@ -57,7 +57,7 @@ remove_left_out "$tree/lib"
 cp "$packaging/one_file/main.py" "$tree/app/__main__.py"
 rm -rf "$tree/app/bin" "$tree"/app/{capnpy/benchmarks,capnpy/testing,zmq/tests,pycparser,pycparser-*,cffi-*}
 rm -rf "$tree"/app/{setuptools,_distutils_hack,pkg_resources,distutils-precedence.pth,setuptools-*}
-cp "$packaging/one_file/setuptools.py" "$tree/app/"
+cp "$packaging/stand_ins/setuptools.py" "$tree/app/"
 find "$tree/app" \( -name '*.c' -o -name '*.cc' -o -name '*.h' -o -name '*.p[xy][dx]' -o -name '*.pyi' \) -delete
 # Of the distributions' own records what they are and under which licence stays; where they were installed from does not.
 find "$tree/app" -path '*.dist-info/*' -type f ! -iname '*licen[sc]e*' ! -iname 'copying*' ! -iname 'authors*' \
