@@ -3,10 +3,10 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test lint bench chaos simulate man install uninstall schema clean
+.PHONY: help run test lint bench chaos simulate man install uninstall schema package package-bench clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 run: ## parse the Python standard library on a local scheduler and cluster, and print what is in it
 	@packaging/setup.sh run
@@ -46,7 +46,16 @@ schema: ## generate the scheduler's module from the schema again (needs Debian's
 	@packaging/setup.sh test
 	@packaging/within.sh packaging/generate_schema.sh
 
+package: ## what an operator installs, into packaging/dist/ (PARTS="one_file deb" some of it; packaging/README.md)
+	@packaging/setup.sh package
+	@packaging/package.sh $(PARTS)
+
+package-bench: ## size, start and speed of what make package has built: a table in packaging/README.md
+	@packaging/setup.sh package
+	@packaging/within.sh python -m benchmarks.package_bench $(if $(QUICK),--quick)
+
 clean: ## remove the environments and everything that tools have left
 	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist packaging/build
+	rm -rf packaging/build packaging/dist
+	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist
 	find . -path ./.git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +

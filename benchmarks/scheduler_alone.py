@@ -23,7 +23,8 @@ ROWS = 1024
 WINDOW = 32 * ROWS
 """Tasks on their way at any time: more than the workers hold, so that the scheduler always has something to do."""
 
-LEASE_SECONDS = "3600"
+LEASES = ("--client-timeout-seconds", "3600", "--worker-timeout-seconds", "3600")
+"""The fake peers send no heartbeats."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +99,20 @@ def measure(is_quick: bool) -> list[Figure]:
 @contextmanager
 def _subject(interpreter: Interpreter) -> Iterator[Subject]:
     address = free_address()
-    leases = ["--client-timeout-seconds", LEASE_SECONDS, "--worker-timeout-seconds", LEASE_SECONDS]
+    with running_scheduler(address, *LEASES, python=interpreter.path) as scheduler, echoing_peers(address) as client:
+        yield Subject(interpreter, psutil.Process(scheduler.pid), client)
+
+
+@contextmanager
+def echoing_peers(address: str) -> Iterator[FakeClient]:
+    """Ten fake workers of the scheduler at this address, and a fake client to run tasks with."""
     template = SubmitTemplate(ROWS, serializer.dump_call((12_345,), {}))
-    with (
-        running_scheduler(address, *leases, python=interpreter.path) as scheduler,
-        running_module("echo_workers", address, str(WORKERS)) as workers,
-        zmq.Context() as context,
-    ):
+    with running_module("echo_workers", address, str(WORKERS)) as workers, zmq.Context() as context:
         assert workers.stdout is not None
         if workers.stdout.readline() != "ready\n":
             raise RuntimeError("the fake workers did not start")
         client = FakeClient(context, address, template)
         try:
-            yield Subject(interpreter, psutil.Process(scheduler.pid), client)
+            yield client
         finally:
             client.close()

@@ -15,7 +15,7 @@ VERSION=$("$PYTHON" -c 'import re; print(re.search("__version__ = \"(.*)\"", ope
 # The same source makes the same bytes, whenever it is built.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export VERSION SOURCE_DATE_EPOCH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 LC_ALL=C.UTF-8
-unset PYTHONPATH
+unset PYTHONPATH SCALER_SCHEDULER_PYTHON
 
 # Man pages, completions and default configurations, which the packages have in them.
 documents() {
@@ -49,4 +49,6 @@ documents
 for part in "$@"; do
     build "$part"
 done
+# Each of them is started and runs a task.
+packaging/within.sh python -m benchmarks.package_check
 (cd "$DIST" && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS && cat SHA256SUMS)

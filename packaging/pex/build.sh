@@ -1,17 +1,37 @@
 #!/usr/bin/env bash
 # packaging/pex/build.sh: packaging/dist/<command>.pex of each command in packaging/commands.txt: one file for PyPy and for
-# CPython, with the compiled parts for each.
+# CPython, with the compiled parts of pyzmq for each.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-PLATFORMS=(pp-39-pypy39_pp73 pp-310-pypy310_pp73 pp-311-pypy311_pp73 cp-39-cp39 cp-310-cp310 cp-311-cp311 cp-312-cp312 cp-313-cp313)
+wheels=$BUILD/pex/wheels
+PURE=(packaging setuptools tomli)
+# As "implementation version abi platform", as pyzmq's wheels have them. From 3.12 on CPython has one for all versions.
+PYTHONS=("pp 3.9 pypy39_pp73 manylinux2014_x86_64" "pp 3.10 pypy310_pp73 manylinux_2_28_x86_64"
+    "pp 3.11 pypy311_pp73 manylinux_2_28_x86_64" "cp 3.9 cp39 manylinux2014_x86_64" "cp 3.10 cp310 manylinux_2_28_x86_64"
+    "cp 3.11 cp311 manylinux_2_28_x86_64" "cp 3.12 abi3 manylinux_2_28_x86_64" "cp 3.13 abi3 manylinux_2_28_x86_64"
+    "cp 3.14 abi3 manylinux_2_28_x86_64")
+export PEX_ROOT=$BUILD/pex/root
 
-build() {
-    local name=$1 module=$2 distribution=$3
-    pex "$distribution" --output-file "$DIST/$name.pex" --entry-point "$module:main" --find-links "$BUILD/wheels" \
-        --constraints "$here/../constraints.txt" "${PLATFORMS[@]/#/--platform=manylinux_2_28_x86_64-}" \
-        --venv prepend --sh-boot --pex-root "$BUILD/pex" --disable-cache
+fetch() {
+    "$PYTHON" -m pip download --quiet --no-deps --only-binary :all: --dest "$wheels" --constraint "$here/../constraints.txt" "$@"
 }
 
+rm -rf "$wheels"
+mkdir -p "$wheels"
+cp "$BUILD"/wheels/*.whl "$wheels/"
+fetch --implementation py --abi none --platform any "${PURE[@]}"
+targets=()
+for target in "${PYTHONS[@]}"; do
+    read -r implementation version abi platform <<<"$target"
+    if fetch --implementation "$implementation" --python-version "$version" --abi "$abi" --platform "$platform" pyzmq; then
+        targets+=("--platform=$platform-$implementation-${version/./}-${abi/abi3/cp${version/./}}")
+    else
+        echo "left out, since there is no pyzmq for it: $target" >&2
+    fi
+done
+
+# PyPy has cffi in it. In an environment of its own (--venv) the scheduler can start itself again, as it does there.
 grep -v '^#' "$here/../commands.txt" | while read -r name module distribution; do
-    build "$name" "$module" "$distribution" </dev/null
+    pex "$distribution" --pre-resolved-dists "$wheels" --output-file "$DIST/$name.pex" --entry-point "$module:main" \
+        --exclude cffi "${targets[@]}" --venv --sh-boot </dev/null
 done

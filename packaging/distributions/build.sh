@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# packaging/distributions/build.sh: wheels and sdists of the three distributions in packaging/dist, checked by twine.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+folder=$BUILD/distributions
+DISTRIBUTIONS=(scheduler_daemon client_lib worker_lib)
+
+# same_bytes SDIST: setuptools writes the times of the build into an archive; here it is packed again without them
+same_bytes() {
+    local tree
+    tree=$(mktemp -d)
+    tar -C "$tree" -xzf "$1"
+    tar -C "$tree" --create --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w \
+        --mtime="@$SOURCE_DATE_EPOCH" "$(basename "$1" .tar.gz)" | gzip -9n >"$1.new"
+    mv "$1.new" "$1"
+    rm -rf "$tree"
+}
+
+# holds SDIST PATTERN...: each is the end of a name in it
+holds() {
+    local sdist=$1 names pattern
+    names=$(tar -tzf "$sdist")
+    shift
+    for pattern in "$@"; do
+        grep -q "$pattern\$" <<<"$names" || { echo "$sdist has no $pattern" >&2 && return 1; }
+    done
+}
+
+rm -rf "$folder"
+mkdir -p "$folder"
+rm -f "$DIST"/scaler_{scheduler,client,worker}-*
+for name in "${DISTRIBUTIONS[@]}"; do
+    # A copy: what an earlier build has left would be packed, and what this one leaves be found. Links are followed.
+    mkdir "$folder/$name"
+    tar -C "$root/$name" --create --dereference --exclude=build --exclude=dist --exclude='*.egg-info' --exclude=__pycache__ . |
+        tar -C "$folder/$name" --extract
+    # The wheel is made from the sdist, so that shows that the sdist is whole.
+    "$PYTHON" -m build --outdir "$DIST" "$folder/$name"
+done
+for sdist in "$DIST"/scaler_*-"$VERSION".tar.gz; do
+    same_bytes "$sdist"
+    holds "$sdist" /LICENSE /PKG-INFO /pyproject.toml
+done
+holds "$DIST/scaler_scheduler-$VERSION.tar.gz" protocol/scaler.capnp protocol/PROTOCOL.md
+holds "$DIST/scaler_client-$VERSION.tar.gz" scaler_client/scaler.capnp
+"$PYTHON" -m twine check --strict "$DIST"/scaler_*-"$VERSION"{.tar.gz,-py3-none-any.whl}
