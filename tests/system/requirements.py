@@ -32,7 +32,7 @@ def reason_to_skip() -> str:
         return f"needs {', '.join(dict.fromkeys(missing))} (Debian's packages)"
     release = release_of_debian()
     if release not in RELEASES:
-        return f"roots are built of Debian's {' and '.join(sorted(RELEASES))}, this machine has {release or 'another system'}"
+        return f"roots are built of Debian's {' and '.join(sorted(RELEASES))}, this machine is {release or 'another'}"
     return "" if mirror(release) else f"the machine's apt sources name no main component of {release}"
 
 
