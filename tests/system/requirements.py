@@ -64,3 +64,7 @@ def proxies() -> dict[str, str]:
 
 def _output(*command: str) -> str:
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    print(reason_to_skip())
