@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test lint bench chaos simulate man install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench chaos simulate man install uninstall schema package package-bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -15,6 +15,10 @@ run: ## parse the Python standard library on a local scheduler and cluster, and 
 test: ## ruff, mypy and all tests, under CPython and PyPy and every further CPython of this machine
 	@packaging/setup.sh test
 	@packaging/within.sh tests/run.sh
+
+test-system: ## the packages and the unit in a booted systemd, Slurm, Kubernetes' schemas (root; ONLY=slurm those named so)
+	@packaging/setup.sh system
+	@packaging/within.sh tests/system/run.sh $(if $(ONLY),-k $(ONLY))
 
 lint: ## ruff and mypy --strict alone
 	@packaging/setup.sh test
@@ -55,7 +59,7 @@ package-bench: ## size, start and speed of what make package has built: a table 
 	@packaging/within.sh python -m benchmarks.package_bench $(if $(QUICK),--quick)
 
 clean: ## remove the environments and everything that tools have left
-	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .system-roots .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf packaging/build packaging/dist
 	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist
 	find . -path ./.git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +

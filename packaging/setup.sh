@@ -5,6 +5,7 @@
 #   packaging/setup.sh test       the test tools in both, and a .venv-3.x for each further CPython of this machine
 #   packaging/setup.sh documents  what writes man pages and completions, in .venv
 #   packaging/setup.sh package    .venv-package, what `make package` builds with, beside those of run
+#   packaging/setup.sh system     those of test, and what make test-system boots machines with
 #   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
 #
 # PYTHON and PYPY choose the interpreters. What apt-get and pip say goes to .venv/setup.log.
@@ -227,12 +228,27 @@ setup_package() {
     stamp_value .venv-package/bin/python >.venv-package/stamp-package
 }
 
+# Without root nothing is booted, and nothing is needed for that; tests/system says what is skipped then.
+setup_system() {
+    local missing=()
+    command -v debootstrap >/dev/null || missing+=(debootstrap)
+    command -v systemd-nspawn >/dev/null || missing+=(systemd-container)
+    if [ "$(id -u)" = 0 ] && [ ${#missing[@]} -gt 0 ] && may_install; then
+        step "Debian packages: ${missing[*]}" apt_install "${missing[@]}"
+    fi
+    is_fresh .venv/stamp-system .venv/bin/python && return
+    # The schemas of ten versions of Kubernetes, 100 MB: make test does without.
+    must ".venv: kubernetes-validate" .venv/bin/python -m pip install kubernetes-validate
+    stamp_value .venv/bin/python >.venv/stamp-system
+}
+
 mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
     test) setup_cpython && setup_pypy && setup_tests ;;
     documents) setup_cpython && setup_documents ;;
+    system) setup_cpython && setup_pypy && setup_tests && setup_system ;;
     package) setup_cpython && setup_pypy && setup_package ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|documents|package|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|documents|package|system|pythons" ;;
 esac

@@ -3,7 +3,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$BUILD/nuitka
-NOT_NEEDED='*.tests,Cython,pytest,_pytest,capnpy.benchmarks,capnpy.testing,zmq.green,zmq.auth,zmq.devices,zmq.log,zmq.ssh'
+# The scheduler imports capnpy without its compiler, and that is who wants setuptools.
+NOT_NEEDED='*.tests,Cython,setuptools,capnpy.compiler,pytest,_pytest,capnpy.benchmarks,capnpy.testing,zmq.green,zmq.auth,zmq.devices,zmq.log,zmq.ssh'
 rm -rf "$folder"
 mkdir -p "$folder"
 export PYTHONHASHSEED=0
@@ -13,8 +14,8 @@ build() {
     local name=$1 module=$2 package=${2%%.*}
     # Not by the package's own name: it would be taken for that.
     printf 'import sys\n\nfrom %s import main\n\nsys.exit(main())\n' "$module" >"$folder/run_$name.py"
-    # capnpy looks up its own version, and imports setuptools for build commands that nobody runs here.
-    PYTHONPATH=$here/../stand_ins "$PYTHON" -m nuitka --onefile --quiet --output-dir="$folder" --output-filename="$name.bin" \
+    # The scheduler looks up capnpy's version.
+    "$PYTHON" -m nuitka --onefile --quiet --output-dir="$folder" --output-filename="$name.bin" \
         --include-package="$package" --include-package=zmq.backend.cython --include-package=capnpy --include-module=uvloop \
         --include-distribution-metadata=capnpy --nofollow-import-to="$NOT_NEEDED" --lto=no --jobs=2 \
         --onefile-tempdir-spec="{CACHE_DIR}/scaler/$name-$VERSION" "$folder/run_$name.py"

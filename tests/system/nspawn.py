@@ -54,8 +54,9 @@ class Nspawn:
             try:
                 self.process.wait(HALT_SECONDS)
             except subprocess.TimeoutExpired:
-                for process in [*psutil.Process(self.process.pid).children(), self.process]:
-                    process.kill()
+                for child in psutil.Process(self.process.pid).children():
+                    child.kill()
+                self.process.kill()
         self.process.wait()
         for group in self._groups:
             for folder, _, _ in os.walk(group, topdown=False):

@@ -32,7 +32,7 @@ def reason_to_skip() -> str:
         return f"needs {', '.join(dict.fromkeys(missing))} (Debian's packages)"
     release = release_of_debian()
     if release not in RELEASES:
-        return f"roots are built of Debian's {' and '.join(sorted(RELEASES))}, this machine has {release or 'another system'}"
+        return f"roots are built of Debian's {' and '.join(sorted(RELEASES))}, this machine is {release or 'another'}"
     return "" if mirror(release) else f"the machine's apt sources name no main component of {release}"
 
 
@@ -64,3 +64,7 @@ def proxies() -> dict[str, str]:
 
 def _output(*command: str) -> str:
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    print(reason_to_skip())

@@ -1,0 +1,79 @@
+"""A real Slurm of one node, in a booted machine: its controller, its node daemon and munge."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.system.machine import Machine
+from tests.system.roots import CHECKOUT
+from tests.system.service import free_port
+from tests.waiting import wait_until
+
+CORES = 8
+"""What the node says that it has: jobs are not to wait because of a small machine."""
+
+_CONFIGURATION = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+AuthType=auth/munge
+CryptoType=crypto/munge
+SlurmUser=slurm
+StateSaveLocation=/var/lib/slurm/slurmctld
+SlurmdSpoolDir=/var/lib/slurm/slurmd
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_interval=1,batch_sched_delay=0
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory=1024 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def shared_with_nodes() -> dict[Path, str]:
+    """What the jobs find by the same path as here, as on a shared file system: this checkout and its Python."""
+    shared = {CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)}
+    return {path: str(path) for path in shared if not path.is_relative_to("/usr")}
+
+
+class SlurmNode:
+    """Ready for jobs when it is made."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        ports = {"controller_port": free_port(), "node_port": free_port()}
+        text = _CONFIGURATION.format(host=machine.run("hostname").strip(), cores=CORES, **ports)
+        machine.write("/etc/slurm/slurm.conf", text)
+        machine.run("install", "-d", "-o", "slurm", "/var/lib/slurm/slurmctld", "/var/lib/slurm/slurmd")
+        for unit in ("munge", "slurmctld", "slurmd"):
+            machine.run("systemctl", "restart", unit)
+        wait_until(
+            lambda: machine.run("sinfo", "--noheader", "--format=%T", status=None).strip() == "idle", 60.0, "a node"
+        )
+
+    def submit(self, *arguments: str) -> str:
+        """The number of a job, by sbatch in the environment of these tests, whose modules its workers find."""
+        environment = (f"PATH={Path(sys.executable).parent}:/usr/bin:/bin", f"PYTHONPATH={CHECKOUT}")
+        said = self.machine.run("env", "--chdir=/root", *environment, "sbatch", "--parsable", *arguments)
+        return said.strip()
+
+    def states(self, job: str) -> set[str]:
+        """Of its elements; those that are over are not among them after some minutes."""
+        shown = self.machine.run("scontrol", "--oneliner", "show", "job", job)
+        return {word.removeprefix("JobState=") for word in shown.split() if word.startswith("JobState=")}
+
+    def log(self, job: str) -> str:
+        """What its elements have written."""
+        return self.machine.run("sh", "-c", f"cat /root/scaler-cluster-{job}_*.log")
+
+    def end(self) -> None:
+        """Cancel the jobs: they would keep the machine from halting."""
+        self.machine.run("scancel", "--user=root", status=None)
+        wait_until(lambda: not self.machine.run("squeue", "--noheader", status=None).strip(), 30.0, "the jobs' end")

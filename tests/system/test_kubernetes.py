@@ -1,0 +1,82 @@
+"""packaging/kubernetes against Kubernetes' own schemas, and its files against each other and our options.
+
+The schemas are those that the package kubernetes-validate carries. What a cluster would do with them is not tried here.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from tests.system.roots import CHECKOUT
+
+import scaler_worker.config
+from scaler_client.command_line import parse_arguments
+
+kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (make test-system)")
+yaml = pytest.importorskip("yaml")
+
+FOLDER = CHECKOUT / "packaging" / "kubernetes"
+IMAGES = CHECKOUT / "packaging" / "container"
+VERSIONS = ("1.25", "1.29", kubernetes_validate.latest_version().rpartition(".")[0])
+"""From the first that has all that is used to the newest that there are schemas for."""
+
+Manifest = dict[str, Any]
+
+
+def manifests() -> list[Manifest]:
+    return [each for path in sorted(FOLDER.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text())]
+
+
+def one(kind: str, name: str) -> Manifest:
+    (found,) = [each for each in manifests() if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def container(deployment: str) -> Manifest:
+    found: Manifest = one("Deployment", deployment)["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def labels(deployment: str) -> dict[str, str]:
+    found: dict[str, str] = one("Deployment", deployment)["spec"]["template"]["metadata"]["labels"]
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("manifest", manifests(), ids=lambda each: f"{each['kind']} {each['metadata']['name']}")
+def test_it_is_what_kubernetes_takes(manifest: Manifest, version: str) -> None:
+    kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_the_schemas_find_a_misspelt_key() -> None:
+    wrong = copy.deepcopy(one("Deployment", "scaler-scheduler"))
+    wrong["spec"]["replica"] = 1
+    with pytest.raises(kubernetes_validate.ValidationError, match="replica"):
+        kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
+
+
+def test_names_and_ports_fit_together() -> None:
+    service = one("Service", "scaler-scheduler")["spec"]
+    policy = one("NetworkPolicy", "scaler-scheduler")["spec"]
+    ports = {port["name"]: port["containerPort"] for port in container("scaler-scheduler")["ports"]}
+    assert service["selector"].items() <= labels("scaler-scheduler").items()
+    assert policy["podSelector"]["matchLabels"].items() <= labels("scaler-scheduler").items()
+    assert policy["ingress"][0]["from"][0]["podSelector"]["matchLabels"].items() <= labels("scaler-workers").items()
+    assert container("scaler-scheduler")["args"] == [f"tcp://0.0.0.0:{ports[service['ports'][0]['targetPort']]}"]
+    target = one("HorizontalPodAutoscaler", "scaler-workers")["spec"]["scaleTargetRef"]
+    assert one(target["kind"], target["name"])["apiVersion"] == target["apiVersion"]
+
+
+def test_the_workers_options_are_ours() -> None:
+    environment = {each["name"]: each.get("value", "4") for each in container("scaler-workers")["env"]}
+    config = scaler_worker.config.load(parse_arguments(scaler_worker.config.COMMAND, []), environment)
+    port = one("Service", "scaler-scheduler")["spec"]["ports"][0]["port"]
+    assert str(config.address) == f"tcp://scaler-scheduler:{port}" and config.num_of_workers == 4
+
+
+def test_each_image_is_one_of_ours() -> None:
+    for name in ("scheduler", "workers"):
+        image = container(f"scaler-{name}")["image"]
+        assert f"-t {image} " in (IMAGES / f"{name}.Dockerfile").read_text()

@@ -1,0 +1,64 @@
+"""packaging/slurm: a job array of agents on a real Slurm of one node."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.commands import cluster, scheduler
+from tests.system import roots
+from tests.system.machine import Machine
+from tests.system.slurm_node import SlurmNode, shared_with_nodes
+from tests.system.work import check, square_slowly, submit_many
+from tests.waiting import wait_until
+
+from scaler_client import Client
+
+pytestmark = pytest.mark.timeout(600)
+
+SCRIPT = str(roots.CHECKOUT / "packaging" / "slurm" / "scaler-cluster.sbatch")
+LIMIT_SECONDS = 120.0
+"""The shortest that Slurm keeps to is a minute; its signal comes up to a minute early."""
+
+
+@pytest.fixture
+def node(boot: Callable[..., Machine]) -> Iterator[SlurmNode]:
+    started = SlurmNode(boot(roots.slurm(), shared_with_nodes()))
+    yield started
+    started.end()
+
+
+def test_an_array_of_agents_works_and_retires_before_its_time_limit(node: SlurmNode, tmp_path: Path) -> None:
+    with scheduler(tmp_path) as there, Client(there.address) as client:
+        options = ("--array=1-2", "--cpus-per-task=2", "--time=1", "--signal=B:TERM@30")
+        job = node.submit(*options, SCRIPT, there.address)
+        check(submit_many(client, 40))
+        wait_until(lambda: len(_processes(client)) == 4, 60.0, "two agents with two workers each")
+        futures = [client.submit(square_slowly, value, 0.5) for value in range(10_000)]
+        wait_until(lambda: node.states(job) == {"COMPLETED"}, LIMIT_SECONDS, "the agents to retire")
+        log = node.log(job)
+        assert log.count("SIGTERM: ending 2 workers") == 2, log
+        left = next(number for number, future in enumerate(futures) if not future.done())
+        for future in futures[left + 20 :]:
+            future.cancel()
+        with cluster(tmp_path, there.address, 2):  # what they had goes on elsewhere
+            check(futures[: left + 20])
+
+
+def test_without_an_address_it_says_so(node: SlurmNode) -> None:
+    job = node.submit("--array=1", SCRIPT)
+    wait_until(lambda: node.states(job) == {"FAILED"}, 60.0, "the job's end")
+    assert "no address: sbatch scaler-cluster.sbatch tcp://HOST:PORT" in node.log(job)
+
+
+def _processes(client: Client) -> set[int]:
+    """Those of the workers that are there."""
+    return {future.result(60) for future in [client.submit(_process_after, 0.2) for _ in range(16)]}
+
+
+def _process_after(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
