@@ -13,9 +13,11 @@ import termios
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import ModuleType
 
+import psutil
 import pytest
 from tests.integration.marked_process import MARK, marked
 
@@ -77,7 +79,7 @@ class Run:
         temporary.mkdir()
         self.temporary = temporary
         self.mark = uuid.uuid4().hex
-        self.shared_before = shared_entries()
+        self.shared: set[str] = set()
         self.process = subprocess.Popen(
             [sys.executable, str(EXAMPLE), *folders],
             env={**os.environ, MARK: self.mark, "TMPDIR": str(temporary)},
@@ -93,12 +95,19 @@ class Run:
         """The processes that carry the mark, the example itself included."""
         return marked(self.mark)
 
+    def finish(self) -> tuple[str, str]:
+        """What it has printed at its end; meanwhile it is watched for what it puts where TMPDIR has no say."""
+        with ThreadPoolExecutor(1) as executor:
+            ending = executor.submit(self.process.communicate, timeout=PATIENCE_SECONDS)
+            while not ending.done():
+                self.shared |= shared_entries(self.descendants())
+                wait([ending], 0.05)
+            return ending.result()
+
     def assert_nothing_left(self) -> None:
         wait_until(lambda: not self.descendants(), "its processes end")
         assert list(self.temporary.iterdir()) == []
-        appeared = shared_entries() - self.shared_before
-        # Another scheduler of this machine, which runs beside this one, has its own there.
-        wait_until(lambda: not appeared & (shared_entries() - bound_sockets()), f"{appeared} vanish")
+        assert not [path for path in self.shared if os.path.exists(path)]
 
     def end(self) -> None:
         for process in self.descendants():
@@ -109,19 +118,17 @@ class Run:
         self.process.wait(PATIENCE_SECONDS)
 
 
-def shared_entries() -> set[str]:
-    """What a scheduler or cluster could have put where TMPDIR has no say."""
-    return {
-        str(path)
-        for folder in ("/tmp", "/dev/shm")
-        for path in Path(folder).glob("*")
-        if "scaler" in path.name or path.name.endswith("_monitor")
-    }
-
-
-def bound_sockets() -> set[str]:
-    """Paths that a living process listens at."""
-    return {line.split()[-1] for line in Path("/proc/net/unix").read_text().splitlines()}
+def shared_entries(processes: list[int]) -> set[str]:
+    """Monitors' sockets and directories of objects that these processes have."""
+    found = set()
+    for number in processes:
+        try:
+            process = psutil.Process(number)
+            found |= {connection.laddr for connection in process.net_connections("unix") if connection.laddr}
+            found |= {os.readlink(entry.path) for entry in os.scandir(f"/proc/{number}/fd")}
+        except (psutil.Error, OSError):
+            continue  # it has just ended
+    return {path for path in found if path.startswith("/dev/shm/") or path.endswith("_monitor")}
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
@@ -201,8 +208,9 @@ def test_the_two_times_in_words(example: ModuleType, parallel: float, single: fl
 
 def test_the_whole_job(run: Callable[..., Run], library: Path) -> None:
     started = run(str(library))
-    output, errors = started.process.communicate(timeout=PATIENCE_SECONDS)
+    output, errors = started.finish()
     assert started.process.returncode == 0, errors
+    assert any(path.endswith("_monitor") for path in started.shared), "it was looked for in vain"
     assert output.startswith(f"62 files of {library}\n")
     for figure in ("files +62  \\(2 don't parse\\)", "lines +1,080", "functions +180", "classes +60"):
         assert re.search(f"^{figure}$", output, re.MULTILINE), output
@@ -244,6 +252,7 @@ def test_ctrl_c_leaves_nothing_behind(run: Callable[..., Run]) -> None:
         os.close(slave)
         read_terminal(master, b"in parallel")
         assert len(started.descendants()) > 1
+        started.shared |= shared_entries(started.descendants())
         os.write(master, b"\x03")
         shown = read_terminal(master, None)
     finally:

@@ -110,23 +110,22 @@ def test_a_client_that_does_not_read(tmp_path: Path, limited: SchedulerCommand) 
 
         client = Client(sys.argv[1])
         futures = [client.submit(give, 1) for _ in range(400)]
-        print("submitted", flush=True)
         sys.stdin.readline()
         print(sum(len(future.result()) for future in futures) >> 20)
         client.disconnect()
         """
-    with cluster(tmp_path, limited.address, 2), program(tmp_path, limited.address, text) as process:
-        assert process.stdout is not None and process.stdout.readline() == "submitted\n"
+    with program(tmp_path, limited.address, text) as process, monitor(limited.monitor_address) as snapshots:
+        wait_until(lambda: snapshots.next().waiting == 400, SECONDS)
         process.send_signal(signal.SIGSTOP)
-        with Client(limited.address) as client, monitor(limited.monitor_address) as snapshots:
+        with cluster(tmp_path, limited.address, 2), Client(limited.address) as client:
             last = -1
-            while last != (last := snapshots.next().resolved):
+            while last != (last := snapshots.next().resolved) or not last:
                 pass  # until nothing of it moves any more
             assert snapshots.next().waiting > 100, "it was granted everything"
             assert client.map(square, [(i,) for i in range(1000)]) == [i * i for i in range(1000)]
-        process.send_signal(signal.SIGCONT)
-        output, errors = process.communicate("\n", timeout=SECONDS)
-        assert output == "400\n", errors
+            process.send_signal(signal.SIGCONT)
+            output, errors = process.communicate("\n", timeout=SECONDS)
+            assert output == "400\n", errors
 
 
 def test_many_tasks_in_rounds_leave_the_memory_flat(tmp_path: Path) -> None:
