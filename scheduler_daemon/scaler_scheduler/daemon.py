@@ -202,7 +202,10 @@ class Daemon:
             text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
             _log.log(level, logs.on_one_line(text))
         elif isinstance(event, events.WorkerDied):
-            _log.warning("worker process %d died: %s", event.pid, logs.on_one_line(event.cause))
+            worker = self.core.tables.workers.find(event.incarnation)
+            if worker is not None:  # else it is told again, or one that never came, of which its cluster's log tells
+                text = f"worker {worker.name} on {worker.host} (process {event.pid}) died: {event.cause}"
+                _log.warning(logs.on_one_line(text))
 
     def _tell_status(self) -> None:
         tables, counts = self.core.tables, self.core.counts
