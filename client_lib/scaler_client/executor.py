@@ -109,15 +109,17 @@ class ClusterExecutor(concurrent.futures.Executor):
         """Submits at once, as no generator would."""
         futures = deque(itertools.islice(submitted, buffersize))
 
+        def next_result() -> T:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            result = futures[0].result(left)
+            futures.popleft()
+            futures.extend(itertools.islice(submitted, 1))
+            return result
+
         def results() -> Iterator[T]:
             try:
                 while futures:
-                    left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                    result = futures[0].result(left)
-                    futures.popleft()
-                    futures.extend(itertools.islice(submitted, 1))
-                    yield result
-                    del result
+                    yield next_result()  # no name here: it would keep the result until the next one is asked for
             finally:
                 self._cancel(futures)
 

@@ -203,7 +203,11 @@ def run_map(agent: Agent, plan: MapPlan[T]) -> list[T]:
 def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> Iterator[list[Payload]]:
     payloads: list[Payload] = []
     for position, arguments in enumerate(iterable):
-        payloads.append(dump_call(arguments if type(arguments) is tuple else _as_tuple(arguments, position), {}))
+        call = arguments if type(arguments) is tuple else _as_tuple(arguments, position)
+        try:
+            payloads.append(dump_call(call, {}))
+        except TypeError as error:
+            raise TypeError(f"item {position}: {error}") from error.__cause__
         if len(payloads) == CHUNK_ROWS:
             yield payloads
             payloads = []

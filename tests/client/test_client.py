@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 from typing import Any
 
 import pytest
@@ -28,6 +29,12 @@ def test_a_long_wait_for_a_scheduler_is_told(monkeypatch: pytest.MonkeyPatch, ca
     with pytest.raises(ConnectionError, match="within 0.1 seconds"):
         Client("tcp://127.0.0.1:1", timeout_seconds=0.1)
     assert caplog.messages == ["no scheduler answers at tcp://127.0.0.1:1 yet; giving up in 0 s"]
+
+
+def test_map_names_the_item_that_can_not_be_pickled(client: Client) -> None:
+    with pytest.raises(TypeError, match=r"^item 1: argument 0 of type _thread\.lock can't be pickled: ") as raised:
+        client.map(square, [(1,), (threading.Lock(),), (3,)])  # type: ignore[list-item]
+    assert isinstance(raised.value.__cause__, TypeError)
 
 
 def test_options_travel_with_the_tasks(scheduler: FakeScheduler, client: Client) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+import gc
 import operator
 import pickle
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from typing import Any
@@ -102,6 +104,23 @@ def test_map_submits_at_once_and_yields_as_results_come(executor: Executor) -> N
     wait_until(lambda: "c" in gates.passed)
     gates.open("c", "b")
     assert list(results) == ["b", "c"]
+
+
+class Large:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def is_empty(kept: weakref.WeakSet[Large]) -> bool:
+    gc.collect()
+    return not kept
+
+
+def test_map_keeps_no_result_that_its_reader_has_let_go(executor: Executor) -> None:
+    for result in executor.map(Large, [1, 2]):
+        kept = weakref.WeakSet([result])
+        del result
+        wait_until(functools.partial(is_empty, kept), what="the result is freed")
 
 
 def test_map_in_time_and_not(running: RunningScheduler, executor: Executor) -> None:

@@ -54,7 +54,7 @@ def test_who_is_given_up(make_core):
 
 
 def test_what_ran_when_its_worker_died(make_core):
-    """Once for each task that is to blame; of the worker itself its agent's log tells."""
+    """Once for each death."""
     core = make_core(task_retries=1)
     joined(core)
     core.submit(C, [7])
@@ -65,8 +65,11 @@ def test_what_ran_when_its_worker_died(make_core):
         assert warnings_of(core) == [f"{ran}, signal 9 (SIGKILL): {follows}"]
         core.worker(W, 22 + attempt, agent=33)
     core.died(A, 24)
+    idle = "worker name of host (process 4711) was lost while it ran nothing: signal 9 (SIGKILL)"
+    assert warnings_of(core) == [idle]
+    core.died(A, 24)
     core.take()
-    assert warnings_of(core) == []
+    assert warnings_of(core) == [], "it was told"
 
 
 def test_deaths_that_were_asked_for(core):

@@ -92,12 +92,13 @@ def test_a_poison_task_costs_others_nothing(client: Client, tmp_path: Path) -> N
 
 def test_a_killed_worker_is_replaced(daemon: SchedulerCommand, tmp_path: Path) -> None:
     with cluster(tmp_path, daemon.address), Client(daemon.address) as client:
-        before = client.submit(os.getpid).result(SECONDS)
+        processes = [client.submit(os.getpid).result(SECONDS)]
         for _ in range(3):
-            os.kill(before, signal.SIGKILL)
-            after = client.submit(os.getpid).result(SECONDS)
-            assert after != before
-            before = after
+            os.kill(processes[-1], signal.SIGKILL)
+            processes.append(client.submit(os.getpid).result(SECONDS))
+        assert len(set(processes)) == 4
+        told = re.compile(r"\[WARNING\].* \(process (\d+)\) was lost while it ran nothing: signal 9 \(SIGKILL\)")
+        wait_until(lambda: list(map(int, told.findall(daemon.log()))) == processes[:3], what="a line for each death")
 
 
 def grow(log: str, most: int) -> int:
