@@ -14,6 +14,8 @@ from .references import ObjectRef, ReadingCall, reading_call
 
 ENDED_WELL = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
+_BLAME_LAST = {Outcome.CANCELLED.value: 1, Outcome.INPUT_LOST.value: 2}
+
 MOST_RECOVERIES = 3
 """How often a graph is submitted again because results of its nodes were lost with their hosts."""
 
@@ -96,15 +98,21 @@ class GraphTasks:
         return not self.targets
 
     def note_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
-        # Readers that come to the scheduler when that has happened hear of an input that is not there: what they raise
-        # is what those raise that were there.
-        failures = self._failures
         for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
             row = task_id - self.first
-            failed = next((failures[each] for each in self._rows_read_by(row) if each in failures), row)
-            failures[row] = failed
+            failed = self._failures[row] = self._failed_first(row, outcome, answer)
             if failed == row:
                 self._endings[row] = outcome, answer
+
+    def _failed_first(self, row: int, outcome: int, answer: Payload) -> int:
+        """The row whose failure this one's is. All that it reads is noted already."""
+        causes = [self._failures[each] for each in self._rows_read_by(row) if each in self._failures]
+        if outcome != Outcome.INPUT_LOST:
+            # Others that it reads may be cancelled by now, as nobody needs them any more.
+            return next((each for each in causes if self._endings[each] == (outcome, answer)), row)
+        # It came to the scheduler when that had happened, and hears of an input that is not there: what it raises is
+        # what those raise that were there.
+        return min(causes, key=lambda each: _BLAME_LAST.get(self._endings[each][0], 0), default=row)
 
     def can_recover(self, task_id: int) -> bool:
         row = task_id - self.first

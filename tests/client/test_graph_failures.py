@@ -46,6 +46,15 @@ def test_rows_that_come_after_the_failure_of_what_they_read_end_as_it_did(
     assert not submits(client.session)
 
 
+def test_what_is_cancelled_as_its_reader_has_failed_is_not_what_failed(client: SessionClient) -> None:
+    e, d = client.submit_graph(GRAPH, ["e", "d"])
+    first = graph_tasks(client).first
+    ids = [first + row for row in (A, B, C, E, D)]
+    outcomes = [Outcome.CANCELLED, *[Outcome.WORKER_DIED] * 4]
+    client.session.handle(messages.Resolved(ids, outcomes, [b"", *[b"it died"] * 4]), 1.0)
+    assert str(e.exception(0)) == str(d.exception(0)) == "it died (node 'b' of the graph)"
+
+
 def test_a_failure_that_is_made_good_is_not_what_failed(client: SessionClient) -> None:
     (e,) = client.submit_graph(GRAPH, ["e"])
     answer(client, [A, E], Outcome.INPUT_LOST)

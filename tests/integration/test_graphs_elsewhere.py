@@ -91,8 +91,11 @@ def test_leaving_a_graph_in_an_event_loop_cancels_it(combo: SchedulerClusterComb
                 "root": (partial(at_gate, log, "root", str(gate)),),
                 "leaf": (partial(noting, log, "leaf"), "root"),
             }
+            values = asyncio.ensure_future(client.get(graph, ["leaf"]))
+            while not ran(log):
+                await asyncio.sleep(0.01)
             with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(client.get(graph, ["leaf"]), 0.5)
+                await asyncio.wait_for(values, 0.01)
             gate.touch()
             assert await client.get(GRAPH, ["e"]) == {"e": 1}
             assert ran(log) == ["root"]
