@@ -11,7 +11,7 @@ root=$PWD
 export BUILD=$root/packaging/build DIST=$root/packaging/dist
 export PYTHON=$root/.venv-package/bin/python PYPY=$root/.venv-pypy/bin/python
 export PATH=$root/.venv-package/bin:$PATH
-VERSION=$("$PYTHON" -c 'import re; print(re.search("__version__ = \"(.*)\"", open("scheduler_daemon/scaler_scheduler/__init__.py").read())[1])')
+VERSION=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' scheduler_daemon/scaler_scheduler/__init__.py)
 # The same source makes the same bytes, whenever it is built.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export VERSION SOURCE_DATE_EPOCH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 LC_ALL=C.UTF-8

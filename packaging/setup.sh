@@ -109,7 +109,7 @@ further_pythons() {
 
 # A stamp holds the hash of everything that its environment was made from, the checkout's place included.
 stamp_value() {
-    { cat packaging/setup.sh ./*/pyproject.toml && pwd -P && "$1" -c 'import sys; print(sys.version, sys.base_prefix)'; } |
+    { cat packaging/setup.sh packaging/constraints.txt ./*/pyproject.toml && pwd -P && "$1" -c 'import sys; print(sys.version, sys.base_prefix)'; } |
         sha256sum
 }
 

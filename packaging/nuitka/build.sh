@@ -8,10 +8,12 @@ NOT_NEEDED='*.tests,Cython,setuptools,capnpy.compiler,pytest,_pytest,capnpy.benc
 rm -rf "$folder"
 mkdir -p "$folder"
 export PYTHONHASHSEED=0
-"$PYTHON" -m pip install --quiet --no-deps --force-reinstall --no-index --find-links "$BUILD/wheels" scaler-scheduler
 
 build() {
-    local name=$1 module=$2 package=${2%%.*}
+    local name=$1 module=$2 distribution=$3 package=${2%%.*}
+    "$PYTHON" -m pip install --quiet --find-links "$BUILD/wheels" --constraint "$here/../constraints.txt" "$distribution"
+    # What is there of the same version may be older source.
+    "$PYTHON" -m pip install --quiet --no-deps --force-reinstall --no-index --find-links "$BUILD/wheels" "$distribution"
     # Not by the package's own name: it would be taken for that.
     printf 'import sys\n\nfrom %s import main\n\nsys.exit(main())\n' "$module" >"$folder/run_$name.py"
     # The scheduler looks up capnpy's version.
@@ -22,6 +24,6 @@ build() {
     mv "$folder/$name.bin" "$DIST/$name.bin"
 }
 
-grep -v '^#' "$here/../commands.txt" | while read -r name module _; do
-    build "$name" "$module" </dev/null
+grep -v '^#' "$here/../commands.txt" | while read -r name module distribution; do
+    build "$name" "$module" "$distribution" </dev/null
 done

@@ -22,7 +22,8 @@ library=$("$pypy" -c 'import os; print(os.path.dirname(os.__file__))')
 
 # Lines of "name path" for what a program or library is linked to, glibc left out.
 needed_by() {
-    LD_LIBRARY_PATH=$tree/app/pyzmq.libs ldd "$1" | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p' | grep -Ev "$GLIBC_LIBRARIES" || true
+    LD_LIBRARY_PATH=$tree/app/pyzmq.libs ldd "$1" | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p' |
+        grep -Ev "$GLIBC_LIBRARIES" || true
 }
 
 # licence_of FILE: the copyright file of the Debian package that FILE is from

@@ -4,6 +4,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 wheels=$BUILD/pex/wheels
+# What the commands need beside what packaging/wheels.sh makes: for every Python, and one for each.
+COMPILED=(pyzmq)
 PURE=(packaging setuptools tomli)
 # As "implementation version abi platform", as pyzmq's wheels have them. From 3.12 on CPython has one for all versions.
 PYTHONS=("pp 3.9 pypy39_pp73 manylinux2014_x86_64" "pp 3.10 pypy310_pp73 manylinux_2_28_x86_64"
@@ -23,10 +25,11 @@ fetch --implementation py --abi none --platform any "${PURE[@]}"
 targets=()
 for target in "${PYTHONS[@]}"; do
     read -r implementation version abi platform <<<"$target"
-    if fetch --implementation "$implementation" --python-version "$version" --abi "$abi" --platform "$platform" pyzmq; then
+    if fetch --implementation "$implementation" --python-version "$version" --abi "$abi" --platform "$platform" \
+        "${COMPILED[@]}"; then
         targets+=("--platform=$platform-$implementation-${version/./}-${abi/abi3/cp${version/./}}")
     else
-        echo "left out, since there is no pyzmq for it: $target" >&2
+        echo "left out, since there is no ${COMPILED[*]} for it: $target" >&2
     fi
 done
 
