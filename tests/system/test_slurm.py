@@ -11,7 +11,7 @@ import pytest
 from tests.integration.commands import cluster, scheduler
 from tests.system import roots
 from tests.system.machine import Machine
-from tests.system.slurm_node import SlurmNode, shared_with_nodes
+from tests.system.slurm_node import SlurmNode
 from tests.system.work import check, square_slowly, submit_many
 from tests.waiting import wait_until
 
@@ -26,7 +26,7 @@ LIMIT_SECONDS = 120.0
 
 @pytest.fixture
 def node(boot: Callable[..., Machine]) -> Iterator[SlurmNode]:
-    started = SlurmNode(boot(roots.slurm(), shared_with_nodes()))
+    started = SlurmNode(boot(roots.slurm(), roots.environment()))
     yield started
     started.end()
 
