@@ -48,6 +48,16 @@ def test_an_array_of_agents_works_and_retires_before_its_time_limit(node: SlurmN
             check(futures[: left + 20])
 
 
+def test_a_cancelled_agent_retires_too(node: SlurmNode, tmp_path: Path) -> None:
+    with scheduler(tmp_path) as there, Client(there.address) as client:
+        job = node.submit("--array=1", "--cpus-per-task=1", f"--export=ALL,SCALER_ADDRESS={there.address}", SCRIPT)
+        assert client.submit(pow, 2, 10).result(60) == 1024
+        node.machine.run("scancel", job)
+        wait_until(lambda: node.states(job) == {"CANCELLED"}, 60.0, "the job's end")
+        wait_until(lambda: "has left" in there.log(), 30.0, "the agent's goodbye")
+    assert "SIGTERM: ending 1 worker" in node.log(job)
+
+
 def test_without_an_address_it_says_so(node: SlurmNode) -> None:
     job = node.submit("--array=1", SCRIPT)
     wait_until(lambda: node.states(job) == {"FAILED"}, 60.0, "the job's end")
