@@ -5,7 +5,7 @@
 #   packaging/setup.sh test       the test tools in both, and a .venv-3.x for each further CPython of this machine
 #   packaging/setup.sh documents  what writes man pages and completions, in .venv
 #   packaging/setup.sh package    .venv-package, what `make package` builds with, beside those of run
-#   packaging/setup.sh system     those of test, and what make test-system boots machines with
+#   packaging/setup.sh system     beside those of run, what make test-system boots machines and checks manifests with
 #   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
 #
 # PYTHON and PYPY choose the interpreters. What apt-get and pip say goes to .venv/setup.log.
@@ -237,8 +237,8 @@ setup_system() {
         step "Debian packages: ${missing[*]}" apt_install "${missing[@]}"
     fi
     is_fresh .venv/stamp-system .venv/bin/python && return
-    # The schemas of ten versions of Kubernetes, 100 MB: make test does without.
-    must ".venv: kubernetes-validate" .venv/bin/python -m pip install kubernetes-validate
+    # kubernetes-validate has the schemas of ten versions, 100 MB: make test does without.
+    must ".venv: test tools, kubernetes-validate" .venv/bin/python -m pip install "${TEST_TOOLS[@]}" kubernetes-validate
     stamp_value .venv/bin/python >.venv/stamp-system
 }
 
@@ -247,7 +247,7 @@ case ${1-} in
     run) setup_cpython && setup_pypy ;;
     test) setup_cpython && setup_pypy && setup_tests ;;
     documents) setup_cpython && setup_documents ;;
-    system) setup_cpython && setup_pypy && setup_tests && setup_system ;;
+    system) setup_cpython && setup_pypy && setup_system ;;
     package) setup_cpython && setup_pypy && setup_package ;;
     pythons) further_pythons ;;
     *) die "usage: packaging/setup.sh run|test|documents|package|system|pythons" ;;

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.system import packages, roots
 from tests.system.machine import Machine
+from tests.system.nspawn import Nspawn
 from tests.system.requirements import reason_to_skip
 from tests.system.service import Service
 
@@ -13,11 +14,16 @@ DEB, NEWER, ONE_FILE = "/packages/scheduler.deb", "/packages/newer.deb", "/packa
 
 
 @pytest.fixture(scope="session")
-def able() -> None:
+def able(tmp_path_factory: pytest.TempPathFactory) -> None:
     """This machine can boot others."""
     reason = reason_to_skip()
     if reason:
         pytest.skip(reason)
+    probe = Nspawn(roots.base(), tmp_path_factory.mktemp("probe") / "probe.log", {}, "/bin/true")
+    status = probe.process.wait(60)
+    probe.end()
+    if status != 0:  # in a container without the rights for it, say
+        pytest.skip(f"systemd-nspawn can't run anything here: {probe.log().strip()}")
 
 
 @pytest.fixture(scope="session")

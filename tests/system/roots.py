@@ -34,6 +34,15 @@ def slurm() -> Path:
     return _root("slurm", SLURM)
 
 
+def environment() -> dict[Path, str]:
+    """What a machine is to see by the same path as here, to run our commands: this checkout and its Python."""
+    there = [Path("/usr")]
+    for path in (CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)):
+        if not any(path.is_relative_to(other) for other in there):
+            there.append(path)
+    return {path: str(path) for path in there[1:]}
+
+
 def _root(name: str, packages: tuple[str, ...]) -> Path:
     release = release_of_debian()
     root, log = FOLDER / f"{release}-{name}", FOLDER / f"{release}-{name}.log"

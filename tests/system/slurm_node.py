@@ -37,12 +37,6 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def shared_with_nodes() -> dict[Path, str]:
-    """What the jobs find by the same path as here, as on a shared file system: this checkout and its Python."""
-    shared = {CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)}
-    return {path: str(path) for path in shared if not path.is_relative_to("/usr")}
-
-
 class SlurmNode:
     """Ready for jobs when it is made."""
 

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.commands import cluster, scheduler
 from tests.system import roots
 from tests.system.machine import Machine
-from tests.system.slurm_node import SlurmNode, shared_with_nodes
+from tests.system.slurm_node import SlurmNode
 from tests.system.work import check, square_slowly, submit_many
 from tests.waiting import wait_until
 
@@ -26,7 +26,7 @@ LIMIT_SECONDS = 120.0
 
 @pytest.fixture
 def node(boot: Callable[..., Machine]) -> Iterator[SlurmNode]:
-    started = SlurmNode(boot(roots.slurm(), shared_with_nodes()))
+    started = SlurmNode(boot(roots.slurm(), roots.environment()))
     yield started
     started.end()
 
@@ -46,6 +46,16 @@ def test_an_array_of_agents_works_and_retires_before_its_time_limit(node: SlurmN
             future.cancel()
         with cluster(tmp_path, there.address, 2):  # what they had goes on elsewhere
             check(futures[: left + 20])
+
+
+def test_a_cancelled_agent_retires_too(node: SlurmNode, tmp_path: Path) -> None:
+    with scheduler(tmp_path) as there, Client(there.address) as client:
+        job = node.submit("--array=1", "--cpus-per-task=1", f"--export=ALL,SCALER_ADDRESS={there.address}", SCRIPT)
+        assert client.submit(pow, 2, 10).result(60) == 1024
+        node.machine.run("scancel", job)
+        wait_until(lambda: node.states(job) == {"CANCELLED"}, 60.0, "the job's end")
+        wait_until(lambda: "has left" in there.log(), 30.0, "the agent's goodbye")
+    assert "SIGTERM: ending 1 worker" in node.log(job)
 
 
 def test_without_an_address_it_says_so(node: SlurmNode) -> None:

@@ -1,0 +1,55 @@
+"""The unit of compute hosts in a booted systemd: its workers run tasks as a user of their own, and come back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.integration.commands import scheduler
+from tests.system import roots
+from tests.system.machine import Machine
+from tests.system.work import check, submit_many
+from tests.waiting import wait_until
+
+from scaler_client import Client
+
+pytestmark = pytest.mark.timeout(300)
+
+UNIT = "scaler-cluster.service"
+
+
+@pytest.fixture
+def host(boot: Callable[..., Machine]) -> Machine:
+    """A compute host with the unit, and the command as `make install` would put it there."""
+    shared = roots.environment()
+    machine = boot(roots.slurm(), shared)
+    for folder in {folder for path in shared for folder in path.parents}:
+        machine.run("chmod", "a+x", str(folder))  # an environment in root's home is to be seen by another user
+    command = f'#!/bin/sh\nexec {Path(sys.executable).parent}/scaler_cluster "$@"\n'
+    machine.write("/usr/bin/scaler_cluster", command)
+    machine.run("chmod", "755", "/usr/bin/scaler_cluster")
+    machine.run("systemd-sysusers", str(roots.CHECKOUT / "systemd" / "scaler.sysusers"))
+    machine.run("cp", str(roots.CHECKOUT / "systemd" / UNIT), "/etc/systemd/system/")
+    # Its /tmp is its own: a checkout there is shown all the same.
+    seen = " ".join(shared.values())
+    lines = ("[Service]", f"Environment=PYTHONPATH={roots.CHECKOUT}", f"BindReadOnlyPaths={seen}", "")
+    machine.write(f"/etc/systemd/system/{UNIT}.d/checkout.conf", "\n".join(lines))
+    return machine
+
+
+def test_its_workers_run_tasks_and_come_back(host: Machine, tmp_path: Path) -> None:
+    with scheduler(tmp_path) as there, Client(there.address) as client:
+        host.write("/etc/scaler/cluster.toml", f'address = "{there.address}"\nnum_of_workers = 2\n')
+        host.run("systemctl", "daemon-reload")
+        host.run("systemctl", "start", UNIT)
+        futures = submit_many(client)
+        assert client.submit(os.getuid).result(60) == int(host.run("id", "--user", "scaler-worker"))
+        wait_until(lambda: "2 workers" in host.property_of(UNIT, "StatusText"), what="STATUS")
+        host.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", UNIT)
+        wait_until(lambda: host.property_of(UNIT, "NRestarts") == "1", 60.0, "systemd to start it again")
+        check(futures)
+        host.run("systemctl", "stop", UNIT)
+        assert host.property_of(UNIT, "Result") == "success"
