@@ -1,4 +1,4 @@
-"""The rules of the house (DESIGN.md, section 2), read from the imports."""
+"""The rules of the house (ARCHITECTURE.md), read from the imports, the folders and the codemap."""
 
 import ast
 import re

@@ -1,7 +1,7 @@
 """How much work a worker gets: adaptive prefetch. Reads state, returns choices.
 
 A worker holds about as much queued work as covers one round trip to it, measured in run time and not in tasks: hundreds
-of no-ops, one spare task of 10 ms, none behind a task of 10 s (DESIGN.md, section 4).
+of no-ops, one spare task of 10 ms, none behind a task of 10 s (ARCHITECTURE.md, decisions).
 """
 
 from scaler_scheduler.core.functions import Function

@@ -6,4 +6,4 @@ class ProtocolError(Exception):
 
 
 class InvariantError(Exception):
-    """The core contradicts itself: a defect. The process ends with it, and nothing is lost (DESIGN.md, section 5)."""
+    """The core contradicts itself: a defect. The process ends with it, and clients submit all to the next."""

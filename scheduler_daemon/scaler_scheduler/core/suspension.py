@@ -1,4 +1,4 @@
-"""Tasks that wait for tasks of their own: while they do, their slot is free (DESIGN.md, section 5).
+"""Tasks that wait for tasks of their own: while they do, their slot is free.
 
 It is the nested client that says so, on the connection by which it has submitted what is waited for: so the scheduler
 knows the children before it looks for something to put into the slot.
