@@ -180,7 +180,8 @@ MUTATIONS = (
     ),
     Mutation(
         "give two attempts the same number",
-        giving.Giver, "_give_task", "task.attempt += 1", "pass",
+        giving.Giver, "_give_task", "task.attempt = task.client.next_attempt(task.attempt)",
+        "task.attempt = max(1, task.attempt)",
     ),
     Mutation(
         "ignore that a worker keeps a task",
@@ -270,5 +271,15 @@ MUTATIONS = (
     Mutation(
         "count a reader twice that ends",
         graphs.Graphs, "_release_inputs", "stored.readers -= 1", "stored.readers = max(0, stored.readers - 2)",
+    ),
+    Mutation(
+        "number the attempts of a task that comes again from 1",
+        records.Client, "next_attempt", "max(last, self.stale_attempt)", "last",
+        first_seed=4018412,
+    ),
+    Mutation(
+        "take a silent worker's queue away and do not tell it",
+        withdrawals.Withdrawals, "take_away", "self._retract(task)", "pass",
+        first_seed=21,
     ),
 )  # fmt: skip
