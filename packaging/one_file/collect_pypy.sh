@@ -77,9 +77,9 @@ patchelf --force-rpath --set-rpath "\$ORIGIN/../lib" "$tree/bin/scaler_scheduler
 rm -rf "$tree/lib/__pycache__"
 
 # Compiled beforehand, so that nothing is written at run time. By time stamps: PyPy reads what it imports first itself,
-# and does not know the other kinds.
+# and does not know the other kinds. (-I would have it ignore PYTHONHASHSEED, by which constants are ordered.)
 find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-"$tree/bin/scaler_scheduler" -I -S -B -m compileall -q --invalidation-mode timestamp -s "$tree" -p /scaler_scheduler \
+"$tree/bin/scaler_scheduler" -s -S -B -m compileall -q --invalidation-mode timestamp -s "$tree" -p /scaler_scheduler \
     "$tree/lib" "$tree/app" >&2
 
 find "$tree" -type f \( -name '*.so' -o -name '*.so.*' -o -path '*/bin/*' \) -exec objdump -T {} + 2>/dev/null |
