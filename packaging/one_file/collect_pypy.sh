@@ -75,11 +75,9 @@ done
 patchelf --force-rpath --set-rpath "\$ORIGIN/../lib" "$tree/bin/scaler_scheduler"
 rm -rf "$tree/lib/__pycache__"
 
-# Compiled beforehand, so that nothing is written at run time. By time stamps: PyPy reads what it imports first itself,
-# and does not know the other kinds.
+# Compiled beforehand, so that nothing is written at run time. (-I would have it ignore PYTHONHASHSEED.)
 find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-"$tree/bin/scaler_scheduler" -I -S -B -m compileall -q --invalidation-mode timestamp -s "$tree" -p /scaler_scheduler \
-    "$tree/lib" "$tree/app" >&2
+"$tree/bin/scaler_scheduler" -s -S -B "$packaging/one_file/compile_modules.py" "$tree" >&2
 
 find "$tree" -type f \( -name '*.so' -o -name '*.so.*' -o -path '*/bin/*' \) -exec objdump -T {} + 2>/dev/null |
     grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | sort -Vu | tail -n 1

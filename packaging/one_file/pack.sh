@@ -12,7 +12,7 @@ export LC_ALL=C
 (
     cd "$tree"
     rm -f .contents
-    { find . -type f -printf '%P\n' && echo .contents; } | sort >.contents
+    { find . -type f ! -path ./.contents -printf '%P\n' && echo .contents; } | sort >.contents
     if grep -q '[[:space:]]' .contents || [ "$(find . -type l | wc -l)" != 0 ]; then
         echo "pack.sh: white space in a name, or a link, in $tree" >&2
         exit 1
