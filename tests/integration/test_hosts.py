@@ -20,7 +20,7 @@ from scaler_client import Client
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-SECONDS = 30
+SECONDS = 60
 OFTEN = ("--heartbeat-interval-seconds", "0.1")
 
 
