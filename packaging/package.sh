@@ -17,17 +17,6 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export VERSION SOURCE_DATE_EPOCH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 LC_ALL=C.UTF-8
 unset PYTHONPATH SCALER_SCHEDULER_PYTHON
 
-# Man pages, completions and default configurations, which the packages have in them.
-documents() {
-    rm -rf "$BUILD"/{man,completions,configuration}
-    if [ -d packaging/documents ]; then
-        .venv/bin/python packaging/documents "$BUILD"
-    else
-        mkdir -p "$BUILD/configuration"
-        printf 'address = "tcp://127.0.0.1:2345"\n' >"$BUILD/configuration/scheduler.toml"
-    fi
-}
-
 build() {
     local start=$SECONDS
     printf '[package] %s ... ' "$1"
@@ -45,7 +34,9 @@ mkdir -p "$BUILD" "$DIST"
 [ $# -gt 0 ] || set -- "${PARTS[@]}"
 rm -rf "$BUILD/wheels"
 packaging/wheels.sh "$BUILD/wheels" >"$BUILD/wheels.log" 2>&1
-documents
+# Man pages, completions and default configurations, which the packages have in them.
+rm -rf "$BUILD"/{man,completions,configuration}
+.venv/bin/python packaging/documents "$BUILD"
 for part in "$@"; do
     build "$part"
 done

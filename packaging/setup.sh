@@ -248,7 +248,7 @@ case ${1-} in
     test) setup_cpython && setup_pypy && setup_tests ;;
     documents) setup_cpython && setup_documents ;;
     system) setup_cpython && setup_pypy && setup_system ;;
-    package) setup_cpython && setup_pypy && setup_package ;;
+    package) setup_cpython && setup_pypy && setup_documents && setup_package ;;
     pythons) further_pythons ;;
     *) die "usage: packaging/setup.sh run|test|documents|package|system|pythons" ;;
 esac
