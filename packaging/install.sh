@@ -115,8 +115,9 @@ make_environment() { # NAME INTERPRETER DISTRIBUTION...
     sed -i "1s|.*|#!$LIB/${there##*/}/bin/python|" "$there"/bin/scaler_*
     sed -i '/^command = /d' "$there/pyvenv.cfg"
     find "$there/lib" -name __pycache__ -type d -prune -exec rm -rf {} +
-    # Compiled here, as services can't write, but pip; not to be compared by time, which may be lost on the way.
-    "$there/bin/python" -m compileall -q -x '/site-packages/pip/' --invalidation-mode unchecked-hash \
+    # Compiled here, as services can't write, but pip; not to be compared by time, which may be lost on the way. -B: what is
+    # imported for that would be compiled under the name that it has here.
+    "$there/bin/python" -B -m compileall -q -x '/site-packages/pip/' --invalidation-mode unchecked-hash \
         -s "${DESTDIR:-/}" -p / "$there/lib" || true
 }
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import stat
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.integration.agent_process import IDLE, SHUTDOWN_SECONDS, Cluster, FakeScheduler, all_of, is_gone, started
 from tests.waiting import wait_until
@@ -84,7 +86,8 @@ def test_nothing_is_left_whoever_is_killed(scheduler: FakeScheduler, log: Path, 
         else:
             cluster.process.kill()
             for worker in workers if who == "agent and workers" else []:
-                worker.kill()
+                with suppress(psutil.NoSuchProcess):  # they notice that the agent is gone, perhaps before this
+                    worker.kill()
         cluster.wait_for_exit()
         assert not directory.exists()
 
