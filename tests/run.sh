@@ -2,14 +2,15 @@
 # tests/run.sh [lint]: ruff, mypy, and unless only lint is asked for every test in every environment that is set up.
 # `make test` calls it. All suites run even when one fails; the last lines say how each went.
 #
-# What computes runs beside what mostly waits for real processes, and that in two halves: 40 % of the time on two cores.
+# What mostly waits for real processes runs in two halves, beside the other interpreters' suites, which compute: this is
+# balanced for two cores, and takes half of the time that one after the other would.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 folder=$(mktemp -d)
 status=0
 summary=()
-beside=0  # the process that runs the computing suites
+beside=0  # the process that runs the other interpreters' suites
 end() {
     [ "$beside" = 0 ] || kill -- -"$beside" 2>/dev/null
     rm -rf "$folder"
@@ -50,14 +51,13 @@ tests_in() {
 WAITING=(tests/adapters tests/integration tests/installation)
 names=()
 
-# computing_suites: those of all environments, one after the other
-computing_suites() {
+# suites_of_others: those of all environments but .venv, one after the other
+suites_of_others() {
     local environment
     [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire
     for environment in .venv-3.*; do
         [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" tests/client tests/worker
     done
-    run_suite "$(name_of .venv), computing" tests_in .venv "${WAITING[@]/#/--ignore=}"
 }
 
 run_suite ruff ruff check .
@@ -67,13 +67,14 @@ names+=(ruff mypy)
 
 if [ "${1-}" != lint ]; then
     set -m
-    computing_suites >"$folder/computing" 2>&1 &
+    suites_of_others >"$folder/of others" 2>&1 &
     beside=$!
     set +m
     run_suite "$(name_of .venv), waiting" tests_in .venv -n 2 --dist loadfile "${WAITING[@]}"
+    run_suite "$(name_of .venv), computing" tests_in .venv -n 2 --dist loadfile "${WAITING[@]/#/--ignore=}"
     wait "$beside"
     beside=0
-    cat "$folder/computing"
+    cat "$folder/of others"
     if [ -f .venv-pypy/stamp-test ]; then
         names+=("$(name_of .venv-pypy)")
     else
