@@ -51,9 +51,15 @@ tests_in() {
 WAITING=(tests/adapters tests/integration tests/installation)
 names=()
 
-# suites_of_others: those of all environments but .venv, one after the other
+mypy_of_all() {
+    run_suite mypy mypy scheduler_daemon/scaler_scheduler client_lib/scaler_client worker_lib/scaler_worker \
+        client_lib/examples/standard_library.py benchmarks tests/client/typed_usage.py
+}
+
+# suites_of_others: mypy, and those of all environments but .venv, one after the other
 suites_of_others() {
     local environment
+    mypy_of_all
     [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire
     for environment in .venv-3.*; do
         [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" tests/client tests/worker
@@ -61,17 +67,18 @@ suites_of_others() {
 }
 
 run_suite ruff ruff check .
-run_suite mypy mypy scheduler_daemon/scaler_scheduler client_lib/scaler_client worker_lib/scaler_worker \
-    client_lib/examples/standard_library.py benchmarks tests/client/typed_usage.py
 names+=(ruff mypy)
 
-if [ "${1-}" != lint ]; then
+if [ "${1-}" = lint ]; then
+    mypy_of_all
+else
     set -m
     suites_of_others >"$folder/of others" 2>&1 &
     beside=$!
     set +m
     run_suite "$(name_of .venv), waiting" tests_in .venv -n 2 --dist loadfile "${WAITING[@]}"
-    run_suite "$(name_of .venv), computing" tests_in .venv -n 2 --dist loadfile "${WAITING[@]/#/--ignore=}"
+    # The longest file first, or one process would be left with it at the end.
+    run_suite "$(name_of .venv), computing" tests_in .venv -n 2 --dist loadfile tests/simulation tests "${WAITING[@]/#/--ignore=}"
     wait "$beside"
     beside=0
     cat "$folder/of others"
