@@ -7,7 +7,9 @@ the scheduler's start (`make bench`, start). So the package is made here, empty;
 
 from __future__ import annotations
 
+import io
 import sys
+from contextlib import redirect_stderr
 from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec
 
@@ -28,3 +30,5 @@ def import_capnpy() -> None:
     package = module_from_spec(spec)
     package.__version__ = version(NAME)  # type: ignore[attr-defined]  # the generated module is for one version alone
     sys.modules[NAME] = package
+    with redirect_stderr(io.StringIO()):  # where it is not compiled, it tells whoever starts a scheduler that it is not
+        import capnpy.blob  # noqa: F401
