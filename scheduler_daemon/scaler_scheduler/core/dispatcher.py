@@ -192,7 +192,7 @@ class Dispatcher:
             assert stored.home is not None
             if not stored.blocked:
                 self._outbox.fetch_object(stored.home.route, stored.client.incarnation, stored.id)
-            stored.blocked.append(task)
+            stored.block(task)
             task.missing += 1
 
     def _next_worker(self, capabilities: Capabilities) -> Optional[Worker]:

@@ -192,7 +192,7 @@ class Graphs:
             stored.readers += 1
             if stored.producer is not None:
                 task.missing += 1
-                stored.blocked.append(task)
+                stored.block(task)
             bound.append(stored)
         return None
 
@@ -239,7 +239,7 @@ class Graphs:
 
     def produced(self, stored: StoredObject) -> None:
         """It is there, or its bytes have come here."""
-        blocked, stored.blocked = stored.blocked, []
+        blocked, stored.blocked = stored.blocked, ()
         for reader in blocked:
             reader.missing -= 1
             if reader.state == BLOCKED and not reader.missing:
@@ -261,7 +261,7 @@ class Graphs:
                     reader.move(GIVE_UP)
                     self._answer(reader, outcome, payload)
                     failing.append(reader)
-            stored.blocked = []
+            stored.blocked = ()
             stored.producer = None
             stored.is_referred = False
             stored.readers = 0
@@ -280,7 +280,7 @@ class Graphs:
         self.failed(task, effects.OUTCOME_CANCELLED, b"")
 
     def _release_inputs(self, task: Task) -> None:
-        inputs, task.inputs = task.inputs, []
+        inputs, task.inputs = task.inputs, ()
         for stored in inputs:
             if stored.readers:
                 stored.readers -= 1

@@ -191,11 +191,18 @@ class StoredObject:
         """Whether its client refers to it."""
         self.readers = 0
         """Tasks that read it and are not over."""
-        self.blocked: List[Task] = []
+        self.blocked: Sequence[Task] = ()
         """Those of them that wait for it, once for each time they read it. May hold tasks that are over. Where it has a
         home, there are some as long as it is being fetched from there."""
         self.copies: Optional[Copies] = None
         """Where its bytes were sent; None: they have only gone along with tasks that read it."""
+
+    def block(self, task: Task) -> None:
+        """The task waits for it."""
+        if self.blocked:
+            self.blocked.append(task)  # type: ignore[attr-defined]  # a list from the first one on
+        else:
+            self.blocked = [task]
 
     @property
     def is_needed(self) -> bool:
