@@ -9,6 +9,7 @@ that workers don't have.
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,8 +18,8 @@ from .call_pickles import dump_simple_call
 from .messages import Payload
 from .references import REFERENCES, Collector
 
-DEFAULT = "cloudpickle"
-"""What the protocol calls this way of making bytes."""
+DEFAULT = f"cloudpickle {sys.version_info[0]}.{sys.version_info[1]}"
+"""What the protocol calls this way of making functions' bytes. They hold code of one version of Python."""
 
 _PLAIN = frozenset({int, float, str, bytes, bool, complex, bytearray, type(None)})
 _PLAIN_CONTAINERS = frozenset({tuple, list, dict, set, frozenset})

@@ -16,9 +16,9 @@ build() {
     "$PYTHON" -m pip install --quiet --no-deps --force-reinstall --no-index --find-links "$BUILD/wheels" "$distribution"
     # Not by the package's own name: it would be taken for that.
     printf 'import sys\n\nfrom %s import main\n\nsys.exit(main())\n' "$module" >"$folder/run_$name.py"
-    # The scheduler looks up capnpy's version.
+    # The scheduler looks up capnpy's version; capnpy imports py, which finds its own modules by their names.
     "$PYTHON" -m nuitka --onefile --quiet --output-dir="$folder" --output-filename="$name.bin" \
-        --include-package="$package" --include-package=zmq.backend.cython --include-package=capnpy --include-module=uvloop \
+        --include-package="$package" --include-package=zmq.backend.cython --include-package=capnpy --include-package=py --include-module=uvloop \
         --include-distribution-metadata=capnpy --nofollow-import-to="$NOT_NEEDED" --lto=no --jobs=2 \
         --onefile-tempdir-spec="{CACHE_DIR}/scaler/$name-$VERSION" "$folder/run_$name.py"
     mv "$folder/$name.bin" "$DIST/$name.bin"

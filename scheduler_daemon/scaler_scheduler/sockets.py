@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 from typing import Any, List, Optional
 
 import zmq
@@ -73,9 +74,12 @@ class Context:
 
 
 def _refuse_taken_path(address: Address) -> None:
-    """ZeroMQ takes an ipc path away from whoever listens there, without a word."""
+    """ZeroMQ takes an ipc path away from whoever listens there, and removes any file that is there, without a word."""
     if address.transport != "ipc":
         return
+    if not address.path.startswith("@") and os.path.lexists(address.path):
+        if not stat.S_ISSOCK(os.lstat(address.path).st_mode):
+            raise BindError(f"can't bind {address}: the path exists and is not a socket")
     path = "\0" + address.path[1:] if address.path.startswith("@") else address.path
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:

@@ -250,3 +250,13 @@ def test_tables_of_one_connection_share_their_numbers(forgotten: list[int]) -> N
     tables = [FunctionTable(forgotten.append, None, numbers) for _ in range(2)]
     functions = [table.get(fn) for fn in (abs, len) for table in tables]
     assert [function.number for function in functions] == [1, 2, 3, 4]
+
+
+def test_coroutine_functions_are_none_of_ours(table: FunctionTable) -> None:
+    async def later() -> int:
+        return 1
+
+    with pytest.raises(TypeError, match=r"later is a coroutine function: submit a plain one"):
+        table.get(later)
+    with pytest.raises(TypeError, match=r"later\) is a coroutine function"):
+        table.get(functools.partial(later))

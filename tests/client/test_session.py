@@ -16,7 +16,7 @@ from tests.client.session_stand_ins import (
     welcome,
 )
 
-from scaler_client import messages
+from scaler_client import messages, serializer
 from scaler_client.backlog import BATCH_BYTES, BATCH_ROWS
 from scaler_client.functions import Function
 from scaler_client.messages import Outcome
@@ -39,7 +39,7 @@ def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
     session.handle(welcome(), 0.1)
     assert session.state is State.JOINED
     assert sent(session) == [
-        messages.Function(1, "f", "cloudpickle", b"code"),
+        messages.Function(1, "f", serializer.DEFAULT, b"code"),
         messages.Submit([0], [1], [b"payload"]),
     ]
 

@@ -45,7 +45,7 @@ def test_who_is_given_up(make_core):
     core.take()
     core.wait(limits.worker_timeout_seconds + 2)
     assert warnings_of(core)[:2] == [
-        "agent name on host is silent and given up",
+        "agent name on host, of 1 worker(s), is silent and given up",
         "worker name on host is silent and given up: 1 task(s) that it held run elsewhere",
     ]
     core.wait(10 * limits.worker_timeout_seconds)

@@ -113,6 +113,8 @@ def death(attempt, cause="signal 9 (SIGKILL)"):
 
 
 def died_text(count, of, *deaths):
+    if of == 1:
+        return f"function 1: the worker died in its only attempt: {deaths[0]}".encode()
     return f"function 1: the worker died in {count} of {of} attempts: {'; '.join(deaths)}".encode()
 
 

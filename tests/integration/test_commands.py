@@ -326,3 +326,14 @@ def test_scheduler_command_object_reads_its_log(tmp_path: Path) -> None:
         assert "stopped" in daemon.log()
     finally:
         daemon.end()
+
+
+@pytest.mark.parametrize("option", [[], ["--monitor-address"]], ids=["address", "monitor address"])
+def test_a_file_that_is_no_socket_stays(tmp_path: Path, option: list[str]) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    address = ["tcp://127.0.0.1:*"] if option else []
+    ended = run_once(scheduler_command(*address, *option, f"ipc://{path}"))
+    assert ended.returncode == 2
+    assert f"can't bind ipc://{path}: the path exists and is not a socket" in ended.stderr
+    assert path.read_text() == "mine"

@@ -64,7 +64,7 @@ def _function(event: events.Function, vector: Vector) -> None:
     fields = vector.fields
     assert (event.number, event.name, event.serializer) == (fields["number"], fields["name"], fields["serializer"])
     assert event.payload == vector.frames[1]
-    assert event.digest == hashlib.blake2b(vector.frames[1], digest_size=16).digest()
+    assert event.digest == hashlib.blake2b(b"cloudpickle" + vector.frames[1], digest_size=16).digest()
 
 
 def _forget_functions(event: events.ForgetFunctions, vector: Vector) -> None:

@@ -323,3 +323,16 @@ def test_a_function_that_never_came() -> None:
     outcome, payload = Executor({}).run(NUMBER, serializer.dump_call((), {}))
     assert outcome == Outcome.FUNCTION_FAILED
     assert isinstance(seen_by_client(outcome, payload)[1].__cause__, KeyError)  # type: ignore[union-attr]
+
+
+def test_a_function_of_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its code could end the process."""
+    monkeypatch.setattr(serializer, "DEFAULT", "cloudpickle 3.11")
+    for pickled_by in ("cloudpickle 3.11", "cloudpickle", "mine 3.12"):
+        executor = Executor({NUMBER: messages.Function(NUMBER, "f", pickled_by, cloudpickle.dumps(abs))})
+        assert executor.run(NUMBER, serializer.dumps((-1,)))[0] == Outcome.VALUE
+    executor = Executor({NUMBER: messages.Function(NUMBER, "f", "cloudpickle 3.12", cloudpickle.dumps(abs))})
+    outcome, payload = executor.run(NUMBER, serializer.dumps((-1,)))
+    error, _ = pickle.loads(payload)
+    assert outcome == Outcome.FUNCTION_FAILED
+    assert str(error).startswith("it was pickled by Python 3.12, and this worker runs Python 3.11: ")

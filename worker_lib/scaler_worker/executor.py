@@ -81,6 +81,7 @@ class Executor:
     def _load(self, number: int) -> Callable[..., Any] | _Failed:
         loaded: Callable[..., Any] | _Failed
         try:
+            _check_version(self._sent[number].serializer)
             loaded = serializer.loads(self._sent[number].payload)
         except TaskStoppedError:  # this task's alone: the next one shall load it
             raise
@@ -110,6 +111,19 @@ class Executor:
         if isinstance(value, BaseException):
             text += "\n" + _format(value)
         return text.encode(errors="replace")
+
+
+def _check_version(pickled_by: str) -> None:
+    """Code of another version of Python may end the process when it is loaded or run.
+
+    Raises:
+        RuntimeError: the function comes from one.
+    """
+    kind, _, version = pickled_by.partition(" ")
+    own_kind, _, own_version = serializer.DEFAULT.partition(" ")
+    if kind == own_kind and version not in ("", own_version):
+        text = f"it was pickled by Python {version}, and this worker runs Python {own_version}"
+        raise RuntimeError(f"{text}: client and workers must have the same minor version")
 
 
 def _is_retryable(fn: object, error: BaseException) -> bool:

@@ -70,6 +70,8 @@ class Endings:
 
 def deaths_text(task: Task) -> bytes:
     deaths = task.deaths or []
+    if task.failures == 1 == len(deaths):
+        return f"{task.name}: the worker died in its only attempt: {deaths[0]}".encode()
     of = f"each of {task.failures}" if len(deaths) == task.failures else f"{len(deaths)} of {task.failures}"
     return f"{task.name}: the worker died in {of} attempts: {'; '.join(deaths)}".encode()
 

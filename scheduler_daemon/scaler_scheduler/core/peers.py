@@ -212,7 +212,8 @@ class Peers:
         given_up = set()
         for agent in tables.agents.overdue(now):
             given_up.add(agent.incarnation)
-            self._notices.warning(f"agent {agent.name} on {agent.host} is silent and given up")
+            workers = sum(worker.agent == agent.incarnation for worker in tables.workers)
+            self._notices.warning(f"agent {agent.name} on {agent.host}, of {workers} worker(s), is silent and given up")
             self._losses.agent_left(agent)
         for worker in tables.workers.overdue(now):
             held = len(worker.tasks)

@@ -155,8 +155,10 @@ def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     _expect_frames(frames, 1)
     payload = frames[1]
     # The scheduler names a function by what it holds, not by what somebody says that it holds.
-    digest = hashlib.blake2b(payload, digest_size=16).digest()
-    return events.Function(route, function.number, _text(function.name), _text(function.serializer), digest, payload)
+    serializer = _text(function.serializer)
+    digest = hashlib.blake2b(serializer.encode(errors="replace"), digest_size=16)
+    digest.update(payload)
+    return events.Function(route, function.number, _text(function.name), serializer, digest.digest(), payload)
 
 
 def _forget_functions(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
