@@ -111,7 +111,7 @@ struct HeartbeatEcho { sequence @0 :UInt64; }
 struct Function {
   number @0 :UInt32;                # the sender's; a worker is told the scheduler's own number
   name @1 :Text;                    # for people: logs, errors, the monitor
-  serializer @2 :Text;              # how the bytes were made: "cloudpickle"
+  serializer @2 :Text;              # how the bytes were made: "cloudpickle 3.11"
 }
 
 struct ForgetFunctions { numbers @0 :List(UInt32); }
