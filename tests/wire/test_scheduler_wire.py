@@ -57,7 +57,11 @@ def _goodbye(event: events.Goodbye, vector: Vector) -> None:
 
 def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert event.sequence == vector.fields["sequence"]
-    assert event.workers == [worker["incarnation"] for worker in vector.fields.get("workers", [])]
+    workers = vector.fields.get("workers", [])
+    assert event.workers == [worker["incarnation"] for worker in workers]
+    assert list(event.usages) == [(worker["residentBytes"], worker["cpuMilliseconds"]) for worker in workers]
+    assert event.usage == (vector.fields["residentBytes"], vector.fields["cpuMilliseconds"])
+    assert event.lag_microseconds == vector.fields.get("lagMicroseconds", 0)
 
 
 def _function(event: events.Function, vector: Vector) -> None:

@@ -35,6 +35,7 @@ class Giver:
             taken = self._give_again(worker, lane, function, count, outgoing)
         else:
             taken = self._give_run(worker, lane.client, function, lane.batches, count, outgoing)
+        worker.sent += taken
         lane.waiting -= taken
         self._counts.waiting -= taken
         self._counts.dispatched += taken

@@ -51,6 +51,7 @@ def take_results(
     function: Optional[Function] = None
     spent = 0
     count = 0
+    late_before = counts.late
     for row in range(len(ids)):
         if client_names[row] != client_name:
             client_name = client_names[row]
@@ -72,7 +73,7 @@ def take_results(
         outcome = outcomes[row]
         if task.function is not function:
             if function is not None:
-                function.observe(spent, count)
+                function.take(spent, count)
             function = task.function
             spent = count = 0
         spent += durations[row]
@@ -99,6 +100,9 @@ def take_results(
         del client.tasks[task.id]
         client.returned += task.size + TASK_OVERHEAD
         counts.resolved += 1
+        if outcome:
+            counts.outcomes[outcome] += 1
+            function.failed += 1
         functions.let_go(function)
         batch = None if client.is_gone else outbox.resolved(client)
         if batch is not pending:
@@ -123,7 +127,8 @@ def take_results(
     if pending is not None:
         pending.rows.parts.append(payload[begin:position])
     if function is not None:
-        function.observe(spent, count)
+        function.take(spent, count)
+    worker.done += len(ids) - (counts.late - late_before)
 
 
 def _take_special(

@@ -253,7 +253,7 @@ class Scheduler:
                     continue
             elif task.worker is not worker:
                 continue
-            begin(task)
+            begin(task, now)
             self._has_begun(task, task.worker, now)
             if not task.client.is_gone:
                 begun.setdefault(task.client, []).append(task.id)
@@ -330,7 +330,7 @@ class Scheduler:
         nested = self._nested(event.route)
         if nested is not None:
             client, worker = nested
-            take_resumed(event, client, worker, self.tables)
+            take_resumed(event, client, worker, self.tables, now)
             if worker is not None:
                 self.dispatcher.go_on(worker)
 
