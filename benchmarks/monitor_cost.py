@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import zmq
 
-from scaler_client.published import SNAPSHOT_TOPIC
+from scaler_client.published import HISTORY_TOPIC, SNAPSHOT_TOPIC
 from scaler_client.snapshots import Snapshot
 from scaler_client.wire import decode_published
 
@@ -39,6 +39,7 @@ def measure(is_quick: bool) -> list[Figure]:
     watched: list[float] = []
     costs: list[float] = []
     milliseconds: list[float] = []
+    with_history: list[float] = []
     allow_many_files()
     address = free_address()
     with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder, zmq.Context() as context:
@@ -51,6 +52,10 @@ def measure(is_quick: bool) -> list[Figure]:
             with _listener(context, monitor) as subscriber:
                 client.run(sizes.warm_up_batches, WINDOW)
             for _ in range(sizes.runs):
+                with _listener(context, monitor) as subscriber:
+                    subscriber.subscribe(HISTORY_TOPIC)
+                    _first(subscriber, sizes.workers)
+                    with_history.append(_rate(client, sizes.batches))
                 unwatched.append(_rate(client, sizes.batches))
                 with _listener(context, monitor) as subscriber:
                     first = _first(subscriber, sizes.workers)
@@ -60,6 +65,7 @@ def measure(is_quick: bool) -> list[Figure]:
                 costs.append(spent / 1e4 / (last.uptime_seconds - first.uptime_seconds))
                 milliseconds.append(spent / 1e3 / count)
     who = f"a busy scheduler with {sizes.workers:,} workers"
+    history_slowdown = [100 * (1 - ratio) for ratio in ratios(with_history, unwatched)]
     slowdown = [100 * (1 - ratio) for ratio in ratios(watched, unwatched)]
     return [
         Figure("monitor.cost", f"share of its time that {who} spends on a listener", "%", costs, at_most(1)),
@@ -67,6 +73,8 @@ def measure(is_quick: bool) -> list[Figure]:
         Figure("monitor.rate", f"{who} and a listener", "tasks/s", watched),
         Figure("monitor.unwatched_rate", "the same without", "tasks/s", unwatched),
         Figure("monitor.slowdown", "slower by, run by run", "%", slowdown),
+        Figure("monitor.history_rate", f"{who} and a listener to its history too", "tasks/s", with_history),
+        Figure("monitor.history_slowdown", "slower by, run by run", "%", history_slowdown),
     ]
 
 
@@ -88,8 +96,10 @@ def _listener(context: zmq.Context[zmq.Socket[bytes]], monitor: str) -> Iterator
 
 
 def _first(subscriber: zmq.Socket[bytes], workers: int) -> Snapshot:
-    snapshot = decode_published(subscriber.recv())
-    if not isinstance(snapshot, Snapshot) or len(snapshot.worker_columns.incarnations) != workers:
+    snapshot: object = None
+    while not isinstance(snapshot, Snapshot):
+        snapshot = decode_published(subscriber.recv())
+    if len(snapshot.worker_columns.incarnations) != workers:
         raise RuntimeError(f"not a picture of {workers:,} workers: {snapshot}")
     return snapshot
 

@@ -39,7 +39,7 @@ from .messages import (
     TaskName,
     Welcome,
 )
-from .published import TOPIC_BYTES, read_snapshot
+from .published import TOPIC_BYTES, read_snapshot, split_texts
 from .schema import (
     BATCH_COLUMNS,
     CANCEL_REFUSED,
@@ -47,6 +47,7 @@ from .schema import (
     FETCH_OBJECTS,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
+    HISTORY,
     OUTPUT,
     RESOLVED,
     RETRACT,
@@ -54,7 +55,7 @@ from .schema import (
     STARTED,
     STOP,
 )
-from .snapshots import Snapshot
+from .snapshots import History, Snapshot
 
 SPARE_WORDS = 1024
 """Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
@@ -298,6 +299,30 @@ def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
     return FetchObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
 
 
+def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(5, "Q")
+    rows = len(ids)
+    numbers = _full(batch.numbers(8, "I"), rows, "names")
+    try:
+        texts = split_texts(batch.data(11), batch.numbers(12, "I"))
+        names = [texts[number] for number in numbers]
+    except (ValueError, IndexError) as error:
+        raise WireError(f"malformed message: {error}") from None
+    return History(
+        sum(batch.numbers(0, "Q")[:1]),
+        sum(batch.numbers(1, "Q")[:1]),
+        _full(batch.numbers(2, "B"), rows, "kinds"),
+        _full(batch.numbers(3, "Q"), rows, "times"),
+        _full(batch.numbers(4, "Q"), rows, "clients"),
+        ids,
+        _full(batch.numbers(6, "I"), rows, "attempts"),
+        _full(batch.numbers(7, "Q"), rows, "workers"),
+        names,
+        _full(batch.numbers(9, "B"), rows, "outcomes"),
+        _full(batch.numbers(10, "Q"), rows, "durations"),
+    )
+
+
 _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     FORGET_FUNCTIONS: _decode_forget_functions,
     DISPATCH: _decode_dispatch,
@@ -309,6 +334,7 @@ _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     FORGET_OBJECTS: _decode_forget_objects,
     OUTPUT: _decode_output,
     FETCH_OBJECTS: _decode_fetch_objects,
+    HISTORY: _decode_history,
 }
 
 

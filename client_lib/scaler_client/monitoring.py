@@ -11,13 +11,17 @@ from collections import deque
 
 from . import wire
 from .picture import Picture, Usages, picture_of, usages_of
-from .snapshots import Snapshot
+from .snapshots import History, Snapshot
 
 SILENCE_SECONDS = 3.5
 """Without a snapshot, of which one comes each second: then the scheduler is gone."""
 
 RATE_SECONDS = 0.5
 """What rates are of, at least: a snapshot that comes at once because somebody else subscribes is too close for them."""
+
+
+HISTORY_BATCHES = 600
+"""Of history that nobody takes so many messages are kept, one of which comes a second."""
 
 
 class Presence(enum.Enum):
@@ -40,6 +44,8 @@ class MonitorReader:
         """The newest one; it stays when the scheduler is gone."""
         self.missed_snapshots = 0
         """Of this scheduler, which came too late for this reader or while it did not read."""
+        self.missed_history = 0
+        """Rows of this scheduler's history: too many at once, or they came too late for this reader."""
         self.malformed = 0
         """Frames that were no messages, or none that is published."""
         self.schedulers = 0
@@ -48,6 +54,9 @@ class MonitorReader:
         self._recent: deque[Snapshot] = deque()
         """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
         self._usages: Usages = {}
+        self._history: deque[History] = deque()
+        self._next_row: int | None = None
+        """The number of the first row of history that is still to come."""
 
     def feed(self, frame: bytes, now: float) -> bool:
         """Take a frame that has come from the monitor address, topic and all.
@@ -64,12 +73,21 @@ class MonitorReader:
         except wire.WireError:
             self.malformed += 1
             return False
-        if not isinstance(message, Snapshot):
+        if isinstance(message, Snapshot):
+            self._hear(Presence.THERE, now)
+            self._take(message)
+        elif isinstance(message, History):
+            return self._take_history(message)
+        else:
             self.malformed += 1
             return False
-        self._hear(Presence.THERE, now)
-        self._take(message)
         return True
+
+    def take_history(self) -> list[History]:
+        """What has happened since the last call, as far as it came, the oldest first."""
+        taken = list(self._history)
+        self._history.clear()
+        return taken
 
     def tick(self, now: float) -> bool:
         """Notice silence. Feed what has come before, or time in which nobody read is taken for it.
@@ -96,11 +114,24 @@ class MonitorReader:
         if presence is Presence.THERE:
             self.problem = ""
 
+    def _take_history(self, history: History) -> bool:
+        if self.picture is None or history.incarnation != self.picture.snapshot.incarnation:
+            return False  # it is of before the first picture, which has what came of it
+        if self._next_row is not None:
+            self.missed_history += max(0, history.first - self._next_row)
+        self._next_row = history.first + len(history.ids)
+        if len(self._history) == HISTORY_BATCHES:
+            self.missed_history += len(self._history.popleft().ids)
+        self._history.append(history)
+        return True
+
     def _take(self, snapshot: Snapshot) -> None:
         newest = None if self.picture is None else self.picture.snapshot
         if newest is None or newest.incarnation != snapshot.incarnation:
             self.schedulers += 1
-            self.missed_snapshots = 0
+            self.missed_snapshots = self.missed_history = 0
+            self._history.clear()
+            self._next_row = None
             self._recent.clear()
             self._usages = {}
         elif snapshot.sequence <= newest.sequence:

@@ -23,6 +23,7 @@ from .snapshots import (
 
 TOPIC_BYTES = 8
 SNAPSHOT_TOPIC = b"snapshot"
+HISTORY_TOPIC = b"history\0"
 """What is published begins with its kind: the union's member in eight bytes."""
 
 _Table = TypeVar("_Table", WorkerColumns, AgentColumns, ClientColumns, FunctionColumns, ObjectColumns)
@@ -34,7 +35,7 @@ def read_snapshot(snapshot: Any) -> Snapshot:
     Raises:
         ValueError: its columns contradict one another.
     """
-    texts = _texts(snapshot.texts)
+    texts = split_texts(bytes(snapshot.texts.text), list(snapshot.texts.sizes))
     process = snapshot.process
     return Snapshot(
         version=snapshot.version,
@@ -81,8 +82,12 @@ def _counters(entries: Any) -> dict[str, int]:
     return {entry.name: entry.count for entry in entries}
 
 
-def _texts(texts: Any) -> list[str]:
-    text, sizes = bytes(texts.text), list(texts.sizes)
+def split_texts(text: bytes, sizes: Sequence[int]) -> list[str]:
+    """Of a column of texts each one.
+
+    Raises:
+        ValueError: their sizes are wrong.
+    """
     if sum(sizes) != len(text):
         raise ValueError(f"texts of {len(text)} bytes where {sum(sizes)} are announced")
     ends = accumulate(sizes)

@@ -24,6 +24,37 @@ class ObjectState(enum.IntEnum):
     ON_HOST = 2
 
 
+class HistoryKind(enum.IntEnum):
+    """What has happened to a task; the schema says when."""
+
+    SUBMITTED = 0
+    DISPATCHED = 1
+    STARTED = 2
+    ENDED = 3
+    RETURNED = 4
+
+
+@dataclass
+class History:
+    """What has happened to tasks, in columns of full length.
+
+    `first` is the number of the first row since the scheduler's start; `times` are microseconds of its uptime,
+    `workers` 0 where none has to do with it, `durations` nanoseconds.
+    """
+
+    incarnation: int
+    first: int
+    kinds: list[int]
+    times: list[int]
+    clients: list[int]
+    ids: list[int]
+    attempts: list[int]
+    workers: list[int]
+    names: list[str]
+    outcomes: list[int]
+    durations: list[int]
+
+
 @dataclass
 class SchedulerProcess:
     """`loop_durations[k]` turns of its loop took less than 2^k microseconds, and not less than 2^(k - 1)."""

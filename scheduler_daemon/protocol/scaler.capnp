@@ -47,6 +47,7 @@ struct Message {
     shutdown @29 :Void;                   # client -> scheduler -> host agent: end yourself and your workers
     output @30 :Output;                   # worker -> scheduler -> client: what tasks print
     fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send what is in these files of your host
+    history @32 :History;                 # scheduler -> whoever subscribed to it at the monitor address
   }
 }
 
@@ -402,4 +403,28 @@ struct ObjectColumns {
 struct Counter {
   name @0 :Text;
   count @1 :UInt64;
+}
+
+enum HistoryKind {
+  submitted @0;        # by its client; no worker, attempt 0
+  dispatched @1;
+  started @2;          # it is known to run
+  ended @3;
+  returned @4;         # it has left its worker without an end: lost, taken back, or to be tried again; no worker
+}
+
+struct History {
+  incarnation @0 :List(UInt64);     # one element: the scheduler's
+  first @1 :List(UInt64);           # one element: the number of the first row, counted from 0 since the scheduler's start
+  kinds @2 :List(UInt8);            # HistoryKind's ordinals
+  times @3 :List(UInt64);           # microseconds of its uptime
+  clients @4 :List(UInt64);
+  ids @5 :List(UInt64);
+  attempts @6 :List(UInt32);
+  workers @7 :List(UInt64);         # 0: none has to do with it
+  names @8 :List(UInt32);           # the function's, or the task's own: numbers of the texts below
+  outcomes @9 :List(UInt8);         # of ended: Outcome's ordinals, as its worker has said, or the scheduler where there is none
+  durations @10 :List(UInt64);      # nanoseconds; of ended, as in Results
+  text @11 :Data;                   # UTF-8: all texts, behind one another
+  sizes @12 :List(UInt32);          # bytes of each
 }

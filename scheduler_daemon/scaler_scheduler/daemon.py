@@ -43,6 +43,7 @@ LOOK_SECONDS = 0.25
 """How often is looked whether somebody new listens at the monitor address, who then gets a snapshot at once."""
 
 SNAPSHOT_TOPIC = b"snapshot"
+HISTORY_TOPIC = b"history\0"
 """What is published begins with its kind: the union's member in eight bytes."""
 
 MALFORMED_LOG_SECONDS = 1.0
@@ -238,10 +239,19 @@ class Daemon:
     def _publish(self, is_due: bool, now: float) -> None:
         """Publish what is due; to whoever has just come, anyway."""
         is_somebody_new = self.monitor.look()
-        if (is_due or is_somebody_new) and self.monitor.is_wanted(SNAPSHOT_TOPIC):
-            began = self._clock()
+        if not is_due and not is_somebody_new:
+            return
+        began = self._clock()
+        history = self.core.tables.history
+        if history.is_on:
+            # First: what was noted before somebody new is shown the picture is in that.
+            frame = self.status.history()
+            if frame:
+                self.monitor.publish(HISTORY_TOPIC, frame)
+        history.watch(self.monitor.is_wanted(HISTORY_TOPIC))
+        if self.monitor.is_wanted(SNAPSHOT_TOPIC):
             self.monitor.publish(SNAPSHOT_TOPIC, self.status.snapshot(now, time.time()))
-            self.status.monitor_seconds += self._clock() - began
+        self.status.monitor_seconds += self._clock() - began
 
 
 def run(config: Config) -> int:

@@ -17,6 +17,7 @@ from .status_columns import (
     object_columns,
     worker_columns,
 )
+from .status_history import history_frame
 from .tidying import resident_bytes
 from .wire.columns import with_tables
 from .wire.encode import PROTOCOL_VERSION, Identity
@@ -110,6 +111,10 @@ class Status:
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
         return with_tables(message.dumps(), _FIRST_TABLE, columns)
+
+    def history(self) -> bytes:
+        """Frame 0 of the next History, empty where nothing has happened."""
+        return history_frame(self._core.tables.history, self._identity.incarnation, self._started)
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.schema_messages import message_of
 
+from scaler_client import monitoring
 from scaler_client.monitoring import SILENCE_SECONDS, MonitorReader, Presence
 from scaler_client.picture import Picture, RunningTask
 from scaler_client.snapshots import ObjectState, WorkerState
@@ -173,6 +174,41 @@ def test_another_version_is_named(reader: MonitorReader) -> None:
     assert reader.tick(reader.deadline) and reader.presence is Presence.GONE
     reader.feed(published(2, 2), START + 100)
     assert (reader.presence, reader.problem) == (Presence.THERE, "")
+
+
+def happened(first: int, *ids: int, incarnation: int = 5) -> bytes:
+    """Tasks of these ids have ended."""
+    columns = {name: [0] for name in ("kinds", "times", "clients", "attempts", "workers", "outcomes", "durations")}
+    columns |= {"incarnation": [incarnation], "first": [first], "ids": list(ids), "names": [0], "sizes": [1]}
+    return b"history\0" + message_of("history", text=b"f", **columns)
+
+
+def test_history_is_taken_once(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60), START)
+    assert reader.feed(happened(1000, 7, 8), START) and reader.feed(happened(1002, 9), START)
+    assert [history.ids for history in reader.take_history()] == [[7, 8], [9]]
+    assert reader.take_history() == [] and reader.missed_history == 0
+    assert reader.feed(happened(1010, 10), START)
+    assert (reader.missed_history, reader.take_history()[0].names) == (7, ["f"])
+
+
+def test_history_of_a_scheduler_that_has_not_shown_itself_is_passed_over(reader: MonitorReader) -> None:
+    assert not reader.feed(happened(0, 1), START) and reader.presence is Presence.UNHEARD
+    reader.feed(published(1, 60), START)
+    reader.feed(happened(5, 1), START)
+    assert not reader.feed(happened(0, 2, incarnation=6), START)
+    reader.feed(published(1, 0, incarnation=6), START)
+    assert reader.take_history() == [], "that of the one before it"
+    reader.feed(happened(9, 3, incarnation=6), START)
+    assert reader.missed_history == 0 and len(reader.take_history()) == 1
+
+
+def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitoring, "HISTORY_BATCHES", 2)
+    reader.feed(published(1, 60), START)
+    for first in range(5):
+        reader.feed(happened(first, first), START)
+    assert reader.missed_history == 3 and [history.first for history in reader.take_history()] == [3, 4]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ FIGURES = {
     "memory": {"memory.per_waiting_task", "memory.payload", "memory.growth"},
     "monitor": {
         "monitor.cost", "monitor.snapshot", "monitor.rate", "monitor.unwatched_rate", "monitor.slowdown",
+        "monitor.history_rate", "monitor.history_slowdown",
     },
     "sleep": {"sleep.fixed", "sleep.random"},
     "ipc": {"ipc.map_rate"},

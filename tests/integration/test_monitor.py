@@ -13,7 +13,8 @@ from tests.integration.commands import SchedulerCommand, cluster, scheduler
 from scaler_client import Client
 from scaler_client.monitoring import MonitorReader, Presence
 from scaler_client.picture import Picture
-from scaler_client.published import SNAPSHOT_TOPIC
+from scaler_client.published import HISTORY_TOPIC, SNAPSHOT_TOPIC
+from scaler_client.snapshots import HistoryKind
 
 
 class Follower:
@@ -39,6 +40,9 @@ class Follower:
         picture = self.until(lambda reader: reader.picture is not None and is_wanted(reader.picture), seconds).picture
         assert picture is not None
         return picture
+
+    def subscribe(self, topic: bytes) -> None:
+        self._socket.subscribe(topic)
 
     def close(self) -> None:
         self._context.destroy(linger=0)
@@ -80,6 +84,29 @@ def test_everybody_is_in_the_picture(running: SchedulerCommand, follower: Follow
         assert ended.snapshot.outcomes[0] == 1 and ended.functions[0].done == 1
         assert ended.functions[0].mean_seconds >= 4
     follower.picture(lambda picture: not picture.workers and not picture.agents and not picture.clients)
+
+
+def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
+    follower.subscribe(HISTORY_TOPIC)
+    with cluster(tmp_path, running.address, 1), Client(running.address) as client:
+        before = follower.picture(lambda picture: len(picture.workers) == 1).snapshot.sequence
+        follower.picture(lambda picture: picture.snapshot.sequence > before)
+        assert client.map(abs, [(-number,) for number in range(100)]) == list(range(100))
+        failing = client.submit(divmod, 1, 0)
+        assert isinstance(failing.exception(30), ZeroDivisionError)
+        rows: list[tuple[HistoryKind, str, int, int]] = []
+
+        def has_all(reader: MonitorReader) -> bool:
+            for history in reader.take_history():
+                kinds = map(HistoryKind, history.kinds)
+                rows.extend(zip(kinds, history.names, history.outcomes, history.workers))
+            return sum(row[0] is HistoryKind.ENDED for row in rows) == 101
+
+        reader = follower.until(has_all)
+        assert reader.picture is not None and reader.missed_history == 0
+        worker = reader.picture.workers[0].incarnation
+        assert sum(row == (HistoryKind.DISPATCHED, "abs", 0, worker) for row in rows) == 100
+        assert rows[-1] == (HistoryKind.ENDED, "divmod", 1, worker)
 
 
 def test_a_second_subscriber_gets_a_picture_at_once(running: SchedulerCommand, follower: Follower) -> None:

@@ -319,6 +319,17 @@ CASES: list[Any] = [
         },
         "objectColumns": {"clients": [CLIENT], "ids": [30], "names": [5], "bytes": [4096], "tasks": [1], "states": [1]},
     }, []),
+    ("history", "history", {
+        "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],
+        "clients": [CLIENT], "ids": [10, 10, 10, 10, 11], "attempts": [0, 1, 1, 1, 1],
+        "workers": [0, WORKER, WORKER, WORKER, 0], "names": [0, 0, 0, 0, 1], "outcomes": [0, 0, 0, 1, 0],
+        "durations": [0, 0, 0, 12345678, 0], "text": "math.sqrtZoë".encode(), "sizes": [9, 4],
+    }, []),
+    ("history-segments", "history", {
+        "incarnation": [5], "first": [0], "kinds": [3], "times": [7], "clients": [CLIENT], "ids": [10, 11],
+        "attempts": [1], "workers": [WORKER], "names": [0], "outcomes": [0], "durations": [5, 6], "text": b"f",
+        "sizes": [1],
+    }, []),
     ("snapshot-other-version", "snapshot", {"protocolVersion": 99, "version": "9.0.0", "incarnation": 1}, []),
 ]  # fmt: skip
 

@@ -44,6 +44,8 @@ def message_of(vector: Vector) -> messages.Message:
     """The golden message as the client's library has it."""
     if vector.message == "snapshot":
         return snapshot_of(vector.fields)
+    if vector.message == "history":
+        return history_of(vector)
     kind = getattr(messages, vector.message[0].upper() + vector.message[1:])
     fields = {snake(name): value for name, value in vector.fields.items()}
     if vector.message in BATCHES:
@@ -110,6 +112,19 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
                 columns[column] = [texts[number] for number in columns[column]]
         fields[name] = kind(**columns)
     return snapshots.Snapshot(**fields)
+
+
+def history_of(vector: Vector) -> snapshots.History:
+    rows, fields = len(vector.fields["ids"]), vector.fields
+    texts, text = [], fields["text"]
+    for size in fields["sizes"]:
+        texts.append(text[:size].decode())
+        text = text[size:]
+    columns = {
+        name: vector.column(name, rows) for name in fields if name not in ("incarnation", "first", "text", "sizes")
+    }
+    names = [texts[number] for number in columns.pop("names")]
+    return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, **columns)
 
 
 def _output(vector: Vector) -> messages.Output:
@@ -186,7 +201,7 @@ def test_the_client_writes(vector, monkeypatch):
 
 @pytest.mark.parametrize(
     "vector",
-    [v for v in ALL if is_for_peers(v) and v.message != "snapshot" and "-from-worker" not in v.name],
+    [v for v in ALL if is_for_peers(v) and v.message not in ("snapshot", "history") and "-from-worker" not in v.name],
     ids=lambda v: v.name,
 )
 def test_pycapnp_and_the_client_read_what_the_scheduler_writes(vector):

@@ -211,8 +211,8 @@ def test_the_scheduler_refuses_what_is_not_for_it(vector):
 
 
 def is_written_by_the_scheduler(vector: Vector) -> bool:
-    # Snapshots are made in status.py; what came in several segments goes out in one.
-    if vector.message == "snapshot" or vector.name.endswith("-segments") or "-from-worker" in vector.name:
+    # These two are made in status.py and status_history.py; what came in several segments goes out in one.
+    if vector.message in ("snapshot", "history") or vector.name.endswith("-segments") or "-from-worker" in vector.name:
         return False
     return is_for_peers(vector)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ if sys.version_info < (3, 10):
 from tests.core.harness import C2, W2, A, C, Core, W, joined, running
 
 from scaler_client import wire
-from scaler_client.snapshots import ObjectState, Snapshot, WorkerState
+from scaler_client.columns import write_batch
+from scaler_client.snapshots import History, HistoryKind, ObjectState, Snapshot, WorkerState
 from scaler_scheduler import status, status_columns
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.wire.encode import Identity
@@ -179,3 +181,34 @@ def test_workers_that_say_anything_do_no_harm(core: Core) -> None:
         core.results(W, core.take_dispatched(W), (1 << 63) - 1)
         core.take()
     assert taken(core).function_columns.run_nanoseconds == [(1 << 64) - 1]
+
+
+def test_what_has_happened(core: Core) -> None:
+    of = publisher(core)
+    history = core.scheduler.tables.history
+    history.watch(True)
+    joined(core)
+    assert of.history() == b""
+    core.results(W, [running(core, name="Zo\u00eb")], 1500)
+    core.take()
+    read = wire.decode([of.history()])
+    assert isinstance(read, History)
+    assert (read.incarnation, read.first, read.ids, read.clients) == (5, 0, [1] * 4, [11] * 4)
+    assert read.kinds == [
+        HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ENDED,
+    ]  # fmt: skip
+    assert (read.attempts, read.workers, read.durations) == ([0, 1, 1, 1], [0, 22, 22, 22], [0, 0, 0, 1500])
+    assert read.names == ["function 1", "Zo\u00eb", "Zo\u00eb", "function 1"]
+    assert read.times == [10_000_000] * 4
+    core.submit(C, [2])
+    core.take()
+    read = wire.decode([of.history()])
+    assert isinstance(read, History) and read.first == 4
+
+
+def test_texts_of_a_history_that_are_not_there() -> None:
+    for names, sizes in (([1], [1]), ([0], [2])):
+        columns: list[Any] = [("Q", [5]), ("Q", [0]), ("B", [3]), ("Q", [7]), ("Q", [1]), ("Q", [1]), ("I", [1])]
+        columns += [("Q", [1]), ("I", names), ("B", [0]), ("Q", [1]), ("B", b"f"), ("I", sizes)]
+        with pytest.raises(wire.WireError, match="malformed message"):
+            wire.decode([write_batch(32, columns)])

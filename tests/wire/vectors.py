@@ -16,11 +16,12 @@ TO_SCHEDULER = {
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
-    "forgetObjects", "fetchObjects", "shutdown", "output",
+    "forgetObjects", "fetchObjects", "shutdown", "output", "history",
 }  # fmt: skip
 DATA = {
     *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
     ("output", "text"),
+    ("history", "text"),
     ("dispatch", "names"),
 }
 """Messages' fields of type Data, in JSON as hex."""
