@@ -9,10 +9,13 @@ import zmq
 from scaler_client.messages import Role
 
 from .peers import Peer, echo
+from .processes import allow_many_files
 
 
 def main(address: str, count: int) -> None:
+    allow_many_files()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    context.set(zmq.MAX_SOCKETS, max(1000, 2 * count))
     poller = zmq.Poller()
     for _ in range(count):
         poller.register(Peer(context, address, Role.WORKER).socket, zmq.POLLIN)

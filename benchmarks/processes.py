@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import socket
 import subprocess
@@ -24,6 +25,12 @@ PATIENCE_SECONDS = 60.0
 
 _STOP_SECONDS = 10.0
 _DEAF_SECONDS = 20.0
+
+
+def allow_many_files() -> None:
+    """As many as the system lets this process, and those that it starts, have open: a thousand peers are as many."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def free_address() -> str:

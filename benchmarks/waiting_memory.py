@@ -10,8 +10,10 @@ import psutil
 import zmq
 
 from scaler_client import Client, serializer
-from scaler_client.messages import Heartbeat, HeartbeatEcho, Role, Snapshot
-from scaler_client.wire import decode, encode
+from scaler_client.messages import Heartbeat, HeartbeatEcho, Role
+from scaler_client.published import SNAPSHOT_TOPIC
+from scaler_client.snapshots import Snapshot
+from scaler_client.wire import decode, decode_published, encode
 
 from .figures import Figure, at_most
 from .peers import Peer
@@ -80,10 +82,10 @@ def _await_waiting(context: zmq.Context[zmq.Socket[bytes]], monitor: str, tasks:
     deadline = time.monotonic() + PATIENCE_SECONDS
     with context.socket(zmq.SUB) as subscriber:
         subscriber.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
-        subscriber.subscribe(b"")
+        subscriber.subscribe(SNAPSHOT_TOPIC)
         subscriber.connect(monitor)
         while time.monotonic() < deadline:
-            snapshot = decode(subscriber.recv_multipart())
+            snapshot = decode_published(subscriber.recv())
             if isinstance(snapshot, Snapshot) and snapshot.waiting == tasks:
                 return
     raise RuntimeError(f"the scheduler does not come to have {tasks:,} waiting tasks")

@@ -16,9 +16,9 @@ from .addresses import Address
 from .agent import Agent
 from .custom_serializer import Serializer
 from .functions import FunctionTable
-from .messages import Snapshot
 from .monitor import Watch
 from .session import Session, State, refusal_text
+from .snapshots import Snapshot
 
 PATIENCE_SECONDS = 5.0
 """Whoever waits longer for a scheduler is told so."""

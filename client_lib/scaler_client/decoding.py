@@ -13,6 +13,7 @@ from . import single
 from .columns import Batch, NotPlainError, Values, write_batch
 from .messages import (
     OBJECT_FRAMES,
+    PROTOCOL_VERSION,
     CancelRefused,
     Credit,
     Dispatch,
@@ -33,12 +34,12 @@ from .messages import (
     Resolved,
     Retract,
     Shutdown,
-    Snapshot,
     Started,
     Stop,
     TaskName,
     Welcome,
 )
+from .published import TOPIC_BYTES, read_snapshot, split_texts
 from .schema import (
     BATCH_COLUMNS,
     CANCEL_REFUSED,
@@ -46,6 +47,7 @@ from .schema import (
     FETCH_OBJECTS,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
+    HISTORY,
     OUTPUT,
     RESOLVED,
     RETRACT,
@@ -53,6 +55,7 @@ from .schema import (
     STARTED,
     STOP,
 )
+from .snapshots import History, Snapshot
 
 SPARE_WORDS = 1024
 """Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
@@ -60,6 +63,31 @@ SPARE_WORDS = 1024
 
 class WireError(Exception):
     """The bytes are not a message of this protocol."""
+
+
+class OtherVersionError(WireError):
+    """A scheduler publishes that speaks another version of the protocol.
+
+    Args:
+        protocol_version: its.
+        version: of its library.
+    """
+
+    def __init__(self, protocol_version: int, version: str) -> None:
+        text = f"the scheduler, version {version}, has protocol version {protocol_version}: this is {PROTOCOL_VERSION}"
+        super().__init__(text)
+        self.protocol_version = protocol_version
+        self.version = version
+
+
+def decode_published(frame: bytes) -> Message:
+    """The message in a frame from a monitor address, behind its topic.
+
+    Raises:
+        OtherVersionError: the scheduler there is of another version.
+        WireError: it is not a message.
+    """
+    return decode([frame[TOPIC_BYTES:]])
 
 
 def decode(frames: Sequence[Payload]) -> Message:
@@ -271,6 +299,30 @@ def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
     return FetchObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
 
 
+def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(5, "Q")
+    rows = len(ids)
+    numbers = _full(batch.numbers(8, "I"), rows, "names")
+    try:
+        texts = split_texts(batch.data(11), batch.numbers(12, "I"))
+        names = [texts[number] for number in numbers]
+    except (ValueError, IndexError) as error:
+        raise WireError(f"malformed message: {error}") from None
+    return History(
+        sum(batch.numbers(0, "Q")[:1]),
+        sum(batch.numbers(1, "Q")[:1]),
+        _full(batch.numbers(2, "B"), rows, "kinds"),
+        _full(batch.numbers(3, "Q"), rows, "times"),
+        _full(batch.numbers(4, "Q"), rows, "clients"),
+        ids,
+        _full(batch.numbers(6, "I"), rows, "attempts"),
+        _full(batch.numbers(7, "Q"), rows, "workers"),
+        names,
+        _full(batch.numbers(9, "B"), rows, "outcomes"),
+        _full(batch.numbers(10, "Q"), rows, "durations"),
+    )
+
+
 _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     FORGET_FUNCTIONS: _decode_forget_functions,
     DISPATCH: _decode_dispatch,
@@ -282,6 +334,7 @@ _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     FORGET_OBJECTS: _decode_forget_objects,
     OUTPUT: _decode_output,
     FETCH_OBJECTS: _decode_fetch_objects,
+    HISTORY: _decode_history,
 }
 
 
@@ -344,26 +397,10 @@ def _decode_credit(credit: Any, _: Sequence[Payload]) -> Credit:
     return Credit(credit.bytes)
 
 
-def _counters(entries: Any) -> dict[str, int]:
-    return {entry.name: entry.count for entry in entries}
-
-
 def _decode_snapshot(snapshot: Any, _: Sequence[Payload]) -> Snapshot:
-    return Snapshot(
-        version=snapshot.version,
-        incarnation=snapshot.incarnation,
-        uptime_seconds=snapshot.uptimeMilliseconds / 1000,
-        address=snapshot.address,
-        waiting=snapshot.waiting,
-        dispatched=snapshot.dispatched,
-        resolved=snapshot.resolved,
-        clients=snapshot.clients,
-        workers=snapshot.workers,
-        agents=snapshot.agents,
-        received=_counters(snapshot.received),
-        sent=_counters(snapshot.sent),
-        dropped=_counters(snapshot.dropped),
-    )
+    if snapshot.protocolVersion != PROTOCOL_VERSION:
+        raise OtherVersionError(snapshot.protocolVersion, snapshot.version)
+    return read_snapshot(snapshot)
 
 
 _DECODERS: dict[str, Any] = {

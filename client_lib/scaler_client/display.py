@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from .messages import Snapshot
+from .snapshots import Snapshot
 
 LONGEST_SHOWN = 200
 """Characters of a value."""

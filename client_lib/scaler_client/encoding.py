@@ -122,6 +122,7 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
     heartbeat.sequence = message.sequence
     heartbeat.residentBytes = message.resident_bytes
     heartbeat.cpuMilliseconds = message.cpu_milliseconds
+    heartbeat.lagMicroseconds = message.lag_microseconds
     workers = heartbeat.init("workers", len(message.workers))
     for entry, worker in zip(workers, message.workers):
         entry.incarnation = worker.incarnation

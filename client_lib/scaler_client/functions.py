@@ -151,9 +151,7 @@ class FunctionTable:
         if not callable(fn):
             raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
         if inspect.iscoroutinefunction(fn):
-            raise TypeError(
-                f"{_name_of(fn)} is a coroutine function: submit a plain one that runs it"
-            )
+            raise TypeError(f"{_name_of(fn)} is a coroutine function: submit a plain one that runs it")
         function = self._by_content(fn, retry_on)
         if isinstance(fn, _PICKLED_ONCE) and not _is_builtin_method(fn):
             self._by_identity[key] = weakref.ref(fn, lambda gone: self._drop(key, gone)), function

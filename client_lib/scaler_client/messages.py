@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Union
 
+from .snapshots import History, Snapshot
+
 PROTOCOL_VERSION = 1
 """The schema's `protocolVersion`."""
 
@@ -109,6 +111,7 @@ class Heartbeat:
     resident_bytes: int = 0
     cpu_milliseconds: int = 0
     workers: list[WorkerHeartbeat] = field(default_factory=list)
+    lag_microseconds: int = 0
 
 
 @dataclass
@@ -350,25 +353,8 @@ class Error:
     text: str
 
 
-@dataclass
-class Snapshot:
-    version: str
-    incarnation: int
-    uptime_seconds: float
-    address: str
-    waiting: int
-    dispatched: int
-    resolved: int
-    clients: int
-    workers: int
-    agents: int
-    received: dict[str, int]
-    sent: dict[str, int]
-    dropped: dict[str, int]
-
-
 Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
-    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output,
+    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output, History,
 ]  # fmt: skip

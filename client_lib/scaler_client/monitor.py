@@ -12,7 +12,8 @@ import zmq
 
 from . import wire
 from .addresses import Address, default_monitor_address
-from .messages import Snapshot
+from .published import SNAPSHOT_TOPIC
+from .snapshots import Snapshot
 
 FIRST_WAIT_MILLISECONDS = 1500
 """How long somebody is kept who looks for the first time: snapshots come once a second, and what a notebook shows of a
@@ -87,12 +88,12 @@ class Watch:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.CONFLATE, 1)  # of all that came since the last look the newest is enough
-        self._socket.subscribe(b"")
+        self._socket.subscribe(SNAPSHOT_TOPIC)
         self._socket.connect(f"ipc://{path}")
 
     def _take(self, frame: bytes) -> None:
         try:
-            message = wire.decode([frame])
+            message = wire.decode_published(frame)
         except wire.WireError:
             return  # whatever has the path now is no scheduler of this version
         if isinstance(message, Snapshot):

@@ -11,7 +11,7 @@ SCHEMA = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
 
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
 RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)
-FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS = 28, 30, 31
+FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY = 28, 30, 31, 32
 """Ordinals of the batches in the schema's union."""
 
 _TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
@@ -41,5 +41,12 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         ),
     ),
     "fetchObjects": (FETCH_OBJECTS, (("clients", "Q"), ("ids", "Q"))),
+    "history": (
+        HISTORY,
+        (
+            *(("incarnation", "Q"), ("first", "Q"), ("kinds", "B"), ("times", "Q"), *_TASK_COLUMNS),
+            *(("workers", "Q"), ("names", "I"), ("outcomes", "B"), ("durations", "Q"), ("text", "B"), ("sizes", "I")),
+        ),
+    ),
 }
 """The ordinals of the batches for peers, and their fields in order, as `write_batch` takes them."""

@@ -4,7 +4,7 @@ Batches, which carry everything that happens per task, go through `columns`, or 
 other messages through pycapnp.
 """
 
-from .decoding import WireError, decode
+from .decoding import OtherVersionError, WireError, decode, decode_published
 from .encoding import LARGE_PAYLOAD_BYTES, encode
 
-__all__ = ["LARGE_PAYLOAD_BYTES", "WireError", "decode", "encode"]
+__all__ = ["LARGE_PAYLOAD_BYTES", "OtherVersionError", "WireError", "decode", "decode_published", "encode"]

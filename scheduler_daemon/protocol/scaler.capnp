@@ -47,6 +47,7 @@ struct Message {
     shutdown @29 :Void;                   # client -> scheduler -> host agent: end yourself and your workers
     output @30 :Output;                   # worker -> scheduler -> client: what tasks print
     fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send what is in these files of your host
+    history @32 :History;                 # scheduler -> whoever subscribed to it at the monitor address
   }
 }
 
@@ -98,6 +99,7 @@ struct Heartbeat {
   residentBytes @1 :UInt64;         # of the sending process
   cpuMilliseconds @2 :UInt64;       # user and system time since the process started
   workers @3 :List(WorkerHeartbeat);  # a host agent's: each living worker, whose lease this renews as well
+  lagMicroseconds @4 :UInt64;       # from the last heartbeat to its echo; 0: there was none yet
 }
 
 struct WorkerHeartbeat {
@@ -281,7 +283,7 @@ struct WorkerDied {
 struct Error { text @0 :Text; }
 
 struct Snapshot {
-  protocolVersion @0 :UInt32;
+  protocolVersion @0 :UInt32;       # of another one than the reader's: nothing but this and the next three is to be read
   version @1 :Text;
   incarnation @2 :UInt64;
   uptimeMilliseconds @3 :UInt64;
@@ -295,9 +297,134 @@ struct Snapshot {
   received @11 :List(Counter);      # messages by type
   sent @12 :List(Counter);
   dropped @13 :List(Counter);       # by reason
+  sequence @14 :UInt64;             # of this scheduler's snapshots, from 1
+  unixMilliseconds @15 :UInt64;     # the time by its clock
+  blocked @16 :UInt64;              # tasks that read what is not there yet
+  running @17 :UInt64;              # of `dispatched`: known to run
+  suspended @18 :UInt64;            # of `dispatched`: wait for tasks of their own
+  outcomes @19 :List(UInt64);       # of `resolved`: how many ended so, by Outcome's ordinals
+  functions @20 :UInt32;            # there may be more than have a row below; and so of objects
+  objects @21 :UInt64;
+  process @22 :SchedulerProcess;
+  texts @23 :Texts;
+  workerColumns @24 :WorkerColumns; # a row a worker; and so on
+  agentColumns @25 :AgentColumns;
+  clientColumns @26 :ClientColumns;
+  functionColumns @27 :FunctionColumns;
+  objectColumns @28 :ObjectColumns;
+}
+
+struct Texts {                      # what the columns below call a text is its number here, from 0
+  text @0 :Data;                    # UTF-8: all texts, behind one another
+  sizes @1 :List(UInt32);           # bytes of each
+}
+
+struct SchedulerProcess {
+  interpreter @0 :Text;             # "PyPy 7.3.11 (Python 3.9.16)"
+  host @1 :Text;
+  pid @2 :UInt32;
+  residentBytes @3 :UInt64;         # 0: not known
+  cpuMilliseconds @4 :UInt64;       # user and system time since it started
+  loopTurns @5 :UInt64;             # since the start: turns of its loop that had something to do
+  loopMicroseconds @6 :UInt64;      # spent in them
+  loopDurations @7 :List(UInt64);   # element k: turns that took less than 2^k microseconds, and not less than 2^(k - 1)
+  monitorMicroseconds @8 :UInt64;   # spent on what is published, since the start
+}
+
+struct WorkerColumns {
+  incarnations @0 :List(UInt64);
+  agents @1 :List(UInt64);          # of their host agents; 0: has none
+  names @2 :List(UInt32);           # texts
+  hosts @3 :List(UInt32);           # texts
+  pids @4 :List(UInt32);
+  languages @5 :List(UInt32);       # texts: "python 3.11.7"
+  versions @6 :List(UInt32);        # texts
+  capabilities @7 :List(UInt32);    # texts: "gpu=2 linux=1"
+  states @8 :List(UInt8);           # bit 0: its agent is here; 1: it holds a task; 2: it runs one for long; 3: it was asked to
+                                    # give queued tasks back, and does not answer
+  residentBytes @9 :List(UInt64);   # these two as its agent's heartbeat said last; 0: not known
+  cpuMilliseconds @10 :List(UInt64);
+  free @11 :List(UInt32);           # tasks that it may be sent
+  held @12 :List(UInt32);           # tasks that it has: queued, running, suspended
+  running @13 :List(UInt32);        # of these, known to run
+  suspended @14 :List(UInt32);
+  sent @15 :List(UInt64);           # tasks that it was sent since it joined
+  done @16 :List(UInt64);           # and results of it that somebody waited for
+  clients @17 :List(UInt64);        # what it is known to run: this task, under this name, for so long
+  ids @18 :List(UInt64);
+  attempts @19 :List(UInt32);       # 0: it is not known to run any
+  tasks @20 :List(UInt32);          # texts
+  runMilliseconds @21 :List(UInt64);
+}
+
+struct AgentColumns {
+  incarnations @0 :List(UInt64);
+  names @1 :List(UInt32);           # texts
+  hosts @2 :List(UInt32);           # texts
+  pids @3 :List(UInt32);
+  languages @4 :List(UInt32);       # texts
+  versions @5 :List(UInt32);        # texts
+  residentBytes @6 :List(UInt64);
+  cpuMilliseconds @7 :List(UInt64);
+  lagMicroseconds @8 :List(UInt64); # from a heartbeat to its echo, as the agent has measured it
+  heardMilliseconds @9 :List(UInt64);  # uptime when its last heartbeat came, which has brought all figures of its host
+}
+
+struct ClientColumns {
+  incarnations @0 :List(UInt64);
+  names @1 :List(UInt32);           # texts
+  workers @2 :List(UInt64);         # a nested client's: the worker that it lives in; 0 for others
+  waiting @3 :List(UInt64);         # tasks that wait for a worker
+  others @4 :List(UInt64);          # its other open tasks: workers hold them, or they are blocked
+  objects @5 :List(UInt64);
+  objectBytes @6 :List(UInt64);     # of those that it has sent, with 128 for each
+}
+
+struct FunctionColumns {
+  numbers @0 :List(UInt32);         # the scheduler's
+  names @1 :List(UInt32);           # texts
+  tasks @2 :List(UInt64);           # that are open
+  done @3 :List(UInt64);            # results since it came, and those of them whose outcome was no value
+  failed @4 :List(UInt64);
+  runNanoseconds @5 :List(UInt64);  # that these have taken in all
+  bytes @6 :List(UInt64);
+  clients @7 :List(UInt32);         # that may submit tasks of it
+}
+
+struct ObjectColumns {
+  clients @0 :List(UInt64);
+  ids @1 :List(UInt64);
+  names @2 :List(UInt32);           # texts
+  bytes @3 :List(UInt64);
+  tasks @4 :List(UInt64);           # that read it and are not over
+  states @5 :List(UInt8);           # 0: a task's result, not there yet; 1: here; 2: on a host
 }
 
 struct Counter {
   name @0 :Text;
   count @1 :UInt64;
+}
+
+enum HistoryKind {
+  submitted @0;        # by its client; no worker, attempt 0
+  dispatched @1;
+  started @2;          # it is known to run
+  ended @3;
+  returned @4;         # it has left its worker without an end: lost, taken back, or to be tried again; no worker
+}
+
+struct History {
+  incarnation @0 :List(UInt64);     # one element: the scheduler's
+  first @1 :List(UInt64);           # one element: the number of the first row, counted from 0 since the scheduler's start
+  kinds @2 :List(UInt8);            # HistoryKind's ordinals
+  times @3 :List(UInt64);           # microseconds of its uptime
+  clients @4 :List(UInt64);
+  ids @5 :List(UInt64);
+  attempts @6 :List(UInt32);
+  workers @7 :List(UInt64);         # 0: none has to do with it
+  names @8 :List(UInt32);           # the function's, or the task's own: numbers of the texts below
+  outcomes @9 :List(UInt8);         # of ended: Outcome's ordinals, as its worker has said, or the scheduler where there is none
+  durations @10 :List(UInt64);      # nanoseconds; of ended, as in Results
+  text @11 :Data;                   # UTF-8: all texts, behind one another
+  sizes @12 :List(UInt32);          # bytes of each
 }

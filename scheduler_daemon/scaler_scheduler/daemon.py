@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
 import signal
 import sys
 import time
@@ -24,7 +23,7 @@ from .core.limits import Limits
 from .core.scheduler import Scheduler
 from .service_manager import ServiceManager, take_variables
 from .sockets import BindError, Context, Monitor, Router
-from .status import Traffic, snapshot_frames
+from .status import Status, interpreter
 from .tidying import Tidying
 from .wire.decode import decode
 from .wire.encode import PROTOCOL_VERSION, Identity, encode
@@ -40,6 +39,13 @@ DRAIN_SECONDS = 0.005
 """Time spent on them: workers could begin with what has come first, such as the first rows of a large graph."""
 
 SNAPSHOT_SECONDS = 1.0
+LOOK_SECONDS = 0.25
+"""How often is looked whether somebody new listens at the monitor address, who then gets a snapshot at once."""
+
+SNAPSHOT_TOPIC = b"snapshot"
+HISTORY_TOPIC = b"history\0"
+"""What is published begins with its kind: the union's member in eight bytes."""
+
 MALFORMED_LOG_SECONDS = 1.0
 """At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
 
@@ -66,7 +72,6 @@ class Daemon:
         self.is_hung_up = False
         """Whether the log files are to be opened again: somebody has moved them away."""
         self.is_waiting = False
-        self.traffic = Traffic()
         self.identity = Identity(int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__)
         limits = Limits(
             config.client_timeout_seconds,
@@ -77,13 +82,15 @@ class Daemon:
             config.protected,
         )
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
+        self.status = Status(self.core, self.identity, str(router.address), clock())
+        self.traffic = self.status.traffic
         self._parent_process = config.parent_process
         self._clock = clock
-        self._started = clock()
-        self._next_snapshot = self._started
+        self._turn_began = now = clock()
+        self._next_snapshot = self._next_look = now
         self._manager = manager
-        self._next_beat = self._started if manager.beat_seconds else float("inf")
-        self._next_malformed_line = self._started
+        self._next_beat = now if manager.beat_seconds else float("inf")
+        self._next_malformed_line = now
         self._malformed_unsaid = 0
         self._malformed_answers = 0
         self._tidying = Tidying()
@@ -116,9 +123,13 @@ class Daemon:
             self.is_stopping = True
         for is_warning, text in self.core.notices.take():
             _log.log(logging.WARNING if is_warning else logging.INFO, logs.on_one_line(text))
-        if now >= self._next_snapshot:
-            self._next_snapshot = now + SNAPSHOT_SECONDS
-            self._publish(now)
+        is_due = now >= self._next_snapshot
+        if is_due or now >= self._next_look:
+            self._next_look = now + LOOK_SECONDS
+            self._publish(is_due, now)
+        if is_due:
+            # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
+            self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
             self._tell_status()
             self._tidy()
             self._look_for_parent()
@@ -128,18 +139,23 @@ class Daemon:
         if self.is_hung_up:
             self.is_hung_up = False
             _log.info("SIGHUP: the log files are opened again")  # by this line
-        return received > 0 or len(collected) > 0
+        if not received and not collected:
+            return False
+        self.status.loop.note(self._clock() - self._turn_began)
+        return True
 
     def seconds_to_wait(self) -> float:
         """How long the loop may sleep when nothing is received."""
-        return max(0.0, min(self.core.next_deadline, self._next_snapshot, self._next_beat) - self._clock())
+        return max(
+            0.0, min(self.core.next_deadline, self._next_look, self._next_snapshot, self._next_beat) - self._clock()
+        )
 
     def say_goodbye(self) -> None:
         self._send(self.core.farewell("the scheduler stops"))
 
     def _receive(self, frames: Optional[List[bytes]]) -> int:
         """Take what has arrived, up to a bound; returns the number of messages."""
-        now = self._clock()
+        now = self._turn_began = self._clock()
         size = 0
         for received in range(DRAIN_MESSAGES):
             if frames is None:
@@ -220,12 +236,22 @@ class Daemon:
             _log.info("the parent process %d is gone", self._parent_process)
             self.is_stopping = True
 
-    def _publish(self, now: float) -> None:
-        if self.monitor.has_listeners():
-            uptime = now - self._started
-            self.monitor.publish(
-                snapshot_frames(self.core, self.traffic, self.identity, str(self.router.address), uptime)
-            )
+    def _publish(self, is_due: bool, now: float) -> None:
+        """Publish what is due; to whoever has just come, anyway."""
+        is_somebody_new = self.monitor.look()
+        if not is_due and not is_somebody_new:
+            return
+        began = self._clock()
+        history = self.core.tables.history
+        if history.is_on:
+            # First: what was noted before somebody new is shown the picture is in that.
+            frame = self.status.history()
+            if frame:
+                self.monitor.publish(HISTORY_TOPIC, frame)
+        history.watch(self.monitor.is_wanted(HISTORY_TOPIC))
+        if self.monitor.is_wanted(SNAPSHOT_TOPIC):
+            self.monitor.publish(SNAPSHOT_TOPIC, self.status.snapshot(now, time.time()))
+        self.status.monitor_seconds += self._clock() - began
 
 
 def run(config: Config) -> int:
@@ -263,18 +289,10 @@ def _default_monitor_address(bound: Address) -> Address:
 
 
 def _log_start(config: Config, daemon: Daemon) -> None:
-    interpreter = f"{platform.python_implementation()} {_interpreter_version()}"
-    _log.info("scaler_scheduler %s on %s, process %d", __version__, interpreter, os.getpid())
+    _log.info("scaler_scheduler %s on %s, process %d", __version__, interpreter(), os.getpid())
     address = daemon.router.address
     _log.info("address %s, event loop %s, %d I/O thread(s)", address, config.event_loop, config.io_threads)
     _log.info("monitor address %s", daemon.monitor.address)
-
-
-def _interpreter_version() -> str:
-    if platform.python_implementation() == "PyPy":
-        version = ".".join(str(part) for part in sys.implementation.version[:3])
-        return f"{version} (Python {platform.python_version()})"
-    return platform.python_version()
 
 
 def _run_until_signal(config: Config, daemon: Daemon, manager: ServiceManager) -> None:

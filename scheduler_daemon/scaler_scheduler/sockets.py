@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 import stat
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Set
 
 import zmq
 
@@ -20,6 +20,9 @@ WAIT_MILLISECONDS = 250
 # Plain numbers: pyzmq's enumerations cost as much as the calls that they are for.
 _EVENTS = int(zmq.EVENTS)
 _POLLIN = int(zmq.POLLIN)
+
+_MONITOR_QUEUE = 8
+"""Messages that are kept for a subscriber that does not read."""
 
 _SOCKET_FILE_MASK = 0o077
 """An ipc socket is its owner's alone: whoever can connect can run code on the workers."""
@@ -58,6 +61,9 @@ class Context:
             bound.setsockopt(zmq.RCVHWM, 1000)
             bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
             bound.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
+        else:
+            bound.setsockopt(zmq.SNDHWM, _MONITOR_QUEUE)
+            bound.setsockopt(zmq.XPUB_VERBOSE, 1)  # also say of the second one with a subscription that it has come
         mask = os.umask(_SOCKET_FILE_MASK if kind == zmq.ROUTER else _MONITOR_FILE_MASK)
         try:
             bound.bind(str(address))
@@ -142,22 +148,33 @@ class Router(BoundSocket):
 
 
 class Monitor(BoundSocket):
-    """Where snapshots are published."""
+    """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics."""
 
     def __init__(self, bound: zmq.Socket[bytes]) -> None:
         super().__init__(bound)
-        self._subscriptions = 0
+        self._subscriptions: Set[bytes] = set()
 
-    def has_listeners(self) -> bool:
-        while True:
-            try:
-                message = self._socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
-                return self._subscriptions > 0
+    def look(self) -> bool:
+        """Take what subscribers have said; returns whether there is a new one."""
+        is_new = False
+        events: Any = self._socket.getsockopt(_EVENTS)
+        while events & _POLLIN:
+            message = self._socket.recv(zmq.NOBLOCK)
             if message[:1] == b"\1":
-                self._subscriptions += 1
-            elif message[:1] == b"\0":
-                self._subscriptions -= 1
+                is_new = True
+                self._subscriptions.add(message[1:])
+            elif message[:1] == b"\0":  # of the last one that had this subscription
+                self._subscriptions.discard(message[1:])
+            events = self._socket.getsockopt(_EVENTS)
+        return is_new
 
-    def publish(self, frames: List[bytes]) -> None:
-        self._socket.send_multipart(frames, zmq.NOBLOCK)
+    def is_wanted(self, topic: bytes) -> bool:
+        """Whether anybody has subscribed to it."""
+        for subscription in self._subscriptions:
+            if topic.startswith(subscription):
+                return True
+        return False
+
+    def publish(self, topic: bytes, frame: bytes) -> None:
+        """In one frame, as ZeroMQ keeps the newest only of such; whoever does not read misses it."""
+        self._socket.send(topic + frame, zmq.NOBLOCK)

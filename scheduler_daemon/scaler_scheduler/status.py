@@ -1,13 +1,35 @@
-"""Snapshots of the scheduler for the monitor."""
+"""What the scheduler tells of itself on its monitor address: snapshots."""
 
 from __future__ import annotations
 
+import os
+import platform
+import socket
+import sys
 from typing import Dict, List, Sequence
 
 from .core.scheduler import Scheduler
+from .status_columns import (
+    Texts,
+    agent_columns,
+    client_columns,
+    function_columns,
+    object_columns,
+    worker_columns,
+)
+from .status_history import history_frame
+from .tidying import resident_bytes
+from .wire.columns import with_tables
 from .wire.encode import PROTOCOL_VERSION, Identity
 from .wire.kinds import KIND_NAMES
-from .wire.schema import Counter, Message, Snapshot
+from .wire.schema import Counter, Message, SchedulerProcess, Snapshot
+
+_DURATIONS = 32
+"""Powers of two in microseconds that turns of the loop are told apart by; the last one has all that take longer."""
+
+
+_FIRST_TABLE = 7
+"""Snapshot's pointer `texts`; those of the other tables follow it, as in the schema."""
 
 
 class Traffic:
@@ -19,28 +41,108 @@ class Traffic:
         self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0}
 
 
-def snapshot_frames(
-    scheduler: Scheduler, traffic: Traffic, identity: Identity, address: str, uptime_seconds: float
-) -> List[bytes]:
-    """The frames of a Snapshot message."""
-    dropped = dict(traffic.dropped, late=scheduler.counts.late, output=scheduler.counts.output_dropped)
-    snapshot = Snapshot(
-        protocol_version=PROTOCOL_VERSION,
-        version=identity.version,
-        incarnation=identity.incarnation,
-        uptime_milliseconds=int(uptime_seconds * 1000),
-        address=address,
-        waiting=scheduler.counts.waiting,
-        dispatched=scheduler.counts.dispatched,
-        resolved=scheduler.counts.resolved,
-        clients=len(scheduler.tables.clients),
-        workers=len(scheduler.tables.workers),
-        agents=len(scheduler.tables.agents),
-        received=_counters(KIND_NAMES, traffic.received),
-        sent=_counters(KIND_NAMES, traffic.sent),
-        dropped=_counters(list(dropped), list(dropped.values())),
-    )
-    return [Message.new_snapshot(snapshot).dumps()]
+class LoopTimes:
+    """How long turns of the loop took, those that had something to do."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.microseconds = 0
+        self.durations = [0] * _DURATIONS
+
+    def note(self, seconds: float) -> None:
+        microseconds = int(seconds * 1e6)
+        self.turns += 1
+        self.microseconds += microseconds
+        self.durations[min(microseconds.bit_length(), _DURATIONS - 1)] += 1
+
+
+class Status:
+    """Makes the snapshots of one scheduler, from its start to its end."""
+
+    def __init__(self, core: Scheduler, identity: Identity, address: str, started: float) -> None:
+        """`started` is in seconds of the monotonic clock."""
+        self.traffic = Traffic()
+        self.loop = LoopTimes()
+        self.monitor_seconds = 0.0
+        """Spent on what is published."""
+        self._core = core
+        self._identity = identity
+        self._address = address
+        self._started = started
+        self._sequence = 0
+        self._host = socket.gethostname()
+
+    def snapshot(self, now: float, unix_seconds: float) -> bytes:
+        """Frame 0 of the next Snapshot."""
+        self._sequence += 1
+        tables, counts = self._core.tables, self._core.counts
+        texts = Texts()
+        workers = worker_columns(self._core, texts, now)
+        agents = agent_columns(tables.agents, texts, self._started)
+        clients = client_columns(tables.clients, texts)
+        functions = function_columns(tables.functions, texts)
+        objects = object_columns(tables.clients, texts)
+        message = Message.new_snapshot(
+            Snapshot(
+                protocol_version=PROTOCOL_VERSION,
+                version=self._identity.version,
+                incarnation=self._identity.incarnation,
+                uptime_milliseconds=int((now - self._started) * 1000),
+                address=self._address,
+                waiting=counts.waiting,
+                dispatched=counts.dispatched,
+                resolved=counts.resolved,
+                clients=len(tables.clients),
+                workers=len(tables.workers),
+                agents=len(tables.agents),
+                received=_counters(KIND_NAMES, self.traffic.received),
+                sent=_counters(KIND_NAMES, self.traffic.sent),
+                dropped=self._dropped(),
+                sequence=self._sequence,
+                unix_milliseconds=int(unix_seconds * 1000),
+                blocked=max(0, functions.open_tasks - counts.waiting - counts.dispatched),
+                running=workers.running,
+                suspended=workers.suspended,
+                outcomes=counts.by_outcome(),
+                functions=len(tables.functions),
+                objects=len(tables.objects),
+                process=self._process(),
+            )
+        )
+        columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
+        return with_tables(message.dumps(), _FIRST_TABLE, columns)
+
+    def history(self) -> bytes:
+        """Frame 0 of the next History, empty where nothing has happened."""
+        return history_frame(self._core.tables.history, self._identity.incarnation, self._started)
+
+    def _dropped(self) -> List[Counter]:
+        counts = self._core.counts
+        dropped = dict(self.traffic.dropped, late=counts.late, output=counts.output_dropped)
+        return _counters(list(dropped), list(dropped.values()))
+
+    def _process(self) -> SchedulerProcess:
+        times = os.times()
+        return SchedulerProcess(
+            interpreter=interpreter(),
+            host=self._host,
+            pid=os.getpid(),
+            resident_bytes=resident_bytes(),
+            cpu_milliseconds=round((times.user + times.system) * 1000),
+            loop_turns=self.loop.turns,
+            loop_microseconds=self.loop.microseconds,
+            loop_durations=self.loop.durations,
+            monitor_microseconds=int(self.monitor_seconds * 1e6),
+        )
+
+
+def interpreter() -> str:
+    """What runs the scheduler, for people."""
+    implementation, python = platform.python_implementation(), platform.python_version()
+    if implementation == "PyPy":
+        version = ".".join(str(part) for part in sys.implementation.version[:3])
+        return f"{implementation} {version} (Python {python})"
+    return f"{implementation} {python}"
 
 
 def _counters(names: Sequence[str], counts: Sequence[int]) -> List[Counter]:

@@ -21,6 +21,7 @@ from scaler_client import Client, LocalCluster
 from scaler_client.addresses import Address, parse_connect_address
 from scaler_client.display import counted, html_table
 from scaler_client.monitor import Watch
+from scaler_client.published import SNAPSHOT_TOPIC
 
 HOSTILE = "<script>alert('&')</script>"
 
@@ -43,7 +44,8 @@ class Texts(HTMLParser):
 
 def publish(socket: zmq.Socket[bytes], incarnation: int, workers: int) -> None:
     counts = {"waiting": 1234, "dispatched": 5, "resolved": 6}
-    socket.send(message_of("snapshot", incarnation=incarnation, workers=workers, **counts))
+    message = message_of("snapshot", protocolVersion=1, incarnation=incarnation, workers=workers, **counts)
+    socket.send(SNAPSHOT_TOPIC + message)
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ def test_the_newest_snapshot_counts(monitor: zmq.Socket[bytes], address: Address
     for workers in range(50):
         publish(monitor, 1, workers)
     wait_until(lambda: (newest := watch.latest()) is not None and newest.workers == 49)
-    monitor.send(b"no message at all")
+    monitor.send(SNAPSHOT_TOPIC + b"no message at all")
     publish(monitor, 1, 50)
     wait_until(lambda: (newest := watch.latest()) is not None and newest.workers == 50)
     watch.close()

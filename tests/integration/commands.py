@@ -17,7 +17,8 @@ import zmq
 from tests.waiting import wait_until
 
 from scaler_client import wire
-from scaler_client.messages import Snapshot
+from scaler_client.published import SNAPSHOT_TOPIC
+from scaler_client.snapshots import Snapshot
 
 SCHEDULER_PYTHON = os.environ.get("SCALER_SCHEDULER_PYTHON") or sys.executable
 STOP_SECONDS = 5.0
@@ -141,7 +142,7 @@ class Monitor:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.subscribe(b"")
+        self._socket.subscribe(SNAPSHOT_TOPIC)
         self._socket.connect(address)
 
     def next(self, seconds: float = 20.0) -> Snapshot:
@@ -149,7 +150,7 @@ class Monitor:
         while self._socket.poll(0):
             self._socket.recv_multipart()
         assert self._socket.poll(round(seconds * 1000)), "no snapshot came"
-        snapshot = wire.decode(self._socket.recv_multipart())
+        snapshot = wire.decode_published(self._socket.recv())
         assert isinstance(snapshot, Snapshot)
         return snapshot
 

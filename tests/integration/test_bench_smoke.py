@@ -27,6 +27,10 @@ FIGURES = {
     },
     "scheduler": {"scheduler.cpython_rate", "scheduler.cpython_cpu", "scheduler.cpython_busy"},
     "memory": {"memory.per_waiting_task", "memory.payload", "memory.growth"},
+    "monitor": {
+        "monitor.cost", "monitor.snapshot", "monitor.rate", "monitor.unwatched_rate", "monitor.slowdown",
+        "monitor.history_rate", "monitor.history_slowdown",
+    },
     "sleep": {"sleep.fixed", "sleep.random"},
     "ipc": {"ipc.map_rate"},
     "start": {"start.seconds"},
@@ -45,6 +49,7 @@ BARS = {
     "latency.ratio_to_raw": ("at most", 1.6),
     "scheduler.pypy_rate": ("at least", 500_000),
     "memory.per_waiting_task": ("at most", 200),
+    "monitor.cost": ("at most", 1),
     "sleep.fixed": ("at least", 95),
     "sleep.random": ("at least", 95),
     "graph.tree_ratio": ("at most", 2),

@@ -176,7 +176,9 @@ class AgentHost:
 
     def _beat(self, beat: Beat) -> None:
         workers = [WorkerHeartbeat(incarnation, 1, 1) for incarnation, _ in beat.workers]
-        self.link.send([bytes(frame) for frame in encode(Heartbeat(beat.sequence, 1, 1, workers))])
+        self.link.send(
+            [bytes(frame) for frame in encode(Heartbeat(beat.sequence, 1, 1, workers, beat.lag_microseconds))]
+        )
 
     def _measure(self, measure: Measure) -> None:
         sizes = {

@@ -85,7 +85,7 @@ def message(tag: int, *words: int) -> bytes:
 
 
 HEARTBEAT, SUBMIT, DISPATCH, SNAPSHOT, HELLO, FUNCTION = 5, 9, 10, 18, 0, 7
-RETRACT, RETRACTED, END_WORKER, OBJECT, FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS = 19, 20, 24, 27, 28, 30, 31
+RETRACT, RETRACTED, END_WORKER, OBJECT, FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY = 19, 20, 24, 27, 28, 30, 31, 32
 _MOST = (1 << 29) - 1
 _TAG = (1 << 29) - 1 << 2
 """Of a composite list: so many elements of no size."""
@@ -197,6 +197,7 @@ BY_HAND = {
     "half a billion bytes of output": [output(1, 1, 1 | (2 | _MOST << 3) << 32)],
     "4 billion bytes of output announced": [output(1, 0xFFFFFFFF, 0)],
     "a label beyond its row": [output(5, 4, 1 | (2 | 4 << 3) << 32, 0)],
+    "half a billion rows of history": [message(HISTORY, 13 << 48, *[1 | (5 | _MOST << 3) << 32] * 13)],
     "half a billion objects to fetch": [message(FETCH_OBJECTS, 2 << 48, *[1 | (5 | _MOST << 3) << 32] * 2)],
     "half a billion tasks to retract": [message(RETRACT, 3 << 48, *[1 | (5 | _MOST << 3) << 32] * 3)],
     "half a billion retracted": [message(RETRACTED, 4 << 48, *[1 | (5 | _MOST << 3) << 32] * 4)],

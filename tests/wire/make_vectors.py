@@ -268,6 +268,7 @@ CASES: list[Any] = [
             {"incarnation": WORKER, "residentBytes": 1 << 33, "cpuMilliseconds": 9},
             {"incarnation": WORKER + 1, "residentBytes": 0, "cpuMilliseconds": 0},
         ],
+        "lagMicroseconds": 350,
     }, []),
     ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
@@ -287,7 +288,49 @@ CASES: list[Any] = [
         "received": [{"name": "submit", "count": 17}, {"name": "results", "count": 4}],
         "sent": [{"name": "dispatch", "count": 12}],
         "dropped": [{"name": "malformed", "count": 0}, {"name": "late", "count": 3}],
+        "sequence": 86400, "unixMilliseconds": 1700000000000, "blocked": 1, "running": 1, "suspended": 0,
+        "outcomes": [999990, 4, 0, 0, 0, 1, 3, 2, 0, 0, 0], "functions": 2, "objects": 1,
+        "process": {
+            "interpreter": "PyPy 7.3.11 (Python 3.9.16)", "host": "head", "pid": 4712, "residentBytes": 130 << 20,
+            "cpuMilliseconds": 90000, "loopTurns": 500000, "loopMicroseconds": 60000000,
+            "loopDurations": [0, 0, 0, 0, 0, 0, 0, 500000], "monitorMicroseconds": 3000000,
+        },
+        "texts": {"text": "node-7node-7|0Zoëpython 3.11.71.0.0gpu=2math.sqrtfit".encode(),
+                  "sizes": [6, 8, 4, 13, 5, 0, 5, 9, 3]},
+        "workerColumns": {
+            "incarnations": [WORKER, WORKER + 1], "agents": [AGENT, 0], "names": [1, 2], "hosts": [0],
+            "pids": [815, 816], "languages": [3], "versions": [4], "capabilities": [6, 5], "states": [7, 0],
+            "residentBytes": [1 << 33, 0], "cpuMilliseconds": [9, 0], "free": [998, 1000], "held": [2, 0],
+            "running": [1, 0], "suspended": [0], "sent": [1000, 0], "done": [998, 0], "clients": [CLIENT, 0],
+            "ids": [10, 0], "attempts": [1, 0], "tasks": [8, 5], "runMilliseconds": [1500, 0],
+        },
+        "agentColumns": {
+            "incarnations": [AGENT], "names": [0], "hosts": [0], "pids": [814], "languages": [3], "versions": [4],
+            "residentBytes": [50 << 20], "cpuMilliseconds": [1500], "lagMicroseconds": [350],
+            "heardMilliseconds": [86399000],
+        },
+        "clientColumns": {
+            "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "others": [3], "objects": [1],
+            "objectBytes": [4096],
+        },
+        "functionColumns": {
+            "numbers": [1, 2], "names": [7, 5], "tasks": [8, 0], "done": [999994, 0], "failed": [10, 0],
+            "runNanoseconds": [1 << 40, 0], "bytes": [512], "clients": [1, 0],
+        },
+        "objectColumns": {"clients": [CLIENT], "ids": [30], "names": [5], "bytes": [4096], "tasks": [1], "states": [1]},
     }, []),
+    ("history", "history", {
+        "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],
+        "clients": [CLIENT], "ids": [10, 10, 10, 10, 11], "attempts": [0, 1, 1, 1, 1],
+        "workers": [0, WORKER, WORKER, WORKER, 0], "names": [0, 0, 0, 0, 1], "outcomes": [0, 0, 0, 1, 0],
+        "durations": [0, 0, 0, 12345678, 0], "text": "math.sqrtZoë".encode(), "sizes": [9, 4],
+    }, []),
+    ("history-segments", "history", {
+        "incarnation": [5], "first": [0], "kinds": [3], "times": [7], "clients": [CLIENT], "ids": [10, 11],
+        "attempts": [1], "workers": [WORKER], "names": [0], "outcomes": [0], "durations": [5, 6], "text": b"f",
+        "sizes": [1],
+    }, []),
+    ("snapshot-other-version", "snapshot", {"protocolVersion": 99, "version": "9.0.0", "incarnation": 1}, []),
 ]  # fmt: skip
 
 
@@ -310,6 +353,8 @@ def build(schema: Any, member: str, content: dict[str, Any] | None, words: int) 
 
 
 def as_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: as_json(inner) for name, inner in value.items()}
     return value.hex() if isinstance(value, bytes) else value
 
 

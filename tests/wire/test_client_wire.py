@@ -18,13 +18,10 @@ from tests.wire.effects_of_vectors import effect_of, identity, signed  # noqa: E
 from tests.wire.test_scheduler_wire import CHECKS, names  # noqa: E402
 from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, Vector, is_for_peers, is_for_scheduler  # noqa: E402
 
-from scaler_client import encoding, messages, wire  # noqa: E402
+from scaler_client import encoding, messages, snapshots, wire  # noqa: E402
 from scaler_client.columns import write_batch  # noqa: E402
 from scaler_client.schema import SCHEMA  # noqa: E402
 from scaler_scheduler.core import events  # noqa: E402
-from scaler_scheduler.core.limits import Limits  # noqa: E402
-from scaler_scheduler.core.scheduler import Scheduler  # noqa: E402
-from scaler_scheduler.status import Traffic, snapshot_frames  # noqa: E402
 from scaler_scheduler.wire import decode  # noqa: E402
 from scaler_scheduler.wire.decode import decode as scheduler_decode  # noqa: E402
 from scaler_scheduler.wire.encode import encode as scheduler_encode  # noqa: E402
@@ -45,6 +42,10 @@ def snake(name: str) -> str:
 
 def message_of(vector: Vector) -> messages.Message:
     """The golden message as the client's library has it."""
+    if vector.message == "snapshot":
+        return snapshot_of(vector.fields)
+    if vector.message == "history":
+        return history_of(vector)
     kind = getattr(messages, vector.message[0].upper() + vector.message[1:])
     fields = {snake(name): value for name, value in vector.fields.items()}
     if vector.message in BATCHES:
@@ -85,12 +86,45 @@ def message_of(vector: Vector) -> messages.Message:
             messages.WorkerHeartbeat(*(worker[name] for name in ("incarnation", "residentBytes", "cpuMilliseconds")))
             for worker in fields.get("workers", [])
         ]
-    elif vector.message == "snapshot":
-        fields["uptime_seconds"] = fields.pop("uptime_milliseconds") / 1000
-        for name in ("received", "sent", "dropped"):
-            fields[name] = {counter["name"]: counter["count"] for counter in fields[name]}
-        del fields["protocol_version"]
     return kind(**fields)  # type: ignore[no-any-return]
+
+
+def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
+    fields = {snake(name): value for name, value in stated_fields.items() if name not in ("protocolVersion", "texts")}
+    text, texts = stated_fields["texts"]["text"], []
+    for size in stated_fields["texts"]["sizes"]:
+        texts.append(text[:size].decode())
+        text = text[size:]
+    for unit in ("uptime", "unix"):
+        fields[f"{unit}_seconds"] = fields.pop(f"{unit}_milliseconds") / 1000
+    for name in ("received", "sent", "dropped"):
+        fields[name] = {counter["name"]: counter["count"] for counter in fields[name]}
+    process = {snake(name): value for name, value in fields["process"].items()}
+    fields["process"] = snapshots.SchedulerProcess(**process)
+    for name in [name for name in fields if name.endswith("_columns")]:
+        columns = {snake(column): values for column, values in fields[name].items()}
+        rows = max(map(len, columns.values()))
+        kind = getattr(snapshots, name.title().replace("_", ""))
+        for column in columns:
+            columns[column] = columns[column] * rows if len(columns[column]) == 1 else columns[column]
+            is_of_workers = kind is snapshots.WorkerColumns and column == "tasks"
+            if is_of_workers or column in ("names", "hosts", "languages", "versions", "capabilities"):
+                columns[column] = [texts[number] for number in columns[column]]
+        fields[name] = kind(**columns)
+    return snapshots.Snapshot(**fields)
+
+
+def history_of(vector: Vector) -> snapshots.History:
+    rows, fields = len(vector.fields["ids"]), vector.fields
+    texts, text = [], fields["text"]
+    for size in fields["sizes"]:
+        texts.append(text[:size].decode())
+        text = text[size:]
+    columns = {
+        name: vector.column(name, rows) for name in fields if name not in ("incarnation", "first", "text", "sizes")
+    }
+    names = [texts[number] for number in columns.pop("names")]
+    return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, **columns)
 
 
 def _output(vector: Vector) -> messages.Output:
@@ -167,7 +201,7 @@ def test_the_client_writes(vector, monkeypatch):
 
 @pytest.mark.parametrize(
     "vector",
-    [v for v in ALL if is_for_peers(v) and v.message != "snapshot" and "-from-worker" not in v.name],
+    [v for v in ALL if is_for_peers(v) and v.message not in ("snapshot", "history") and "-from-worker" not in v.name],
     ids=lambda v: v.name,
 )
 def test_pycapnp_and_the_client_read_what_the_scheduler_writes(vector):
@@ -176,28 +210,22 @@ def test_pycapnp_and_the_client_read_what_the_scheduler_writes(vector):
     assert wire.decode(frames) == message_of(vector)
 
 
-def test_the_schedulers_snapshot():
-    scheduler = Scheduler(Limits(), 1, 0.0)
-    scheduler.handle(events.Hello(b"r", 1, events.CLIENT, 5, 0, "", "", "", 1, ""), 0.0)
-    traffic = Traffic()
-    traffic.received[events.HELLO] = 1
-    traffic.dropped["malformed"] = 4
-    frames = snapshot_frames(scheduler, traffic, identity(), "tcp://127.0.0.1:1", 2.5)
-    assert wire.decode(frames) == messages.Snapshot(
-        version=identity().version,
-        incarnation=identity().incarnation,
-        uptime_seconds=2.5,
-        address="tcp://127.0.0.1:1",
-        waiting=0,
-        dispatched=0,
-        resolved=0,
-        clients=1,
-        workers=0,
-        agents=0,
-        received={"hello": 1},
-        sent={},
-        dropped={"malformed": 4},
-    )
+def test_a_snapshot_of_another_version_says_so():
+    with pytest.raises(wire.OtherVersionError, match=r"version 9\.0\.0, has protocol version 99: this is 1") as raised:
+        wire.decode_published(b"snapshot" + BY_NAME["snapshot-other-version"].frames[0])
+    assert (raised.value.protocol_version, raised.value.version) == (99, "9.0.0")
+
+
+def test_snapshots_whose_columns_contradict_one_another():
+    content_of_case = next(case for case in make_vectors.CASES if case[0] == "snapshot")[2]
+    for table, column, values, text in (
+        ("workerColumns", "pids", [1, 2, 3], "column pids has 3 elements for 2 rows"),
+        ("workerColumns", "hosts", [9], "column hosts names text 9 of 9"),
+        ("texts", "sizes", [1], "texts of 53 bytes where 1 are announced"),
+    ):
+        changed = {**content_of_case, table: {**content_of_case[table], column: values}}
+        with pytest.raises(wire.WireError, match=text):
+            wire.decode([make_vectors.build(SCHEMA, "snapshot", changed, 4096)])
 
 
 @pytest.mark.parametrize("words", [1, 2, 3, 5, 8, 13, 21, 64])

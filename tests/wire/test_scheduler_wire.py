@@ -57,7 +57,11 @@ def _goodbye(event: events.Goodbye, vector: Vector) -> None:
 
 def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert event.sequence == vector.fields["sequence"]
-    assert event.workers == [worker["incarnation"] for worker in vector.fields.get("workers", [])]
+    workers = vector.fields.get("workers", [])
+    assert event.workers == [worker["incarnation"] for worker in workers]
+    assert list(event.usages) == [(worker["residentBytes"], worker["cpuMilliseconds"]) for worker in workers]
+    assert event.usage == (vector.fields["residentBytes"], vector.fields["cpuMilliseconds"])
+    assert event.lag_microseconds == vector.fields.get("lagMicroseconds", 0)
 
 
 def _function(event: events.Function, vector: Vector) -> None:
@@ -207,8 +211,8 @@ def test_the_scheduler_refuses_what_is_not_for_it(vector):
 
 
 def is_written_by_the_scheduler(vector: Vector) -> bool:
-    # Snapshots are made in status.py; what came in several segments goes out in one.
-    if vector.message == "snapshot" or vector.name.endswith("-segments") or "-from-worker" in vector.name:
+    # These two are made in status.py and status_history.py; what came in several segments goes out in one.
+    if vector.message in ("snapshot", "history") or vector.name.endswith("-segments") or "-from-worker" in vector.name:
         return False
     return is_for_peers(vector)
 

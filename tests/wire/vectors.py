@@ -16,11 +16,12 @@ TO_SCHEDULER = {
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
-    "forgetObjects", "fetchObjects", "shutdown", "output",
+    "forgetObjects", "fetchObjects", "shutdown", "output", "history",
 }  # fmt: skip
 DATA = {
     *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
     ("output", "text"),
+    ("history", "text"),
     ("dispatch", "names"),
 }
 """Messages' fields of type Data, in JSON as hex."""
@@ -37,6 +38,8 @@ class Vector:
             for field, value in described["fields"].items()
         }
         """By the schema's names; those that the JSON leaves out have the schema's default."""
+        if "texts" in self.fields:
+            self.fields["texts"]["text"] = bytes.fromhex(self.fields["texts"]["text"])
         payloads = [(FOLDER / f"{name}.{number + 1}.bin").read_bytes() for number in range(len(described["frames"]))]
         assert [payload.hex() for payload in payloads] == described["frames"]
         self.frames: List[bytes] = [(FOLDER / f"{name}.bin").read_bytes(), *payloads]
@@ -95,7 +98,7 @@ def is_for_scheduler(vector: Vector) -> bool:
 
 
 def is_for_peers(vector: Vector) -> bool:
-    return vector.message in TO_PEERS and vector.name != "forget-objects-from-client"
+    return vector.message in TO_PEERS and vector.name not in ("forget-objects-from-client", "snapshot-other-version")
 
 
 _TO_CLIENT = {"started-to-client", "output-to-client", "output-nothing-but-dropped"}

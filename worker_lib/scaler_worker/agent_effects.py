@@ -25,6 +25,8 @@ class Beat:
     sequence: int
     workers: tuple[tuple[int, int], ...]
     """Each living worker's incarnation and pid."""
+    lag_microseconds: int = 0
+    """From the last heartbeat that was echoed to its echo."""
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ class _Agent:
         for incarnation, pid in beat.workers:
             usage = process_usage(pid)
             workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
-        self._send(Heartbeat(beat.sequence, own.resident_bytes, own.cpu_milliseconds, workers))
+        self._send(Heartbeat(beat.sequence, own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds))
 
     def _measure(self, effect: Measure) -> None:
         shared = bytes_in(self._directory)

@@ -49,6 +49,8 @@ class SchedulerLink:
         self._beat_checked_at = now
         self._sequence = 0
         self._echoed = 0
+        self._last_beat_at = now
+        self._lag_seconds = 0.0
         self._welcomed_behind = 0
         """The last heartbeat that was sent before the welcome."""
         self._unconfirmed: list[_Report] = []
@@ -71,7 +73,8 @@ class SchedulerLink:
         """A heartbeat, due or not."""
         self._beat_at = now + self._interval
         self._sequence += 1
-        return [Beat(self._sequence, workers)]
+        self._last_beat_at = now
+        return [Beat(self._sequence, workers, round(self._lag_seconds * 1e6))]
 
     def connected(self, now: float) -> None:
         """A lost connection stands again, perhaps with a scheduler that was started anew."""
@@ -153,6 +156,8 @@ class SchedulerLink:
 
     def on_heartbeat_echo(self, echo: HeartbeatEcho, now: float) -> list[Effect]:
         self._echoed = max(self._echoed, echo.sequence)
+        if echo.sequence == self._sequence:
+            self._lag_seconds = now - self._last_beat_at
         self._unconfirmed = [report for report in self._unconfirmed if echo.sequence < report.confirmed_by]
         return self._heard(now)
 

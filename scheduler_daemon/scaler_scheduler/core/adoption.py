@@ -135,6 +135,8 @@ class Adoption:
         return task is not None and task.state == BLOCKED
 
     def _carry_on(self, task: Task, suspended: bool, now: float) -> None:
+        assert task.worker is not None
+        task.worker.begun[task] = now  # sooner, but who knows when
         if suspended:
             suspend(task)
         if task.options.timeout_seconds:

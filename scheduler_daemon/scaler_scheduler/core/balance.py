@@ -38,11 +38,16 @@ def choose_at_silent(workers: Iterable[Worker], idle: List[Worker]) -> List[List
         is_silent = worker.said == worker.seen and any(task.is_retracting for task in queued)
         worker.silent_looks = worker.silent_looks + 1 if is_silent else 0
         worker.seen = worker.said
-        if worker.silent_looks >= SILENT_LOOKS and idle:
+        if does_not_answer(worker) and idle:
             taken = [task for task in queued if task.wish in (NO_WISH, BALANCE) and _is_servable(task, idle)]
             if taken:
                 chosen.append(taken)
     return chosen
+
+
+def does_not_answer(worker: Worker) -> bool:
+    """Whether it was asked to give queued tasks back, and has said nothing since: it can't."""
+    return worker.silent_looks >= SILENT_LOOKS
 
 
 def _share(busy: Worker, idle: List[Worker]) -> List[Task]:

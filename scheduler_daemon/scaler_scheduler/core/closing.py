@@ -1,6 +1,7 @@
 """A task is over: what every end has in common."""
 
 from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.effects import OUTCOME_KEPT, OUTCOME_VALUE
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Task
 from scaler_scheduler.core.tables import Tables
@@ -18,7 +19,12 @@ def close(tables: Tables, task: Task) -> None:
 def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
     """Close a task that the scheduler itself has an answer to, and tell its client."""
     tables.counts.resolved += 1
+    tables.counts.outcomes[outcome] += 1
+    if outcome not in (OUTCOME_VALUE, OUTCOME_KEPT):
+        task.function.failed += 1
     client = task.client
+    if tables.history.is_on and outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
+        tables.history.ended(client, task.id, task.attempt, task.name, outcome)
     close(tables, task)
     if not client.is_gone:
         outbox.answer(client, task.id, outcome, payload)

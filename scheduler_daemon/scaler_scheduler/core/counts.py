@@ -1,8 +1,12 @@
 """How many tasks are where, of all clients, and what became of them."""
 
+from typing import List
+
+from scaler_scheduler.core.effects import OUTCOMES
+
 
 class Counts:
-    __slots__ = ("dispatched", "late", "output_dropped", "resolved", "retracted", "stopped", "waiting")
+    __slots__ = ("dispatched", "late", "outcomes", "output_dropped", "resolved", "retracted", "stopped", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -11,6 +15,8 @@ class Counts:
         """That some worker holds."""
         self.resolved = 0
         """Answered since the start."""
+        self.outcomes = [0] * OUTCOMES
+        """Of those how many ended so, by Outcome's ordinals; that of values is not kept, it is what is left of them."""
         self.late = 0
         """Results that nobody waits for any more: of an attempt, a worker or a client given up."""
         self.output_dropped = 0
@@ -19,3 +25,7 @@ class Counts:
         """Tasks that workers gave back."""
         self.stopped = 0
         """Tasks that workers were told to stop."""
+
+    def by_outcome(self) -> List[int]:
+        """Of all that were answered since the start how many ended so, by Outcome's ordinals."""
+        return [self.resolved - sum(self.outcomes[1:]), *self.outcomes[1:]]

@@ -40,6 +40,9 @@ OUTCOME_TIMED_OUT = 7
 OUTCOME_KEPT = 8
 OUTCOME_INPUT_LOST = 9
 OUTCOME_STORED = 10
+OUTCOMES = 11
+"""How many there are."""
+
 WORKER_OUTCOMES = 5
 """Outcomes below this one are a worker's to give; and two more are: that an input is lost, that a result is stored."""
 

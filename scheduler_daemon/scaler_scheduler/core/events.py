@@ -26,7 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 32
+KINDS = 33
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -155,15 +155,27 @@ class Goodbye(Event):
 
 
 class Heartbeat(Event):
-    """`workers` holds the incarnations whose leases a host agent renews beside its own."""
+    """`workers` holds the incarnations whose leases a host agent renews beside its own; `usage` what the sender uses,
+    and `usages` what each of these does: resident bytes, milliseconds of processor time."""
 
-    __slots__ = ("sequence", "workers")
+    __slots__ = ("lag_microseconds", "sequence", "usage", "usages", "workers")
     kind = HEARTBEAT
 
-    def __init__(self, route: bytes, sequence: int, workers: List[int]) -> None:
+    def __init__(
+        self,
+        route: bytes,
+        sequence: int,
+        workers: List[int],
+        usage: Tuple[int, int] = (0, 0),
+        lag_microseconds: int = 0,
+        usages: Sequence[Tuple[int, int]] = (),
+    ) -> None:
         self.route = route
         self.sequence = sequence
         self.workers = workers
+        self.usage = usage
+        self.lag_microseconds = lag_microseconds
+        self.usages = usages
 
 
 class Function(Event):

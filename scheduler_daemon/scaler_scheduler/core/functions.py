@@ -21,7 +21,21 @@ _HISTORY = 64
 
 
 class Function:
-    __slots__ = ("digest", "holders", "kept", "mean_ns", "name", "number", "payload", "serializer", "tasks", "weight")
+    __slots__ = (
+        "digest",
+        "done",
+        "failed",
+        "holders",
+        "kept",
+        "mean_ns",
+        "name",
+        "number",
+        "payload",
+        "run_ns",
+        "serializer",
+        "tasks",
+        "weight",
+    )
 
     def __init__(self, number: int, digest: bytes, name: str, serializer: str, payload: bytes) -> None:
         self.number = number
@@ -33,10 +47,22 @@ class Function:
         """Clients that may still submit tasks of it, by incarnation, with how many of their own numbers name it."""
         self.tasks = 0
         """Its unresolved tasks."""
+        self.done = 0
+        """Results of it that somebody waited for."""
+        self.run_ns = 0
+        """Nanoseconds that these have taken in all."""
+        self.failed = 0
+        """Tasks of it that ended without a value."""
         self.mean_ns = UNKNOWN_NS
         self.weight = 0
         self.kept = UNKNOWN_SIZE
         """Of its results that are kept: one of the three sizes."""
+
+    def take(self, total_ns: int, count: int) -> None:
+        """So many results have come, which took that much together."""
+        self.done += count
+        self.run_ns += total_ns
+        self.observe(total_ns, count)
 
     def observe(self, total_ns: int, count: int) -> None:
         """Learn from `count` tasks that took `total_ns` together."""

@@ -8,6 +8,7 @@ from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.dispatch import cost
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.history import History
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.states import ADOPT, BLOCKED, DISPATCH, WAITING
@@ -16,7 +17,8 @@ from scaler_scheduler.core.workers import AgentTable
 
 
 class Giver:
-    def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable) -> None:
+    def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, history: History) -> None:
+        self._history = history
         self._outbox = outbox
         self._counts = counts
         self._agents = agents
@@ -35,6 +37,7 @@ class Giver:
             taken = self._give_again(worker, lane, function, count, outgoing)
         else:
             taken = self._give_run(worker, lane.client, function, lane.batches, count, outgoing)
+        worker.sent += taken
         lane.waiting -= taken
         self._counts.waiting -= taken
         self._counts.dispatched += taken
@@ -76,6 +79,8 @@ class Giver:
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
         outgoing.functions.append(task.function.number)
+        if self._history.is_on:
+            self._history.dispatched(worker, task.client, task.name, (task.id,), task.attempt)
 
     def _give_run(
         self,
@@ -141,6 +146,8 @@ class Giver:
         else:
             outgoing.rows.append_run(sizes, payload[batch.position : position])
         self._next_serial = serial
+        if self._history.is_on:
+            self._history.dispatched(worker, client, options.name or function.name, ids, attempt)
         batch.next = first + count
         batch.position = position
         if batch.is_empty:

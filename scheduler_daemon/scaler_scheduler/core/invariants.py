@@ -109,6 +109,9 @@ def _check_held(tables: Tables) -> None:
         _expect(f"payload bytes of worker {worker.incarnation}", size, worker.bytes)
         _expect(f"running tasks of worker {worker.incarnation}", states.count(RUNNING), worker.running)
         _expect(f"suspended tasks of worker {worker.incarnation}", states.count(SUSPENDED), worker.suspended)
+        for task in worker.begun:
+            if task.worker is not worker or task.state not in (RUNNING, SUSPENDED):
+                raise InvariantError(f"worker {worker.incarnation} is said to have begun what it does not run")
         held += len(worker.tasks)
     _expect("dispatched tasks", held, tables.counts.dispatched)
 

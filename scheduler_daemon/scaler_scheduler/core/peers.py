@@ -99,14 +99,14 @@ class Peers:
             client.deadline = deadline
             if client.outbox is not None:
                 client.outbox.route = event.route
-            self._resume_all(client)
+            self._resume_all(client, now)
         granted, window = self._credits.start(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
 
-    def _resume_all(self, client: Client) -> None:
+    def _resume_all(self, client: Client, now: float) -> None:
         """A nested client says again which tasks are suspended: what it said last of them may have been lost."""
         worker = self._tables.workers.find(client.worker)
-        resume_all(list(client.suspended), client, worker, self._tables)
+        resume_all(list(client.suspended), client, worker, self._tables, now)
         if worker is not None:
             self._dispatcher.go_on(worker)
 
@@ -124,6 +124,9 @@ class Peers:
             event.capabilities,
             now + self._limits.worker_timeout_seconds,
         )
+        worker.language, worker.version = event.language, event.version
+        if known is not None:
+            worker.usage = known.usage
         self._tables.workers.add(worker)
         for name in dict.fromkeys(event.running):
             self._adoption.take_running(worker, name, now)
@@ -138,6 +141,7 @@ class Peers:
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
             agent = Agent(event.incarnation, event.route, event.name, event.host, deadline)
+            agent.pid, agent.language, agent.version, agent.heard_at = event.pid, event.language, event.version, now
             agents.add(agent)
         else:
             agents.move(agent, event.route)
@@ -167,10 +171,15 @@ class Peers:
             client.deadline = now + self._limits.client_timeout_seconds
         elif agent is not None:
             agent.deadline = worker_deadline
-            for incarnation in event.workers:
+            agent.heard_at = now
+            agent.usage = event.usage
+            agent.lag_microseconds = event.lag_microseconds
+            for row, incarnation in enumerate(event.workers):
                 named = tables.workers.find(incarnation)
                 if named is not None and named.agent == agent.incarnation:
                     named.deadline = worker_deadline
+                    if event.usages:
+                        named.usage = event.usages[row]
         elif worker is not None:
             worker.said += 1
             worker.deadline = worker_deadline

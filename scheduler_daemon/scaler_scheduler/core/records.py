@@ -371,13 +371,16 @@ class Client:
 class Worker:
     __slots__ = (
         "agent",
+        "begun",
         "bytes",
         "capabilities",
         "deadline",
+        "done",
         "functions",
         "host",
         "incarnation",
         "is_ready",
+        "language",
         "load",
         "name",
         "objects",
@@ -387,10 +390,13 @@ class Worker:
         "running",
         "said",
         "seen",
+        "sent",
         "silent_looks",
         "suspended",
         "tasks",
         "unclaimed",
+        "usage",
+        "version",
     )
 
     def __init__(
@@ -417,6 +423,8 @@ class Worker:
         """What it holds, by serial number."""
         self.running = 0
         """Of those, how many are known to run."""
+        self.begun: Dict[Task, float] = {}
+        """Those that are known to have begun, suspended ones among them, and since when."""
         self.suspended = 0
         """And how many are suspended."""
         self.unclaimed = 0
@@ -437,6 +445,14 @@ class Worker:
         self.is_ready = False
         """Whether it stands in the dispatcher's list."""
         self.outgoing: Optional[Dispatch] = None
+        self.sent = 0
+        """Tasks that it was sent since it joined."""
+        self.done = 0
+        """Results of it that somebody waited for."""
+        self.language = ""
+        self.version = ""
+        self.usage = (0, 0)
+        """Resident bytes and milliseconds of processor time, as its agent said last."""
 
     @property
     def held(self) -> int:
@@ -461,6 +477,8 @@ class Worker:
         task.worker = None
         del self.tasks[task.serial]
         self.bytes -= task.size
+        if self.begun:
+            self.begun.pop(task, None)
         if task.state == SUSPENDED:
             self.suspended -= 1
             return
@@ -470,7 +488,21 @@ class Worker:
 
 
 class Agent:
-    __slots__ = ("deadline", "gone_workers", "host", "incarnation", "name", "objects", "route")
+    __slots__ = (
+        "deadline",
+        "gone_workers",
+        "heard_at",
+        "host",
+        "incarnation",
+        "lag_microseconds",
+        "language",
+        "name",
+        "objects",
+        "pid",
+        "route",
+        "usage",
+        "version",
+    )
 
     def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float) -> None:
         self.incarnation = incarnation
@@ -482,3 +514,12 @@ class Agent:
         """What it has been sent, for all workers of its host, or has from these, and was not told to forget."""
         self.gone_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
         """Incarnations whose death was told before they said hello: two connections keep no common order."""
+        self.pid = 0
+        self.language = ""
+        self.version = ""
+        self.usage = (0, 0)
+        """Resident bytes and milliseconds of processor time of its own process, as it said last."""
+        self.lag_microseconds = 0
+        """From a heartbeat of its to the echo, as it has measured that; 0: not yet."""
+        self.heard_at = 0.0
+        """When its last heartbeat came, or its hello, in seconds of the monotonic clock."""

@@ -1,6 +1,6 @@
 """A worker's results: the hot half of the way back."""
 
-from typing import Optional
+from typing import List, Optional
 
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.effects import (
@@ -51,6 +51,10 @@ def take_results(
     function: Optional[Function] = None
     spent = 0
     count = 0
+    late_before = counts.late
+    history = tables.history
+    noted = 0  # rows before this one are in the history, those in `skipped` do not belong there
+    skipped: List[int] = []
     for row in range(len(ids)):
         if client_names[row] != client_name:
             client_name = client_names[row]
@@ -59,6 +63,7 @@ def take_results(
         task = None if client is None else client.tasks.get(ids[row])
         if task is None or task.worker is not worker or task.attempt != attempts[row]:
             counts.late += 1
+            skipped.append(row)
             if tables.unclaimed:
                 drop_unclaimed(tables, worker, client_name, ids[row])
             if outcomes[row] == OUTCOME_STORED:
@@ -72,7 +77,10 @@ def take_results(
         outcome = outcomes[row]
         if task.function is not function:
             if function is not None:
-                function.observe(spent, count)
+                function.take(spent, count)
+                if history.is_on:
+                    history.results(event, worker, function, noted, row, skipped)
+                    noted = row
             function = task.function
             spent = count = 0
         spent += durations[row]
@@ -82,6 +90,8 @@ def take_results(
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
             outcome = _take_special(task, outcome, worker, endings, host_results, outbox)
+            if outcome < 0:
+                skipped.append(row)
             if outcome >= 0 and task.is_node:
                 value = large[row] if row in large else payload[position : position + size]
                 if not graphs.take_result(task, outcome, value, worker):
@@ -99,6 +109,9 @@ def take_results(
         del client.tasks[task.id]
         client.returned += task.size + TASK_OVERHEAD
         counts.resolved += 1
+        if outcome:
+            counts.outcomes[outcome] += 1
+            function.failed += 1
         functions.let_go(function)
         batch = None if client.is_gone else outbox.resolved(client)
         if batch is not pending:
@@ -123,7 +136,10 @@ def take_results(
     if pending is not None:
         pending.rows.parts.append(payload[begin:position])
     if function is not None:
-        function.observe(spent, count)
+        function.take(spent, count)
+        if history.is_on:
+            history.results(event, worker, function, noted, len(ids), skipped)
+    worker.done += len(ids) - (counts.late - late_before)
 
 
 def _take_special(

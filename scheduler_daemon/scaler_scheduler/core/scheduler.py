@@ -42,7 +42,7 @@ class Scheduler:
         self.limits = limits
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
-        giver = Giver(outbox, tables.counts, tables.agents)
+        giver = Giver(outbox, tables.counts, tables.agents, tables.history)
         self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, giver, limits.queue_size)
         self._graphs = Graphs(tables, dispatcher, giver, outbox)
         self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
@@ -112,6 +112,8 @@ class Scheduler:
         """
         handler = self._handlers[event.kind]
         assert handler is not None
+        if self.tables.history.is_on:
+            self.tables.history.now = now
         try:
             handler(event, now)
         except ProtocolError as error:
@@ -119,6 +121,8 @@ class Scheduler:
 
     def tick(self, now: float) -> None:
         """Do what is due: give up peers whose lease has run out, stop tasks whose time is over."""
+        if self.tables.history.is_on:
+            self.tables.history.now = now
         if now >= self.tables.timers.next_deadline:
             self._withdrawals.look(now)
         if self._leases.is_due(now):
@@ -253,7 +257,7 @@ class Scheduler:
                     continue
             elif task.worker is not worker:
                 continue
-            begin(task)
+            begin(task, now)
             self._has_begun(task, task.worker, now)
             if not task.client.is_gone:
                 begun.setdefault(task.client, []).append(task.id)
@@ -262,6 +266,8 @@ class Scheduler:
 
     def _has_begun(self, task: Task, worker: Worker, now: float) -> None:
         self.dispatcher.stuck[worker] = None
+        if self.tables.history.is_on:
+            self.tables.history.started(task, worker)
         limit = task.options.timeout_seconds
         if limit:
             if task.timer is None and task.wish < FORCE:
@@ -330,7 +336,7 @@ class Scheduler:
         nested = self._nested(event.route)
         if nested is not None:
             client, worker = nested
-            take_resumed(event, client, worker, self.tables)
+            take_resumed(event, client, worker, self.tables, now)
             if worker is not None:
                 self.dispatcher.go_on(worker)
 

@@ -28,7 +28,7 @@ def suspend(task: Task) -> None:
     task.move(SUSPEND)
 
 
-def resume(task: Task) -> None:
+def resume(task: Task, now: float) -> None:
     """The task has its slot again."""
     worker = task.worker
     if worker is None or task.state != SUSPENDED:
@@ -36,6 +36,7 @@ def resume(task: Task) -> None:
     task.cost = cost(task.function)
     worker.suspended -= 1
     worker.running += 1
+    worker.begun.setdefault(task, now)
     worker.load += task.cost
     task.move(RESUME)
 
@@ -55,11 +56,11 @@ def take_suspended(event: Suspended, client: Client, worker: Optional[Worker], t
             worker.unclaimed -= 1
 
 
-def take_resumed(event: Resumed, client: Client, worker: Optional[Worker], tables: Tables) -> None:
-    resume_all(_names(event), client, worker, tables)
+def take_resumed(event: Resumed, client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
+    resume_all(_names(event), client, worker, tables, now)
 
 
-def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tables: Tables) -> None:
+def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
     """The client's worker, where that has joined, goes on with these."""
     for name in names:
         client.suspended.discard(name)
@@ -68,7 +69,7 @@ def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tabl
         task = tables.held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
-            resume(task)
+            resume(task, now)
         elif unclaimed is not None and unclaimed.worker is worker and unclaimed.is_suspended:
             unclaimed.is_suspended = False
             worker.unclaimed += 1

@@ -5,10 +5,14 @@ from typing import Dict, Optional, Tuple
 from scaler_scheduler.core.clients import ClientTable
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.functions import FunctionTable
+from scaler_scheduler.core.history import History
 from scaler_scheduler.core.objects import ObjectTable
 from scaler_scheduler.core.records import Task, Worker
 from scaler_scheduler.core.timers import TimerQueue
 from scaler_scheduler.core.workers import AgentTable, WorkerTable
+
+HISTORY_ROWS = 10_000
+"""What is kept, for whoever watches, of what happens to tasks from one second to the next: the newest so many rows."""
 
 
 class Unclaimed:
@@ -27,7 +31,7 @@ class Unclaimed:
 
 
 class Tables:
-    __slots__ = ("agents", "clients", "counts", "functions", "objects", "timers", "unclaimed", "workers")
+    __slots__ = ("agents", "clients", "counts", "functions", "history", "objects", "timers", "unclaimed", "workers")
 
     def __init__(self) -> None:
         self.clients = ClientTable()
@@ -37,6 +41,7 @@ class Tables:
         self.objects = ObjectTable()
         self.timers = TimerQueue()
         self.counts = Counts()
+        self.history = History(HISTORY_ROWS)
         self.unclaimed: Dict[Tuple[int, int], Unclaimed] = {}
         """By client and id."""
 

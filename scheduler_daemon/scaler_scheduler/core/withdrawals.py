@@ -100,7 +100,12 @@ class Withdrawals:
             touched.add(lane)
             self._count_down(lane)
             self._tables.counts.resolved += 1
-            self._tables.functions.let_go(batch.function_at(row))
+            self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += 1
+            function = batch.function_at(row)
+            if self._tables.history.is_on:
+                name = batch.options.name or function.name
+                self._tables.history.ended(client, task_id, 0, name, effects.OUTCOME_CANCELLED)
+            self._tables.functions.let_go(function)
             self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
             return
 
@@ -252,7 +257,7 @@ class Withdrawals:
                 self._endings.settle_returned(task)
                 continue
             if task.state == DISPATCHED:
-                begin(task)
+                begin(task, now)
             if task.wish >= FORCE:
                 if not task.is_stopping:
                     self._stop(task, now)
@@ -279,10 +284,11 @@ class Withdrawals:
         self._stops.pop(worker, None)
 
 
-def begin(task: Task) -> None:
+def begin(task: Task, now: float) -> None:
     """The task is known to have begun."""
     worker = task.worker
     assert worker is not None
     if task.state == DISPATCHED:
         worker.running += 1
+    worker.begun.setdefault(task, now)
     task.move(START)

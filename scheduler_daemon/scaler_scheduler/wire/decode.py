@@ -143,11 +143,15 @@ def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     heartbeat = _member(message.heartbeat)
     workers = heartbeat.workers
     incarnations: List[int] = []
+    usages: List[Tuple[int, int]] = []
     if workers is not None:
         if len(workers) * WorkerHeartbeat.__static_data_size__ * 8 > len(frames[0]):
             raise WireError("column workers reaches beyond the message")
-        incarnations = [worker.incarnation for worker in workers]
-    return events.Heartbeat(route, heartbeat.sequence, incarnations)
+        for worker in workers:
+            incarnations.append(worker.incarnation)
+            usages.append((worker.resident_bytes, worker.cpu_milliseconds))
+    usage = heartbeat.resident_bytes, heartbeat.cpu_milliseconds
+    return events.Heartbeat(route, heartbeat.sequence, incarnations, usage, heartbeat.lag_microseconds, usages)
 
 
 def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:

@@ -119,11 +119,14 @@ Output.__name__ = 'Output'
 class FetchObjects(_Struct): pass
 FetchObjects.__name__ = 'FetchObjects'
 
+class History(_Struct): pass
+History.__name__ = 'History'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -159,6 +162,27 @@ Options.__name__ = 'Options'
 class Counter(_Struct): pass
 Counter.__name__ = 'Counter'
 
+class SchedulerProcess(_Struct): pass
+SchedulerProcess.__name__ = 'SchedulerProcess'
+
+class Texts(_Struct): pass
+Texts.__name__ = 'Texts'
+
+class WorkerColumns(_Struct): pass
+WorkerColumns.__name__ = 'WorkerColumns'
+
+class AgentColumns(_Struct): pass
+AgentColumns.__name__ = 'AgentColumns'
+
+class ClientColumns(_Struct): pass
+ClientColumns.__name__ = 'ClientColumns'
+
+class FunctionColumns(_Struct): pass
+FunctionColumns.__name__ = 'FunctionColumns'
+
+class ObjectColumns(_Struct): pass
+ObjectColumns.__name__ = 'ObjectColumns'
+
 class Keep(_BaseEnum):
     __capnpy_id__ = 13982740344355429788
     __members__ = ('no', 'yes', 'both',)
@@ -176,6 +200,15 @@ class Outcome(_BaseEnum):
         return Outcome(x)
 _fill_enum(Outcome)
 _Outcome_list_item_type = _EnumItemType(Outcome)
+
+class HistoryKind(_BaseEnum):
+    __capnpy_id__ = 11278332053290876047
+    __members__ = ('submitted', 'dispatched', 'started', 'ended', 'returned',)
+    @staticmethod
+    def _new(x):
+        return HistoryKind(x)
+_fill_enum(HistoryKind)
+_HistoryKind_list_item_type = _EnumItemType(HistoryKind)
 
 
 #### DEFINITIONS ####
@@ -575,7 +608,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 @Heartbeat.__extend__
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
-    __static_data_size__ = 3
+    __static_data_size__ = 4
     __static_ptrs_size__ = 1
     
     
@@ -618,19 +651,28 @@ class Heartbeat(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def lag_microseconds(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(32)
+        pos = builder.allocate(40)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
-        builder.copy_from_list(pos + 24, _WorkerHeartbeat_list_item_type, workers)
+        builder.copy_from_list(pos + 32, _WorkerHeartbeat_list_item_type, workers)
+        builder.write_uint64(pos + 24, lag_microseconds)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers)
-        self._init_from_buffer(_buf, 0, 3, 1)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds)
+        self._init_from_buffer(_buf, 0, 4, 1)
     
     def shortrepr(self):
         parts = []
@@ -638,6 +680,7 @@ class Heartbeat(_Struct):
         parts.append("residentBytes = %s" % self.resident_bytes)
         parts.append("cpuMilliseconds = %s" % self.cpu_milliseconds)
         if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
+        parts.append("lagMicroseconds = %s" % self.lag_microseconds)
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)
@@ -1902,8 +1945,8 @@ _Error_list_item_type = _StructItemType(Error)
 @Snapshot.__extend__
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
-    __static_data_size__ = 7
-    __static_ptrs_size__ = 5
+    __static_data_size__ = 14
+    __static_ptrs_size__ = 13
     
     
     @property
@@ -2047,29 +2090,290 @@ class Snapshot(_Struct):
         ptr = self._read_fast_ptr(32)
         return ptr != 0
     
+    @property
+    def sequence(self):
+        # no union check
+        value = self._read_primitive(56, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def unix_milliseconds(self):
+        # no union check
+        value = self._read_primitive(64, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def blocked(self):
+        # no union check
+        value = self._read_primitive(72, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def running(self):
+        # no union check
+        value = self._read_primitive(80, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def suspended(self):
+        # no union check
+        value = self._read_primitive(88, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def outcomes(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint64))
+    
+    def get_outcomes(self):
+        res = self.outcomes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_outcomes(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def functions(self):
+        # no union check
+        value = self._read_primitive(96, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def objects(self):
+        # no union check
+        value = self._read_primitive(104, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def process(self):
+        # no union check
+        offset = 48
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = SchedulerProcess.__new__(SchedulerProcess)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_process(self):
+        res = self.process
+        if res is None:
+            return SchedulerProcess.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_process(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @property
+    def texts(self):
+        # no union check
+        offset = 56
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Texts.__new__(Texts)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_texts(self):
+        res = self.texts
+        if res is None:
+            return Texts.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_texts(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
+    @property
+    def worker_columns(self):
+        # no union check
+        offset = 64
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = WorkerColumns.__new__(WorkerColumns)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_worker_columns(self):
+        res = self.worker_columns
+        if res is None:
+            return WorkerColumns.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_worker_columns(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
+    @property
+    def agent_columns(self):
+        # no union check
+        offset = 72
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = AgentColumns.__new__(AgentColumns)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_agent_columns(self):
+        res = self.agent_columns
+        if res is None:
+            return AgentColumns.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_agent_columns(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
+    @property
+    def client_columns(self):
+        # no union check
+        offset = 80
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = ClientColumns.__new__(ClientColumns)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_client_columns(self):
+        res = self.client_columns
+        if res is None:
+            return ClientColumns.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_client_columns(self):
+        ptr = self._read_fast_ptr(80)
+        return ptr != 0
+    
+    @property
+    def function_columns(self):
+        # no union check
+        offset = 88
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = FunctionColumns.__new__(FunctionColumns)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_function_columns(self):
+        res = self.function_columns
+        if res is None:
+            return FunctionColumns.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_function_columns(self):
+        ptr = self._read_fast_ptr(88)
+        return ptr != 0
+    
+    @property
+    def object_columns(self):
+        # no union check
+        offset = 96
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = ObjectColumns.__new__(ObjectColumns)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_object_columns(self):
+        res = self.object_columns
+        if res is None:
+            return ObjectColumns.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_object_columns(self):
+        ptr = self._read_fast_ptr(96)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(96)
+        pos = builder.allocate(216)
         builder.write_uint32(pos + 0, protocol_version)
-        builder.alloc_text(pos + 56, _encode_maybe(version))
+        builder.alloc_text(pos + 112, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, uptime_milliseconds)
-        builder.alloc_text(pos + 64, _encode_maybe(address))
+        builder.alloc_text(pos + 120, _encode_maybe(address))
         builder.write_uint64(pos + 24, waiting)
         builder.write_uint64(pos + 32, dispatched)
         builder.write_uint64(pos + 40, resolved)
         builder.write_uint32(pos + 4, clients)
         builder.write_uint32(pos + 48, workers)
         builder.write_uint32(pos + 52, agents)
-        builder.copy_from_list(pos + 72, _Counter_list_item_type, received)
-        builder.copy_from_list(pos + 80, _Counter_list_item_type, sent)
-        builder.copy_from_list(pos + 88, _Counter_list_item_type, dropped)
+        builder.copy_from_list(pos + 128, _Counter_list_item_type, received)
+        builder.copy_from_list(pos + 136, _Counter_list_item_type, sent)
+        builder.copy_from_list(pos + 144, _Counter_list_item_type, dropped)
+        builder.write_uint64(pos + 56, sequence)
+        builder.write_uint64(pos + 64, unix_milliseconds)
+        builder.write_uint64(pos + 72, blocked)
+        builder.write_uint64(pos + 80, running)
+        builder.write_uint64(pos + 88, suspended)
+        builder.copy_from_list(pos + 152, _PrimitiveItemType(_Types.uint64), outcomes)
+        builder.write_uint32(pos + 96, functions)
+        builder.write_uint64(pos + 104, objects)
+        builder.copy_from_struct(pos + 160, SchedulerProcess, process)
+        builder.copy_from_struct(pos + 168, Texts, texts)
+        builder.copy_from_struct(pos + 176, WorkerColumns, worker_columns)
+        builder.copy_from_struct(pos + 184, AgentColumns, agent_columns)
+        builder.copy_from_struct(pos + 192, ClientColumns, client_columns)
+        builder.copy_from_struct(pos + 200, FunctionColumns, function_columns)
+        builder.copy_from_struct(pos + 208, ObjectColumns, object_columns)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped)
-        self._init_from_buffer(_buf, 0, 7, 5)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns)
+        self._init_from_buffer(_buf, 0, 14, 13)
     
     def shortrepr(self):
         parts = []
@@ -2087,6 +2391,21 @@ class Snapshot(_Struct):
         if self.has_received(): parts.append("received = %s" % self.get_received().shortrepr())
         if self.has_sent(): parts.append("sent = %s" % self.get_sent().shortrepr())
         if self.has_dropped(): parts.append("dropped = %s" % self.get_dropped().shortrepr())
+        parts.append("sequence = %s" % self.sequence)
+        parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
+        parts.append("blocked = %s" % self.blocked)
+        parts.append("running = %s" % self.running)
+        parts.append("suspended = %s" % self.suspended)
+        if self.has_outcomes(): parts.append("outcomes = %s" % self.get_outcomes().shortrepr())
+        parts.append("functions = %s" % self.functions)
+        parts.append("objects = %s" % self.objects)
+        if self.has_process(): parts.append("process = %s" % self.get_process().shortrepr())
+        if self.has_texts(): parts.append("texts = %s" % self.get_texts().shortrepr())
+        if self.has_worker_columns(): parts.append("workerColumns = %s" % self.get_worker_columns().shortrepr())
+        if self.has_agent_columns(): parts.append("agentColumns = %s" % self.get_agent_columns().shortrepr())
+        if self.has_client_columns(): parts.append("clientColumns = %s" % self.get_client_columns().shortrepr())
+        if self.has_function_columns(): parts.append("functionColumns = %s" % self.get_function_columns().shortrepr())
+        if self.has_object_columns(): parts.append("objectColumns = %s" % self.get_object_columns().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
@@ -2709,6 +3028,247 @@ class FetchObjects(_Struct):
 
 _FetchObjects_list_item_type = _StructItemType(FetchObjects)
 
+@History.__extend__
+class History(_Struct):
+    __capnpy_id__ = 0xae0879926a48d682
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 13
+    
+    
+    @property
+    def incarnation(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_incarnation(self):
+        res = self.incarnation
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_incarnation(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def first(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_first(self):
+        res = self.first
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_first(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def kinds(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint8))
+    
+    def get_kinds(self):
+        res = self.kinds
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_kinds(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def times(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint64))
+    
+    def get_times(self):
+        res = self.times
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_times(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def attempts(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint32))
+    
+    def get_attempts(self):
+        res = self.attempts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_attempts(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @property
+    def workers(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint64))
+    
+    def get_workers(self):
+        res = self.workers
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_workers(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(64, _PrimitiveItemType(_Types.uint32))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
+    @property
+    def outcomes(self):
+        # no union check
+        return self._read_list(72, _PrimitiveItemType(_Types.uint8))
+    
+    def get_outcomes(self):
+        res = self.outcomes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_outcomes(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
+    @property
+    def durations(self):
+        # no union check
+        return self._read_list(80, _PrimitiveItemType(_Types.uint64))
+    
+    def get_durations(self):
+        res = self.durations
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_durations(self):
+        ptr = self._read_fast_ptr(80)
+        return ptr != 0
+    
+    @property
+    def text(self):
+        # no union check
+        return self._read_data(88)
+    
+    def get_text(self):
+        return self._read_data(88, default_=b"")
+    
+    def has_text(self):
+        ptr = self._read_fast_ptr(88)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(96, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(96)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(104)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), first)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint8), kinds)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint64), times)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint32), attempts)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), workers)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint32), names)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint8), outcomes)
+        builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), durations)
+        builder.alloc_data(pos + 88, text)
+        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint32), sizes)
+        return builder.as_string()
+    
+    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None):
+        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes)
+        self._init_from_buffer(_buf, 0, 0, 13)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_incarnation(): parts.append("incarnation = %s" % self.get_incarnation().shortrepr())
+        if self.has_first(): parts.append("first = %s" % self.get_first().shortrepr())
+        if self.has_kinds(): parts.append("kinds = %s" % self.get_kinds().shortrepr())
+        if self.has_times(): parts.append("times = %s" % self.get_times().shortrepr())
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
+        if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        if self.has_outcomes(): parts.append("outcomes = %s" % self.get_outcomes().shortrepr())
+        if self.has_durations(): parts.append("durations = %s" % self.get_durations().shortrepr())
+        if self.has_text(): parts.append("text = %s" % _data_repr(self.get_text()))
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_History_list_item_type = _StructItemType(History)
+
 @Message.__extend__
 class Message(_Struct):
     __capnpy_id__ = 0xb2a24cc8f87661f0
@@ -2783,6 +3343,8 @@ class Message(_Struct):
         return self._read_int16(0) == 30
     def is_fetch_objects(self):
         return self._read_int16(0) == 31
+    def is_history(self):
+        return self._read_int16(0) == 32
     
     @property
     def hello(self):
@@ -3544,8 +4106,33 @@ class Message(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def history(self):
+        self._ensure_union(32)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = History.__new__(History)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_history(self):
+        res = self.history
+        if res is None:
+            return History.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_history(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -3675,170 +4262,179 @@ class Message(_Struct):
             anonymous__curtag = _check_tag(anonymous__curtag, 'fetch_objects')
             builder.write_int16(0, 31)
             builder.copy_from_struct(pos + 8, FetchObjects, fetch_objects)
+        if history is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'history')
+            builder.write_int16(0, 32)
+            builder.copy_from_struct(pos + 8, History, history)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retract(cls, retract=None):
-        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retracted(cls, retracted=None):
-        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_stop(cls, stop=None):
-        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_suspended(cls, suspended=None):
-        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resumed(cls, resumed=None):
-        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_end_worker(cls, end_worker=None):
-        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_credit(cls, credit=None):
-        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_received(cls, received=None):
-        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object(cls, object=None):
-        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_objects(cls, forget_objects=None):
-        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_shutdown(cls, shutdown=None):
-        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_output(cls, output=None):
-        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_fetch_objects(cls, fetch_objects=None):
-        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined)
+        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_history(cls, history=None):
+        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -3935,6 +4531,9 @@ class Message(_Struct):
         if self.is_fetch_objects() and (self.has_fetch_objects() or
                                   not False):
             parts.append("fetchObjects = %s" % self.get_fetch_objects().shortrepr())
+        if self.is_history() and (self.has_history() or
+                                  not False):
+            parts.append("history = %s" % self.get_history().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)
@@ -4200,6 +4799,1204 @@ class Counter(_Struct):
         return "(%s)" % ", ".join(parts)
 
 _Counter_list_item_type = _StructItemType(Counter)
+
+@SchedulerProcess.__extend__
+class SchedulerProcess(_Struct):
+    __capnpy_id__ = 0xa7dab8c36236904a
+    __static_data_size__ = 6
+    __static_ptrs_size__ = 3
+    
+    
+    @property
+    def interpreter(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_interpreter(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_interpreter(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def host(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_host(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_host(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def pid(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def resident_bytes(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def cpu_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def loop_turns(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def loop_microseconds(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def loop_durations(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint64))
+    
+    def get_loop_durations(self):
+        res = self.loop_durations
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_loop_durations(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def monitor_microseconds(self):
+        # no union check
+        value = self._read_primitive(40, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(interpreter=None, host=None, pid=0, resident_bytes=0, cpu_milliseconds=0, loop_turns=0, loop_microseconds=0, loop_durations=None, monitor_microseconds=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(72)
+        builder.alloc_text(pos + 48, _encode_maybe(interpreter))
+        builder.alloc_text(pos + 56, _encode_maybe(host))
+        builder.write_uint32(pos + 0, pid)
+        builder.write_uint64(pos + 8, resident_bytes)
+        builder.write_uint64(pos + 16, cpu_milliseconds)
+        builder.write_uint64(pos + 24, loop_turns)
+        builder.write_uint64(pos + 32, loop_microseconds)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint64), loop_durations)
+        builder.write_uint64(pos + 40, monitor_microseconds)
+        return builder.as_string()
+    
+    def __init__(self, interpreter=None, host=None, pid=0, resident_bytes=0, cpu_milliseconds=0, loop_turns=0, loop_microseconds=0, loop_durations=None, monitor_microseconds=0):
+        _buf = SchedulerProcess.__new(interpreter, host, pid, resident_bytes, cpu_milliseconds, loop_turns, loop_microseconds, loop_durations, monitor_microseconds)
+        self._init_from_buffer(_buf, 0, 6, 3)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_interpreter(): parts.append("interpreter = %s" % _text_unicode_repr(self.get_interpreter()))
+        if self.has_host(): parts.append("host = %s" % _text_unicode_repr(self.get_host()))
+        parts.append("pid = %s" % self.pid)
+        parts.append("residentBytes = %s" % self.resident_bytes)
+        parts.append("cpuMilliseconds = %s" % self.cpu_milliseconds)
+        parts.append("loopTurns = %s" % self.loop_turns)
+        parts.append("loopMicroseconds = %s" % self.loop_microseconds)
+        if self.has_loop_durations(): parts.append("loopDurations = %s" % self.get_loop_durations().shortrepr())
+        parts.append("monitorMicroseconds = %s" % self.monitor_microseconds)
+        return "(%s)" % ", ".join(parts)
+
+_SchedulerProcess_list_item_type = _StructItemType(SchedulerProcess)
+
+@Texts.__extend__
+class Texts(_Struct):
+    __capnpy_id__ = 0xc2c3faa3f0ee14a5
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 2
+    
+    
+    @property
+    def text(self):
+        # no union check
+        return self._read_data(0)
+    
+    def get_text(self):
+        return self._read_data(0, default_=b"")
+    
+    def has_text(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(text=None, sizes=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(16)
+        builder.alloc_data(pos + 0, text)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), sizes)
+        return builder.as_string()
+    
+    def __init__(self, text=None, sizes=None):
+        _buf = Texts.__new(text, sizes)
+        self._init_from_buffer(_buf, 0, 0, 2)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_text(): parts.append("text = %s" % _data_repr(self.get_text()))
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Texts_list_item_type = _StructItemType(Texts)
+
+@WorkerColumns.__extend__
+class WorkerColumns(_Struct):
+    __capnpy_id__ = 0xe7cb1d0d3b1c02c5
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 22
+    
+    
+    @property
+    def incarnations(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_incarnations(self):
+        res = self.incarnations
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_incarnations(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def agents(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_agents(self):
+        res = self.agents
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_agents(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def hosts(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint32))
+    
+    def get_hosts(self):
+        res = self.hosts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_hosts(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def pids(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint32))
+    
+    def get_pids(self):
+        res = self.pids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_pids(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def languages(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint32))
+    
+    def get_languages(self):
+        res = self.languages
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_languages(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def versions(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint32))
+    
+    def get_versions(self):
+        res = self.versions
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_versions(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @property
+    def capabilities(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint32))
+    
+    def get_capabilities(self):
+        res = self.capabilities
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_capabilities(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
+    @property
+    def states(self):
+        # no union check
+        return self._read_list(64, _PrimitiveItemType(_Types.uint8))
+    
+    def get_states(self):
+        res = self.states
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_states(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
+    @property
+    def resident_bytes(self):
+        # no union check
+        return self._read_list(72, _PrimitiveItemType(_Types.uint64))
+    
+    def get_resident_bytes(self):
+        res = self.resident_bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_resident_bytes(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
+    @property
+    def cpu_milliseconds(self):
+        # no union check
+        return self._read_list(80, _PrimitiveItemType(_Types.uint64))
+    
+    def get_cpu_milliseconds(self):
+        res = self.cpu_milliseconds
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_cpu_milliseconds(self):
+        ptr = self._read_fast_ptr(80)
+        return ptr != 0
+    
+    @property
+    def free(self):
+        # no union check
+        return self._read_list(88, _PrimitiveItemType(_Types.uint32))
+    
+    def get_free(self):
+        res = self.free
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_free(self):
+        ptr = self._read_fast_ptr(88)
+        return ptr != 0
+    
+    @property
+    def held(self):
+        # no union check
+        return self._read_list(96, _PrimitiveItemType(_Types.uint32))
+    
+    def get_held(self):
+        res = self.held
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_held(self):
+        ptr = self._read_fast_ptr(96)
+        return ptr != 0
+    
+    @property
+    def running(self):
+        # no union check
+        return self._read_list(104, _PrimitiveItemType(_Types.uint32))
+    
+    def get_running(self):
+        res = self.running
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_running(self):
+        ptr = self._read_fast_ptr(104)
+        return ptr != 0
+    
+    @property
+    def suspended(self):
+        # no union check
+        return self._read_list(112, _PrimitiveItemType(_Types.uint32))
+    
+    def get_suspended(self):
+        res = self.suspended
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_suspended(self):
+        ptr = self._read_fast_ptr(112)
+        return ptr != 0
+    
+    @property
+    def sent(self):
+        # no union check
+        return self._read_list(120, _PrimitiveItemType(_Types.uint64))
+    
+    def get_sent(self):
+        res = self.sent
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_sent(self):
+        ptr = self._read_fast_ptr(120)
+        return ptr != 0
+    
+    @property
+    def done(self):
+        # no union check
+        return self._read_list(128, _PrimitiveItemType(_Types.uint64))
+    
+    def get_done(self):
+        res = self.done
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_done(self):
+        ptr = self._read_fast_ptr(128)
+        return ptr != 0
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(136, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(136)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(144, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(144)
+        return ptr != 0
+    
+    @property
+    def attempts(self):
+        # no union check
+        return self._read_list(152, _PrimitiveItemType(_Types.uint32))
+    
+    def get_attempts(self):
+        res = self.attempts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_attempts(self):
+        ptr = self._read_fast_ptr(152)
+        return ptr != 0
+    
+    @property
+    def tasks(self):
+        # no union check
+        return self._read_list(160, _PrimitiveItemType(_Types.uint32))
+    
+    def get_tasks(self):
+        res = self.tasks
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_tasks(self):
+        ptr = self._read_fast_ptr(160)
+        return ptr != 0
+    
+    @property
+    def run_milliseconds(self):
+        # no union check
+        return self._read_list(168, _PrimitiveItemType(_Types.uint64))
+    
+    def get_run_milliseconds(self):
+        res = self.run_milliseconds
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_run_milliseconds(self):
+        ptr = self._read_fast_ptr(168)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(176)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), agents)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), names)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), hosts)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), pids)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), languages)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint32), versions)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint32), capabilities)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint8), states)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), resident_bytes)
+        builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), cpu_milliseconds)
+        builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), free)
+        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint32), held)
+        builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), running)
+        builder.copy_from_list(pos + 112, _PrimitiveItemType(_Types.uint32), suspended)
+        builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint64), sent)
+        builder.copy_from_list(pos + 128, _PrimitiveItemType(_Types.uint64), done)
+        builder.copy_from_list(pos + 136, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 144, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 152, _PrimitiveItemType(_Types.uint32), attempts)
+        builder.copy_from_list(pos + 160, _PrimitiveItemType(_Types.uint32), tasks)
+        builder.copy_from_list(pos + 168, _PrimitiveItemType(_Types.uint64), run_milliseconds)
+        return builder.as_string()
+    
+    def __init__(self, incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None):
+        _buf = WorkerColumns.__new(incarnations, agents, names, hosts, pids, languages, versions, capabilities, states, resident_bytes, cpu_milliseconds, free, held, running, suspended, sent, done, clients, ids, attempts, tasks, run_milliseconds)
+        self._init_from_buffer(_buf, 0, 0, 22)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_incarnations(): parts.append("incarnations = %s" % self.get_incarnations().shortrepr())
+        if self.has_agents(): parts.append("agents = %s" % self.get_agents().shortrepr())
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        if self.has_hosts(): parts.append("hosts = %s" % self.get_hosts().shortrepr())
+        if self.has_pids(): parts.append("pids = %s" % self.get_pids().shortrepr())
+        if self.has_languages(): parts.append("languages = %s" % self.get_languages().shortrepr())
+        if self.has_versions(): parts.append("versions = %s" % self.get_versions().shortrepr())
+        if self.has_capabilities(): parts.append("capabilities = %s" % self.get_capabilities().shortrepr())
+        if self.has_states(): parts.append("states = %s" % self.get_states().shortrepr())
+        if self.has_resident_bytes(): parts.append("residentBytes = %s" % self.get_resident_bytes().shortrepr())
+        if self.has_cpu_milliseconds(): parts.append("cpuMilliseconds = %s" % self.get_cpu_milliseconds().shortrepr())
+        if self.has_free(): parts.append("free = %s" % self.get_free().shortrepr())
+        if self.has_held(): parts.append("held = %s" % self.get_held().shortrepr())
+        if self.has_running(): parts.append("running = %s" % self.get_running().shortrepr())
+        if self.has_suspended(): parts.append("suspended = %s" % self.get_suspended().shortrepr())
+        if self.has_sent(): parts.append("sent = %s" % self.get_sent().shortrepr())
+        if self.has_done(): parts.append("done = %s" % self.get_done().shortrepr())
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
+        if self.has_tasks(): parts.append("tasks = %s" % self.get_tasks().shortrepr())
+        if self.has_run_milliseconds(): parts.append("runMilliseconds = %s" % self.get_run_milliseconds().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_WorkerColumns_list_item_type = _StructItemType(WorkerColumns)
+
+@AgentColumns.__extend__
+class AgentColumns(_Struct):
+    __capnpy_id__ = 0x893b63319b442fca
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 10
+    
+    
+    @property
+    def incarnations(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_incarnations(self):
+        res = self.incarnations
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_incarnations(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint32))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def hosts(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_hosts(self):
+        res = self.hosts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_hosts(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def pids(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint32))
+    
+    def get_pids(self):
+        res = self.pids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_pids(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def languages(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint32))
+    
+    def get_languages(self):
+        res = self.languages
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_languages(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def versions(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint32))
+    
+    def get_versions(self):
+        res = self.versions
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_versions(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def resident_bytes(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint64))
+    
+    def get_resident_bytes(self):
+        res = self.resident_bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_resident_bytes(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @property
+    def cpu_milliseconds(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint64))
+    
+    def get_cpu_milliseconds(self):
+        res = self.cpu_milliseconds
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_cpu_milliseconds(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
+    @property
+    def lag_microseconds(self):
+        # no union check
+        return self._read_list(64, _PrimitiveItemType(_Types.uint64))
+    
+    def get_lag_microseconds(self):
+        res = self.lag_microseconds
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_lag_microseconds(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
+    @property
+    def heard_milliseconds(self):
+        # no union check
+        return self._read_list(72, _PrimitiveItemType(_Types.uint64))
+    
+    def get_heard_milliseconds(self):
+        res = self.heard_milliseconds
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_heard_milliseconds(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, heard_milliseconds=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(80)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), hosts)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), pids)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), languages)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint32), versions)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), resident_bytes)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), cpu_milliseconds)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint64), lag_microseconds)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), heard_milliseconds)
+        return builder.as_string()
+    
+    def __init__(self, incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, heard_milliseconds=None):
+        _buf = AgentColumns.__new(incarnations, names, hosts, pids, languages, versions, resident_bytes, cpu_milliseconds, lag_microseconds, heard_milliseconds)
+        self._init_from_buffer(_buf, 0, 0, 10)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_incarnations(): parts.append("incarnations = %s" % self.get_incarnations().shortrepr())
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        if self.has_hosts(): parts.append("hosts = %s" % self.get_hosts().shortrepr())
+        if self.has_pids(): parts.append("pids = %s" % self.get_pids().shortrepr())
+        if self.has_languages(): parts.append("languages = %s" % self.get_languages().shortrepr())
+        if self.has_versions(): parts.append("versions = %s" % self.get_versions().shortrepr())
+        if self.has_resident_bytes(): parts.append("residentBytes = %s" % self.get_resident_bytes().shortrepr())
+        if self.has_cpu_milliseconds(): parts.append("cpuMilliseconds = %s" % self.get_cpu_milliseconds().shortrepr())
+        if self.has_lag_microseconds(): parts.append("lagMicroseconds = %s" % self.get_lag_microseconds().shortrepr())
+        if self.has_heard_milliseconds(): parts.append("heardMilliseconds = %s" % self.get_heard_milliseconds().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_AgentColumns_list_item_type = _StructItemType(AgentColumns)
+
+@ClientColumns.__extend__
+class ClientColumns(_Struct):
+    __capnpy_id__ = 0xea7564062035f338
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 7
+    
+    
+    @property
+    def incarnations(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_incarnations(self):
+        res = self.incarnations
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_incarnations(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint32))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def workers(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint64))
+    
+    def get_workers(self):
+        res = self.workers
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_workers(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def waiting(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint64))
+    
+    def get_waiting(self):
+        res = self.waiting
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_waiting(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def others(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint64))
+    
+    def get_others(self):
+        res = self.others
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_others(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def objects(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint64))
+    
+    def get_objects(self):
+        res = self.objects
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_objects(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def object_bytes(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint64))
+    
+    def get_object_bytes(self):
+        res = self.object_bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_object_bytes(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(56)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), workers)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint64), waiting)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), others)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), objects)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), object_bytes)
+        return builder.as_string()
+    
+    def __init__(self, incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None):
+        _buf = ClientColumns.__new(incarnations, names, workers, waiting, others, objects, object_bytes)
+        self._init_from_buffer(_buf, 0, 0, 7)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_incarnations(): parts.append("incarnations = %s" % self.get_incarnations().shortrepr())
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
+        if self.has_waiting(): parts.append("waiting = %s" % self.get_waiting().shortrepr())
+        if self.has_others(): parts.append("others = %s" % self.get_others().shortrepr())
+        if self.has_objects(): parts.append("objects = %s" % self.get_objects().shortrepr())
+        if self.has_object_bytes(): parts.append("objectBytes = %s" % self.get_object_bytes().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_ClientColumns_list_item_type = _StructItemType(ClientColumns)
+
+@FunctionColumns.__extend__
+class FunctionColumns(_Struct):
+    __capnpy_id__ = 0xdd251dca209ad846
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 8
+    
+    
+    @property
+    def numbers(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+    
+    def get_numbers(self):
+        res = self.numbers
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_numbers(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint32))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def tasks(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint64))
+    
+    def get_tasks(self):
+        res = self.tasks
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_tasks(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def done(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint64))
+    
+    def get_done(self):
+        res = self.done
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_done(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def failed(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint64))
+    
+    def get_failed(self):
+        res = self.failed
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_failed(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def run_nanoseconds(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint64))
+    
+    def get_run_nanoseconds(self):
+        res = self.run_nanoseconds
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_run_nanoseconds(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def bytes(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint64))
+    
+    def get_bytes(self):
+        res = self.bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_bytes(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint32))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(64)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), numbers)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), tasks)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint64), done)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), failed)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), run_nanoseconds)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), bytes)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint32), clients)
+        return builder.as_string()
+    
+    def __init__(self, numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None):
+        _buf = FunctionColumns.__new(numbers, names, tasks, done, failed, run_nanoseconds, bytes, clients)
+        self._init_from_buffer(_buf, 0, 0, 8)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_numbers(): parts.append("numbers = %s" % self.get_numbers().shortrepr())
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        if self.has_tasks(): parts.append("tasks = %s" % self.get_tasks().shortrepr())
+        if self.has_done(): parts.append("done = %s" % self.get_done().shortrepr())
+        if self.has_failed(): parts.append("failed = %s" % self.get_failed().shortrepr())
+        if self.has_run_nanoseconds(): parts.append("runNanoseconds = %s" % self.get_run_nanoseconds().shortrepr())
+        if self.has_bytes(): parts.append("bytes = %s" % self.get_bytes().shortrepr())
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_FunctionColumns_list_item_type = _StructItemType(FunctionColumns)
+
+@ObjectColumns.__extend__
+class ObjectColumns(_Struct):
+    __capnpy_id__ = 0xb9d7fd2ef3e931be
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 6
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def bytes(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint64))
+    
+    def get_bytes(self):
+        res = self.bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_bytes(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def tasks(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint64))
+    
+    def get_tasks(self):
+        res = self.tasks
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_tasks(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def states(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint8))
+    
+    def get_states(self):
+        res = self.states
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_states(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, names=None, bytes=None, tasks=None, states=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(48)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), names)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint64), bytes)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), tasks)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint8), states)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, names=None, bytes=None, tasks=None, states=None):
+        _buf = ObjectColumns.__new(clients, ids, names, bytes, tasks, states)
+        self._init_from_buffer(_buf, 0, 0, 6)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        if self.has_bytes(): parts.append("bytes = %s" % self.get_bytes().shortrepr())
+        if self.has_tasks(): parts.append("tasks = %s" % self.get_tasks().shortrepr())
+        if self.has_states(): parts.append("states = %s" % self.get_states().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_ObjectColumns_list_item_type = _StructItemType(ObjectColumns)
 
 protocolVersion = 1
 

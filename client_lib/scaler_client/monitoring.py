@@ -1,0 +1,151 @@
+"""Following a scheduler by what it publishes, without a socket or a clock of its own.
+
+Frames and the time (seconds of any monotonic clock) go in; what there is to show can be read at any time: the newest
+picture, whether the scheduler is there, since when, and what was missed.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+
+from . import wire
+from .picture import Picture, Usages, picture_of, usages_of
+from .snapshots import History, Snapshot
+
+SILENCE_SECONDS = 3.5
+"""Without a snapshot, of which one comes each second: then the scheduler is gone."""
+
+RATE_SECONDS = 0.5
+"""What rates are of, at least: a snapshot that comes at once because somebody else subscribes is too close for them."""
+
+
+HISTORY_BATCHES = 600
+"""Of history that nobody takes so many messages are kept, one of which comes a second."""
+
+
+class Presence(enum.Enum):
+    UNHEARD = "not heard of yet"
+    THERE = "there"
+    GONE = "gone"
+    OTHER_VERSION = "of another version"
+
+
+class MonitorReader:
+    """What is known of the scheduler at a monitor address."""
+
+    def __init__(self, now: float) -> None:
+        self.presence = Presence.UNHEARD
+        self.since = now
+        """When that began: of one that is gone, when it was heard last."""
+        self.problem = ""
+        """Why nothing can be shown, for people, where it is of another version."""
+        self.picture: Picture | None = None
+        """The newest one; it stays when the scheduler is gone."""
+        self.missed_snapshots = 0
+        """Of this scheduler, which came too late for this reader or while it did not read."""
+        self.missed_history = 0
+        """Rows of this scheduler's history: too many at once, or they came too late for this reader."""
+        self.malformed = 0
+        """Frames that were no messages, or none that is published."""
+        self.schedulers = 0
+        """How many were there one after the other: each start of the scheduler's is a new one."""
+        self._heard_at = now
+        self._recent: deque[Snapshot] = deque()
+        """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
+        self._usages: Usages = {}
+        self._history: deque[History] = deque()
+        self._next_row: int | None = None
+        """The number of the first row of history that is still to come."""
+
+    def feed(self, frame: bytes, now: float) -> bool:
+        """Take a frame that has come from the monitor address, topic and all.
+
+        Returns:
+            Whether there is something new to show.
+        """
+        try:
+            message = wire.decode_published(frame)
+        except wire.OtherVersionError as error:
+            self.problem = str(error)
+            self._hear(Presence.OTHER_VERSION, now)
+            return True
+        except wire.WireError:
+            self.malformed += 1
+            return False
+        if isinstance(message, Snapshot):
+            self._hear(Presence.THERE, now)
+            self._take(message)
+        elif isinstance(message, History):
+            return self._take_history(message)
+        else:
+            self.malformed += 1
+            return False
+        return True
+
+    def take_history(self) -> list[History]:
+        """What has happened since the last call, as far as it came, the oldest first."""
+        taken = list(self._history)
+        self._history.clear()
+        return taken
+
+    def tick(self, now: float) -> bool:
+        """Notice silence. Feed what has come before, or time in which nobody read is taken for it.
+
+        Returns:
+            Whether there is something new to show.
+        """
+        if self.presence in (Presence.UNHEARD, Presence.GONE) or now < self.deadline:
+            return False
+        self.presence = Presence.GONE
+        self.since = self._heard_at
+        return True
+
+    @property
+    def deadline(self) -> float:
+        """When `tick` is to be called next, at the latest, if nothing comes before."""
+        return self._heard_at + SILENCE_SECONDS
+
+    def _hear(self, presence: Presence, now: float) -> None:
+        self._heard_at = now
+        if presence is not self.presence:
+            self.presence = presence
+            self.since = now
+        if presence is Presence.THERE:
+            self.problem = ""
+
+    def _take_history(self, history: History) -> bool:
+        if self.picture is None or history.incarnation != self.picture.snapshot.incarnation:
+            return False  # it is of before the first picture, which has what came of it
+        if self._next_row is not None:
+            self.missed_history += max(0, history.first - self._next_row)
+        self._next_row = history.first + len(history.ids)
+        if len(self._history) == HISTORY_BATCHES:
+            self.missed_history += len(self._history.popleft().ids)
+        self._history.append(history)
+        return True
+
+    def _take(self, snapshot: Snapshot) -> None:
+        newest = None if self.picture is None else self.picture.snapshot
+        if newest is None or newest.incarnation != snapshot.incarnation:
+            self.schedulers += 1
+            self.missed_snapshots = self.missed_history = 0
+            self._history.clear()
+            self._next_row = None
+            self._recent.clear()
+            self._usages = {}
+        elif snapshot.sequence <= newest.sequence:
+            return  # an old one that has waited in a queue, or the same again
+        else:
+            self.missed_snapshots += snapshot.sequence - newest.sequence - 1
+        self._recent.append(snapshot)
+        while len(self._recent) > 1 and _seconds_between(self._recent[1], snapshot) >= RATE_SECONDS:
+            self._recent.popleft()
+        oldest = self._recent[0]
+        base = oldest if _seconds_between(oldest, snapshot) >= RATE_SECONDS else None
+        self._usages = usages_of(snapshot, self._usages)
+        self.picture = picture_of(snapshot, base, self._usages)
+
+
+def _seconds_between(earlier: Snapshot, later: Snapshot) -> float:
+    return later.uptime_seconds - earlier.uptime_seconds

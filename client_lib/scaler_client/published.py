@@ -1,0 +1,123 @@
+"""What comes from a scheduler's monitor address: topics, and how a Snapshot is read.
+
+Snapshots come once a second and may have thousands of rows: they are read column by column, without an object a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from .snapshots import (
+    AgentColumns,
+    ClientColumns,
+    FunctionColumns,
+    ObjectColumns,
+    SchedulerProcess,
+    Snapshot,
+    WorkerColumns,
+)
+
+TOPIC_BYTES = 8
+SNAPSHOT_TOPIC = b"snapshot"
+HISTORY_TOPIC = b"history\0"
+"""What is published begins with its kind: the union's member in eight bytes."""
+
+_Table = TypeVar("_Table", WorkerColumns, AgentColumns, ClientColumns, FunctionColumns, ObjectColumns)
+
+
+def read_snapshot(snapshot: Any) -> Snapshot:
+    """From pycapnp's form of the schema's struct.
+
+    Raises:
+        ValueError: its columns contradict one another.
+    """
+    texts = split_texts(bytes(snapshot.texts.text), list(snapshot.texts.sizes))
+    process = snapshot.process
+    return Snapshot(
+        version=snapshot.version,
+        incarnation=snapshot.incarnation,
+        uptime_seconds=snapshot.uptimeMilliseconds / 1000,
+        address=snapshot.address,
+        waiting=snapshot.waiting,
+        dispatched=snapshot.dispatched,
+        resolved=snapshot.resolved,
+        clients=snapshot.clients,
+        workers=snapshot.workers,
+        agents=snapshot.agents,
+        received=_counters(snapshot.received),
+        sent=_counters(snapshot.sent),
+        dropped=_counters(snapshot.dropped),
+        sequence=snapshot.sequence,
+        unix_seconds=snapshot.unixMilliseconds / 1000,
+        blocked=snapshot.blocked,
+        running=snapshot.running,
+        suspended=snapshot.suspended,
+        outcomes=list(snapshot.outcomes),
+        functions=snapshot.functions,
+        objects=snapshot.objects,
+        process=SchedulerProcess(
+            process.interpreter,
+            process.host,
+            process.pid,
+            process.residentBytes,
+            process.cpuMilliseconds,
+            process.loopTurns,
+            process.loopMicroseconds,
+            list(process.loopDurations),
+            process.monitorMicroseconds,
+        ),
+        worker_columns=_table(WorkerColumns, "incarnations", snapshot.workerColumns, texts),
+        agent_columns=_table(AgentColumns, "incarnations", snapshot.agentColumns, texts),
+        client_columns=_table(ClientColumns, "incarnations", snapshot.clientColumns, texts),
+        function_columns=_table(FunctionColumns, "numbers", snapshot.functionColumns, texts),
+        object_columns=_table(ObjectColumns, "ids", snapshot.objectColumns, texts),
+    )
+
+
+def _counters(entries: Any) -> dict[str, int]:
+    return {entry.name: entry.count for entry in entries}
+
+
+def split_texts(text: bytes, sizes: Sequence[int]) -> list[str]:
+    """Of a column of texts each one.
+
+    Raises:
+        ValueError: their sizes are wrong.
+    """
+    if sum(sizes) != len(text):
+        raise ValueError(f"texts of {len(text)} bytes where {sum(sizes)} are announced")
+    ends = accumulate(sizes)
+    return [text[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
+
+
+def _table(kind: type[_Table], key: str, struct: Any, texts: Sequence[str]) -> _Table:
+    """The columns of a table, texts in place of their numbers, at full length, which is that of the column `key`."""
+    table = kind()
+    rows = len(getattr(struct, key))
+    for attribute, name, is_text in _COLUMNS[kind]:
+        column = list(getattr(struct, name))
+        if len(column) == 1:
+            column *= rows
+        elif len(column) != rows:
+            raise ValueError(f"column {name} has {len(column)} elements for {rows} rows")
+        if is_text:
+            if column and max(column) >= len(texts):
+                raise ValueError(f"column {name} names text {max(column)} of {len(texts)}")
+            column = [texts[number] for number in column]
+        setattr(table, attribute, column)
+    return table
+
+
+def _camel_case(name: str) -> str:
+    return re.sub("_([a-z])", lambda letter: letter.group(1).upper(), name)
+
+
+_COLUMNS = {
+    kind: [(field.name, _camel_case(field.name), field.type == "list[str]") for field in fields(kind)]
+    for kind in (WorkerColumns, AgentColumns, ClientColumns, FunctionColumns, ObjectColumns)
+}
+"""Each column's attribute, its name in the schema, and whether it holds texts."""

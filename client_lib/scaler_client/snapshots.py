@@ -1,0 +1,176 @@
+"""What a scheduler says of itself: the Snapshot, its rows by column as they travel.
+
+Row i of every column is about the same worker, agent and so on; all columns of a table are equally long.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class WorkerState(enum.IntFlag):
+    """Bits of a worker's state."""
+
+    AGENT_IS_HERE = 1
+    HOLDS_TASK = 2
+    RUNS_LONG = 4
+    DOES_NOT_ANSWER = 8
+
+
+class ObjectState(enum.IntEnum):
+    TO_COME = 0
+    HERE = 1
+    ON_HOST = 2
+
+
+class HistoryKind(enum.IntEnum):
+    """What has happened to a task; the schema says when."""
+
+    SUBMITTED = 0
+    DISPATCHED = 1
+    STARTED = 2
+    ENDED = 3
+    RETURNED = 4
+
+
+@dataclass
+class History:
+    """What has happened to tasks, in columns of full length.
+
+    `first` is the number of the first row since the scheduler's start; `times` are microseconds of its uptime,
+    `workers` 0 where none has to do with it, `durations` nanoseconds.
+    """
+
+    incarnation: int
+    first: int
+    kinds: list[int]
+    times: list[int]
+    clients: list[int]
+    ids: list[int]
+    attempts: list[int]
+    workers: list[int]
+    names: list[str]
+    outcomes: list[int]
+    durations: list[int]
+
+
+@dataclass
+class SchedulerProcess:
+    """`loop_durations[k]` turns of its loop took less than 2^k microseconds, and not less than 2^(k - 1)."""
+
+    interpreter: str = ""
+    host: str = ""
+    pid: int = 0
+    resident_bytes: int = 0
+    cpu_milliseconds: int = 0
+    loop_turns: int = 0
+    loop_microseconds: int = 0
+    loop_durations: list[int] = field(default_factory=list)
+    monitor_microseconds: int = 0
+
+
+@dataclass
+class WorkerColumns:
+    """`clients`, `ids`, `attempts` and `tasks` (names) say what each is known to run; attempt 0: nothing."""
+
+    incarnations: list[int] = field(default_factory=list)
+    agents: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    pids: list[int] = field(default_factory=list)
+    languages: list[str] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    capabilities: list[str] = field(default_factory=list)
+    states: list[int] = field(default_factory=list)
+    resident_bytes: list[int] = field(default_factory=list)
+    cpu_milliseconds: list[int] = field(default_factory=list)
+    free: list[int] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    running: list[int] = field(default_factory=list)
+    suspended: list[int] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    clients: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    attempts: list[int] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+    run_milliseconds: list[int] = field(default_factory=list)
+
+
+@dataclass
+class AgentColumns:
+    incarnations: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    pids: list[int] = field(default_factory=list)
+    languages: list[str] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    resident_bytes: list[int] = field(default_factory=list)
+    cpu_milliseconds: list[int] = field(default_factory=list)
+    lag_microseconds: list[int] = field(default_factory=list)
+    heard_milliseconds: list[int] = field(default_factory=list)
+
+
+@dataclass
+class ClientColumns:
+    incarnations: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    workers: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+    objects: list[int] = field(default_factory=list)
+    object_bytes: list[int] = field(default_factory=list)
+
+
+@dataclass
+class FunctionColumns:
+    numbers: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    tasks: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    run_nanoseconds: list[int] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+    clients: list[int] = field(default_factory=list)
+
+
+@dataclass
+class ObjectColumns:
+    clients: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+    tasks: list[int] = field(default_factory=list)
+    states: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Snapshot:
+    version: str
+    incarnation: int
+    uptime_seconds: float
+    address: str
+    waiting: int
+    dispatched: int
+    resolved: int
+    clients: int
+    workers: int
+    agents: int
+    received: dict[str, int]
+    sent: dict[str, int]
+    dropped: dict[str, int]
+    sequence: int = 0
+    unix_seconds: float = 0.0
+    blocked: int = 0
+    running: int = 0
+    suspended: int = 0
+    outcomes: list[int] = field(default_factory=list)
+    functions: int = 0
+    objects: int = 0
+    process: SchedulerProcess = field(default_factory=SchedulerProcess)
+    worker_columns: WorkerColumns = field(default_factory=WorkerColumns)
+    agent_columns: AgentColumns = field(default_factory=AgentColumns)
+    client_columns: ClientColumns = field(default_factory=ClientColumns)
+    function_columns: FunctionColumns = field(default_factory=FunctionColumns)
+    object_columns: ObjectColumns = field(default_factory=ObjectColumns)

@@ -1,0 +1,219 @@
+"""Following a scheduler by what it publishes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.schema_messages import message_of
+
+from scaler_client import monitoring
+from scaler_client.monitoring import SILENCE_SECONDS, MonitorReader, Presence
+from scaler_client.picture import Picture, RunningTask
+from scaler_client.snapshots import ObjectState, WorkerState
+
+START = 1000.0
+"""Of the reader's clock."""
+
+
+def published(sequence: int, seconds: float, **fields: Any) -> bytes:
+    """A snapshot made when the scheduler was up for so long."""
+    fields = {"protocolVersion": 1, "version": "1.0.0", "incarnation": 5, **fields}
+    return b"snapshot" + message_of("snapshot", sequence=sequence, uptimeMilliseconds=round(seconds * 1000), **fields)
+
+
+def workers(heard: float, agent_cpu: int, cpu: list[int], **columns: Any) -> dict[str, Any]:
+    """Two workers of one agent, whose last heartbeat came at that uptime."""
+    agents = {"incarnations": [33], "heardMilliseconds": [round(heard * 1000)], "cpuMilliseconds": [agent_cpu]}
+    zeros = (
+        *("pids", "states", "residentBytes", "free", "held", "running", "suspended", "sent", "done"),
+        *("clients", "ids", "attempts", "runMilliseconds"),
+    )
+    texts = ("names", "hosts", "languages", "versions", "capabilities", "tasks")
+    rows = {name: [0] for name in (*zeros, *texts)}
+    rows |= {"incarnations": [1, 2], "agents": [33], "cpuMilliseconds": cpu, **columns}
+    agents |= {name: [0] for name in ("names", "hosts", "pids", "languages", "versions")}
+    agents |= {"residentBytes": [7], "lagMicroseconds": [350]}
+    return {
+        "workerColumns": rows,
+        "agentColumns": agents,
+        "texts": {"text": b"node-7fit", "sizes": [6, 3]},
+    }
+
+
+@pytest.fixture
+def reader() -> MonitorReader:
+    return MonitorReader(START)
+
+
+def shown(reader: MonitorReader) -> Picture:
+    assert reader.picture is not None
+    return reader.picture
+
+
+def test_nothing_is_heard_at_first(reader: MonitorReader) -> None:
+    assert (reader.presence, reader.since, reader.picture) == (Presence.UNHEARD, START, None)
+    assert not reader.tick(START + 1000), "it is not gone: it never was there"
+
+
+def test_the_first_snapshot_is_a_full_picture_without_rates(reader: MonitorReader) -> None:
+    assert reader.feed(published(7, 60, resolved=1000, waiting=3), START + 1)
+    assert (reader.presence, reader.since, reader.schedulers) == (Presence.THERE, START + 1, 1)
+    picture = shown(reader)
+    assert (picture.snapshot.resolved, picture.snapshot.waiting) == (1000, 3)
+    assert (picture.seconds, picture.resolved_rate, picture.cpu_percent) == (0, 0, 0)
+
+
+def test_rates_are_of_the_schedulers_own_time(reader: MonitorReader) -> None:
+    reader.feed(
+        published(
+            1, 60, resolved=1000, received=[{"name": "results", "count": 10}],
+            process={"cpuMilliseconds": 500, "loopTurns": 100, "loopMicroseconds": 1000},
+        ), START,
+    )  # fmt: skip
+    reader.feed(
+        published(
+            2, 62, resolved=5000,
+            received=[{"name": "results", "count": 30}, {"name": "hello", "count": 4}],
+            process={"cpuMilliseconds": 1500, "loopTurns": 300, "loopMicroseconds": 501_000},
+        ), START + 0.1,
+    )  # fmt: skip
+    picture = shown(reader)
+    assert (picture.seconds, picture.resolved_rate) == (2, 2000)
+    assert picture.received_rates == {"results": 10, "hello": 2}
+    assert (picture.cpu_percent, picture.loop_percent, picture.loop_mean_seconds) == (50, 25, 0.0025)
+
+
+def test_snapshots_close_to_one_another_spoil_no_rates(reader: MonitorReader) -> None:
+    for sequence, (seconds, resolved) in enumerate([(1.0, 0), (2.0, 1000), (2.1, 1900), (2.2, 1950), (3.0, 3000)]):
+        reader.feed(published(sequence, seconds, resolved=resolved), START)
+        if sequence in (2, 3):
+            assert shown(reader).resolved_rate == pytest.approx(resolved / (seconds - 1.0))
+    assert shown(reader).resolved_rate == pytest.approx((3000 - 1950) / 0.8), "of the time since the last but one"
+
+
+def test_rows_of_workers(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60, **workers(59, 100, [1000, 0], sent=[10, 0], done=[4, 0])), START)
+    assert [row.cpu_percent for row in shown(reader).workers] == [0, 0]
+    reader.feed(
+        published(2, 61, **workers(
+            60.5, 250, [2500, 1], sent=[30, 5], done=[14, 5], held=[16, 0], running=[1, 0], suspended=[2, 0],
+            clients=[11, 0], ids=[9, 0], attempts=[3, 0], tasks=[1, 0], runMilliseconds=[1500, 0], states=[7, 1],
+            residentBytes=[1 << 30, 5],
+        )), START + 1,
+    )  # fmt: skip
+    first, second = shown(reader).workers
+    assert (first.cpu_percent, second.cpu_percent) == (100, 0), "over the time between its agent's heartbeats"
+    assert (first.agent, first.agent_cpu_percent, first.agent_resident_bytes, first.lag_seconds) == (33, 10, 7, 0.00035)
+    assert (first.sent_rate, first.done_rate, second.sent_rate) == (20, 10, 5)
+    assert (first.held, first.running, first.suspended, first.queued) == (16, 1, 2, 13)
+    assert first.state == WorkerState.AGENT_IS_HERE | WorkerState.HOLDS_TASK | WorkerState.RUNS_LONG
+    assert (first.task, second.task) == (RunningTask(11, 9, 3, "fit", 1.5), None)
+    assert (first.name, first.resident_bytes) == ("node-7", 1 << 30)
+    [agent] = shown(reader).agents
+    assert (agent.workers, agent.cpu_percent, agent.silent_seconds) == (2, 10, 0.5)
+    reader.feed(published(3, 62, **workers(60.5, 250, [2500, 1])), START + 2)
+    assert shown(reader).workers[0].cpu_percent == 100, "nothing new of it is no idleness"
+
+
+def test_rows_of_clients_functions_and_objects(reader: MonitorReader) -> None:
+    texts = {"text": b"node-7fit", "sizes": [6, 3]}
+    functions = {
+        "numbers": [1, 2], "names": [1, 0], "tasks": [4, 0], "failed": [1, 0], "bytes": [512], "clients": [1],
+    }  # fmt: skip
+    before = {**functions, "done": [10, 0], "runNanoseconds": [0]}
+    reader.feed(published(1, 1, texts=texts, functionColumns=before), START)
+    after = {**functions, "done": [20, 0], "runNanoseconds": [10**10, 0]}
+    clients = {
+        "incarnations": [11], "names": [0], "workers": [1], "waiting": [2], "others": [3], "objects": [1],
+        "objectBytes": [9],
+    }  # fmt: skip
+    objects = {"clients": [11], "ids": [30, 31], "names": [1], "bytes": [9], "tasks": [1], "states": [2, 200]}
+    columns = {"functionColumns": after, "clientColumns": clients, "objectColumns": objects}
+    reader.feed(published(2, 3, texts=texts, **columns), START)
+    picture = shown(reader)
+    called, other = picture.functions
+    assert (called.name, called.done_rate, called.mean_seconds, called.failed) == ("fit", 5, 0.5, 1)
+    assert (other.done_rate, other.mean_seconds) == (0, 0)
+    [client] = picture.clients
+    assert (client.name, client.worker, client.waiting, client.others) == ("node-7", 1, 2, 3)
+    assert [row.state for row in picture.objects] == [ObjectState.ON_HOST, 200]
+
+
+def test_silence_is_noticed_and_its_end(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60, waiting=3), START)
+    assert reader.deadline == START + SILENCE_SECONDS
+    assert not reader.tick(reader.deadline - 0.01)
+    assert reader.tick(reader.deadline)
+    assert (reader.presence, reader.since) == (Presence.GONE, START)
+    assert shown(reader).snapshot.waiting == 3
+    assert not reader.tick(START + 100), "said once"
+    reader.feed(published(90, 150), START + 90)
+    assert (reader.presence, reader.since, reader.schedulers) == (Presence.THERE, START + 90, 1)
+    assert reader.missed_snapshots == 88
+
+
+def test_a_scheduler_that_was_started_anew(reader: MonitorReader) -> None:
+    reader.feed(published(100, 100, resolved=1000), START)
+    reader.feed(published(1, 0, incarnation=6, resolved=5), START + 1)
+    assert (reader.schedulers, reader.missed_snapshots, reader.presence) == (2, 0, Presence.THERE)
+    assert (shown(reader).seconds, shown(reader).resolved_rate) == (0, 0)
+
+
+def test_what_is_missed_is_counted_and_what_is_old_is_not_shown(reader: MonitorReader) -> None:
+    for sequence in (1, 2, 6, 4, 6):
+        reader.feed(published(sequence, sequence, waiting=sequence), START)
+    assert (reader.missed_snapshots, shown(reader).snapshot.waiting) == (3, 6)
+
+
+def test_another_version_is_named(reader: MonitorReader) -> None:
+    reader.feed(published(1, 1), START)
+    assert reader.feed(published(0, 0, protocolVersion=2, version="9.1"), START + 1)
+    assert (reader.presence, reader.since) == (Presence.OTHER_VERSION, START + 1)
+    assert reader.problem == "the scheduler, version 9.1, has protocol version 2: this is 1"
+    assert reader.tick(reader.deadline) and reader.presence is Presence.GONE
+    reader.feed(published(2, 2), START + 100)
+    assert (reader.presence, reader.problem) == (Presence.THERE, "")
+
+
+def happened(first: int, *ids: int, incarnation: int = 5) -> bytes:
+    """Tasks of these ids have ended."""
+    columns = {name: [0] for name in ("kinds", "times", "clients", "attempts", "workers", "outcomes", "durations")}
+    columns |= {"incarnation": [incarnation], "first": [first], "ids": list(ids), "names": [0], "sizes": [1]}
+    return b"history\0" + message_of("history", text=b"f", **columns)
+
+
+def test_history_is_taken_once(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60), START)
+    assert reader.feed(happened(1000, 7, 8), START) and reader.feed(happened(1002, 9), START)
+    assert [history.ids for history in reader.take_history()] == [[7, 8], [9]]
+    assert reader.take_history() == [] and reader.missed_history == 0
+    assert reader.feed(happened(1010, 10), START)
+    assert (reader.missed_history, reader.take_history()[0].names) == (7, ["f"])
+
+
+def test_history_of_a_scheduler_that_has_not_shown_itself_is_passed_over(reader: MonitorReader) -> None:
+    assert not reader.feed(happened(0, 1), START) and reader.presence is Presence.UNHEARD
+    reader.feed(published(1, 60), START)
+    reader.feed(happened(5, 1), START)
+    assert not reader.feed(happened(0, 2, incarnation=6), START)
+    reader.feed(published(1, 0, incarnation=6), START)
+    assert reader.take_history() == [], "that of the one before it"
+    reader.feed(happened(9, 3, incarnation=6), START)
+    assert reader.missed_history == 0 and len(reader.take_history()) == 1
+
+
+def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitoring, "HISTORY_BATCHES", 2)
+    reader.feed(published(1, 60), START)
+    for first in range(5):
+        reader.feed(happened(first, first), START)
+    assert reader.missed_history == 3 and [history.first for history in reader.take_history()] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "frame", [b"", b"snapshot", b"snapshot" + b"\xff" * 64, b"snapshot" + message_of("helloWanted")]
+)
+def test_what_is_no_snapshot_is_counted(reader: MonitorReader, frame: bytes) -> None:
+    assert not reader.feed(frame, START)
+    assert (reader.malformed, reader.presence) == (1, Presence.UNHEARD)

@@ -1,0 +1,135 @@
+"""What a scheduler publishes, of a real cluster: read as the monitor's programs read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+from tests.integration.commands import SchedulerCommand, cluster, scheduler
+
+from scaler_client import Client
+from scaler_client.monitoring import MonitorReader, Presence
+from scaler_client.picture import Picture
+from scaler_client.published import HISTORY_TOPIC, SNAPSHOT_TOPIC
+from scaler_client.snapshots import HistoryKind
+
+
+class Follower:
+    """A reader with the socket and the clock that it wants."""
+
+    def __init__(self, address: str) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.SUB)
+        self._socket.subscribe(SNAPSHOT_TOPIC)
+        self._socket.connect(address)
+        self.reader = MonitorReader(time.monotonic())
+
+    def until(self, is_wanted: Callable[[MonitorReader], object], seconds: float = 30.0) -> MonitorReader:
+        deadline = time.monotonic() + seconds
+        while not is_wanted(self.reader):
+            assert time.monotonic() < deadline, f"it is {self.reader.presence}: {self.reader.picture}"
+            if self._socket.poll(100):
+                self.reader.feed(self._socket.recv(), time.monotonic())
+            self.reader.tick(time.monotonic())
+        return self.reader
+
+    def picture(self, is_wanted: Callable[[Picture], object], seconds: float = 30.0) -> Picture:
+        picture = self.until(lambda reader: reader.picture is not None and is_wanted(reader.picture), seconds).picture
+        assert picture is not None
+        return picture
+
+    def subscribe(self, topic: bytes) -> None:
+        self._socket.subscribe(topic)
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[SchedulerCommand]:
+    with scheduler(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
+def follower(running: SchedulerCommand) -> Iterator[Follower]:
+    following = Follower(running.monitor_address)
+    yield following
+    following.close()
+
+
+def spin(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_everybody_is_in_the_picture(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
+    with cluster(tmp_path, running.address, 2, "--capabilities", "gpu=1"), Client(running.address) as client:
+        follower.picture(lambda picture: len(picture.workers) == 2)
+        future = client.submit(spin, 4.0)
+        picture = follower.picture(lambda picture: any(row.task and row.cpu_percent > 20 for row in picture.workers))
+        [busy] = [row for row in picture.workers if row.task]
+        assert busy.task is not None and "spin" in busy.task.name and busy.task.seconds > 0
+        assert busy.resident_bytes > 1 << 20 and busy.agent_resident_bytes > 1 << 20 and busy.lag_seconds > 0
+        assert busy.language.startswith("python 3.") and busy.capabilities == "gpu=1" and busy.version
+        [agent] = picture.agents
+        assert (agent.workers, agent.host, agent.pid > 0) == (2, busy.host, True)
+        assert len(picture.clients) == 1 and picture.snapshot.process.resident_bytes > 1 << 20
+        future.result(30)
+        ended = follower.picture(lambda picture: picture.snapshot.resolved == 1)
+        assert ended.snapshot.outcomes[0] == 1 and ended.functions[0].done == 1
+        assert ended.functions[0].mean_seconds >= 4
+    follower.picture(lambda picture: not picture.workers and not picture.agents and not picture.clients)
+
+
+def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
+    follower.subscribe(HISTORY_TOPIC)
+    with cluster(tmp_path, running.address, 1), Client(running.address) as client:
+        before = follower.picture(lambda picture: len(picture.workers) == 1).snapshot.sequence
+        follower.picture(lambda picture: picture.snapshot.sequence > before)
+        assert client.map(abs, [(-number,) for number in range(100)]) == list(range(100))
+        failing = client.submit(divmod, 1, 0)
+        assert isinstance(failing.exception(30), ZeroDivisionError)
+        rows: list[tuple[HistoryKind, str, int, int]] = []
+
+        def has_all(reader: MonitorReader) -> bool:
+            for history in reader.take_history():
+                kinds = map(HistoryKind, history.kinds)
+                rows.extend(zip(kinds, history.names, history.outcomes, history.workers))
+            return sum(row[0] is HistoryKind.ENDED for row in rows) == 101
+
+        reader = follower.until(has_all)
+        assert reader.picture is not None and reader.missed_history == 0
+        worker = reader.picture.workers[0].incarnation
+        assert sum(row == (HistoryKind.DISPATCHED, "abs", 0, worker) for row in rows) == 100
+        assert rows[-1] == (HistoryKind.ENDED, "divmod", 1, worker)
+
+
+def test_a_second_subscriber_gets_a_picture_at_once(running: SchedulerCommand, follower: Follower) -> None:
+    follower.picture(lambda _: True)
+    second = Follower(running.monitor_address)
+    try:
+        began = time.monotonic()
+        second.picture(lambda _: True)
+        assert time.monotonic() - began < 0.9, "that is not at once"
+    finally:
+        second.close()
+
+
+def test_the_scheduler_is_gone_and_back(tmp_path: Path) -> None:
+    address = f"ipc://{tmp_path}/scheduler"
+    with scheduler(tmp_path, address=address) as first:
+        following = Follower(first.monitor_address)
+        following.until(lambda reader: reader.presence is Presence.THERE)
+    try:
+        following.until(lambda reader: reader.presence is Presence.GONE)
+        (tmp_path / "again").mkdir()
+        with scheduler(tmp_path / "again", address=address):
+            reader = following.until(lambda reader: reader.presence is Presence.THERE)
+            assert reader.schedulers == 2
+    finally:
+        following.close()

@@ -1,0 +1,214 @@
+"""What the scheduler publishes of itself, as the client's library reads it. CPython only."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
+if sys.version_info < (3, 10):
+    pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
+
+from tests.core.harness import C2, W2, A, C, Core, W, joined, running
+
+from scaler_client import wire
+from scaler_client.columns import write_batch
+from scaler_client.snapshots import History, HistoryKind, ObjectState, Snapshot, WorkerState
+from scaler_scheduler import status, status_columns
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.wire.encode import Identity
+
+STARTED = 90.0
+
+
+def publisher(core: Core) -> status.Status:
+    return status.Status(core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", STARTED)
+
+
+def taken(core: Core, of: status.Status | None = None) -> Snapshot:
+    snapshot = wire.decode([(of or publisher(core)).snapshot(core.now, 1700000000.5)])
+    assert isinstance(snapshot, Snapshot)
+    return snapshot
+
+
+@pytest.fixture
+def core() -> Core:
+    return Core()
+
+
+def test_of_a_scheduler_that_nobody_knows(core: Core) -> None:
+    of = publisher(core)
+    of.traffic.received[events.HELLO] = 1
+    of.traffic.dropped["malformed"] = 4
+    of.loop.note(0.0000035)
+    of.loop.note(1e9)
+    of.monitor_seconds = 0.25
+    snapshot = taken(core, of)
+    assert (snapshot.version, snapshot.incarnation, snapshot.address) == ("1.0.0", 5, "tcp://127.0.0.1:1")
+    assert (snapshot.sequence, snapshot.uptime_seconds, snapshot.unix_seconds) == (1, 10.0, 1700000000.5)
+    assert (snapshot.received, snapshot.sent, snapshot.dropped) == ({"hello": 1}, {}, {"malformed": 4})
+    assert snapshot.process.loop_turns == 2 and snapshot.process.loop_microseconds == 10**15 + 3
+    assert snapshot.process.monitor_microseconds == 250_000
+    assert {k: n for k, n in enumerate(snapshot.process.loop_durations) if n} == {2: 1, 31: 1}
+    assert snapshot.process.pid > 0 and snapshot.process.interpreter.startswith(("CPython 3.", "PyPy "))
+    assert snapshot.process.resident_bytes > 1 << 20 and snapshot.process.cpu_milliseconds > 0
+    assert snapshot.worker_columns.incarnations == snapshot.agent_columns.names == []
+    assert sum(snapshot.outcomes) == 0 and len(snapshot.outcomes) == effects.OUTCOMES
+    assert taken(core, of).sequence == 2
+
+
+def test_who_is_there_and_what_they_use(core: Core) -> None:
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33, capabilities=[("gpu", 2), ("big", 1)])
+    core.worker(W2, (1 << 62) + 1, agent=(1 << 64) - 1)
+    core.client(C, 11)
+    core.client(C2, 12, worker=22)
+    core.now += 5
+    core.feed(events.Heartbeat(A, 1, [22], (1000, 50), 350, [((1 << 64) - 1, 70)]))
+    core.take()
+    snapshot = taken(core)
+    assert (snapshot.workers, snapshot.agents, snapshot.clients) == (2, 1, 2)
+    workers, agents, clients = snapshot.worker_columns, snapshot.agent_columns, snapshot.client_columns
+    assert workers.incarnations == [22, (1 << 62) + 1] and workers.agents == [33, (1 << 64) - 1]
+    assert (workers.names, workers.hosts, workers.pids) == (["name"] * 2, ["host"] * 2, [4711] * 2)
+    assert (workers.languages, workers.versions) == (["python 3"] * 2, ["1"] * 2)
+    assert workers.capabilities == ["big=1 gpu=2", ""]
+    assert workers.states == [WorkerState.AGENT_IS_HERE, 0]
+    assert workers.resident_bytes == [(1 << 64) - 1, 0] and workers.cpu_milliseconds == [70, 0]
+    assert workers.free == [core.scheduler.limits.queue_size] * 2
+    assert (agents.incarnations, agents.names, agents.hosts, agents.pids) == ([33], ["name"], ["host"], [4711])
+    assert (agents.resident_bytes, agents.cpu_milliseconds, agents.lag_microseconds) == ([1000], [50], [350])
+    assert agents.heard_milliseconds == [15000]
+    assert (clients.incarnations, clients.workers) == ([11, 12], [0, 22])
+
+
+def test_a_worker_that_joins_again_keeps_its_figures(core: Core) -> None:
+    joined(core)
+    core.feed(events.Heartbeat(A, 1, [22], (1, 2), 0, [(3, 4)]))
+    core.worker(b"new connection", 22, agent=33)
+    core.take()
+    assert taken(core).worker_columns.resident_bytes == [3]
+
+
+def test_tasks_by_state(core: Core) -> None:
+    joined(core)
+    row = running(core)
+    core.submit(C, [2, 3])
+    core.submit(C, [4, 5], capabilities=frozenset({("gpu", 1)}))
+    core.now += 2
+    snapshot = taken(core)
+    assert (snapshot.waiting + snapshot.dispatched, snapshot.running, snapshot.blocked) == (5, 1, 0)
+    workers = snapshot.worker_columns
+    assert workers.states == [WorkerState.AGENT_IS_HERE | WorkerState.HOLDS_TASK | WorkerState.RUNS_LONG]
+    assert (workers.running, workers.suspended, workers.held) == ([1], [0], [snapshot.dispatched])
+    assert list(zip(workers.clients, workers.ids, workers.attempts)) == [row]
+    assert (workers.tasks, workers.run_milliseconds) == (["function 1"], [2000])
+    assert snapshot.client_columns.waiting == [snapshot.waiting]
+    assert snapshot.client_columns.others == [snapshot.dispatched]
+    assert (snapshot.function_columns.names, snapshot.function_columns.tasks) == (["function 1"], [5])
+
+
+def test_a_suspended_task_is_not_what_runs(core: Core) -> None:
+    joined(core)
+    row = running(core, name="parent")
+    core.client(C2, 12, worker=22)
+    core.suspended(C2, row)
+    snapshot = taken(core)
+    assert (snapshot.running, snapshot.suspended) == (0, 1)
+    assert (snapshot.worker_columns.suspended, snapshot.worker_columns.attempts) == ([1], [0])
+    core.now += 3
+    core.resumed(C2, row)
+    workers = taken(core).worker_columns
+    assert (workers.tasks, workers.run_milliseconds, workers.suspended) == (["parent"], [3000], [0])
+
+
+def test_how_tasks_ended(core: Core) -> None:
+    joined(core)
+    core.submit(C, [1, 2, 3])
+    core.results(W, core.take_dispatched(W), 1000)
+    core.results(W, [(11, 2, 1)], 500, effects.OUTCOME_EXCEPTION, b"error")
+    core.results(W, [(11, 3, 9)], 500)
+    core.cancel(C, 3)
+    core.retracted(W, [(11, 3, 1)], 1)
+    core.submit(C, [9], capabilities=frozenset({("gpu", 1)}))
+    core.cancel(C, 9)
+    core.take()
+    snapshot = taken(core)
+    ends = {number: count for number, count in enumerate(snapshot.outcomes) if count}
+    assert ends == {effects.OUTCOME_VALUE: 1, effects.OUTCOME_EXCEPTION: 1, effects.OUTCOME_CANCELLED: 2}
+    assert snapshot.resolved == 4 and snapshot.dropped == {"late": 1}
+    functions = snapshot.function_columns
+    assert (functions.done, functions.failed, functions.run_nanoseconds) == ([2], [2], [1500])
+    assert (snapshot.worker_columns.sent, snapshot.worker_columns.done) == ([3], [2])
+
+
+def test_objects(core: Core) -> None:
+    joined(core)
+    core.feed(events.Object(C, 30, "table", [b"x" * 10]))
+    core.take()
+    snapshot = taken(core)
+    objects = snapshot.object_columns
+    assert (snapshot.objects, objects.clients, objects.ids, objects.names) == (1, [11], [30], ["table"])
+    assert (objects.bytes, objects.tasks, objects.states) == ([10], [0], [ObjectState.HERE])
+    assert (snapshot.client_columns.objects, snapshot.client_columns.object_bytes) == ([1], [10 + 128])
+
+
+def test_of_many_functions_those_with_most_tasks_have_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_columns, "FUNCTION_ROWS", 2)
+    core.client(C, 11)
+    for number in range(1, 6):
+        core.function(C, number, b"f%d" % number)
+        core.submit(C, range(number * 10, number * 10 + number), number)
+    snapshot = taken(core)
+    assert (snapshot.functions, snapshot.function_columns.tasks) == (5, [5, 4])
+    assert (snapshot.waiting, snapshot.blocked) == (15, 0)
+
+
+def test_a_hostile_name_stays_text(core: Core) -> None:
+    core.hello(W, events.WORKER, 22)
+    name = "\0<b>é\U0001f600"
+    next(iter(core.scheduler.tables.workers)).name = name
+    core.take()
+    assert taken(core).worker_columns.names == [name]
+
+
+def test_workers_that_say_anything_do_no_harm(core: Core) -> None:
+    joined(core)
+    for task_id in range(1, 5):
+        core.submit(C, [task_id])
+        core.results(W, core.take_dispatched(W), (1 << 63) - 1)
+        core.take()
+    assert taken(core).function_columns.run_nanoseconds == [(1 << 64) - 1]
+
+
+def test_what_has_happened(core: Core) -> None:
+    of = publisher(core)
+    history = core.scheduler.tables.history
+    history.watch(True)
+    joined(core)
+    assert of.history() == b""
+    core.results(W, [running(core, name="Zo\u00eb")], 1500)
+    core.take()
+    read = wire.decode([of.history()])
+    assert isinstance(read, History)
+    assert (read.incarnation, read.first, read.ids, read.clients) == (5, 0, [1] * 4, [11] * 4)
+    assert read.kinds == [
+        HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ENDED,
+    ]  # fmt: skip
+    assert (read.attempts, read.workers, read.durations) == ([0, 1, 1, 1], [0, 22, 22, 22], [0, 0, 0, 1500])
+    assert read.names == ["function 1", "Zo\u00eb", "Zo\u00eb", "function 1"]
+    assert read.times == [10_000_000] * 4
+    core.submit(C, [2])
+    core.take()
+    read = wire.decode([of.history()])
+    assert isinstance(read, History) and read.first == 4
+
+
+def test_texts_of_a_history_that_are_not_there() -> None:
+    for names, sizes in (([1], [1]), ([0], [2])):
+        columns: list[Any] = [("Q", [5]), ("Q", [0]), ("B", [3]), ("Q", [7]), ("Q", [1]), ("Q", [1]), ("I", [1])]
+        columns += [("Q", [1]), ("I", names), ("B", [0]), ("Q", [1]), ("B", b"f"), ("I", sizes)]
+        with pytest.raises(wire.WireError, match="malformed message"):
+            wire.decode([write_batch(32, columns)])
