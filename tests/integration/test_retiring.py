@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from scaler_client import Client
 from tests.integration.commands import cluster, scheduler
 from tests.waiting import wait_until
+
+from scaler_client import Client
 
 
 def test_what_runs_ends_there_and_the_rest_goes_to_others(tmp_path: Path, gate: Path) -> None:

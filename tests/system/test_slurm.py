@@ -55,7 +55,7 @@ def test_a_cancelled_agent_retires_too(node: SlurmNode, tmp_path: Path) -> None:
         node.machine.run("scancel", job)
         wait_until(lambda: node.states(job) == {"CANCELLED"}, 60.0, "the job's end")
         wait_until(lambda: "has left" in there.log(), 30.0, "the agent's goodbye")
-    assert "nothing runs any more: ending 1 worker" in node.log(job)
+    assert "SIGTERM: retiring" in node.log(job)
 
 
 def test_without_an_address_it_says_so(node: SlurmNode) -> None:

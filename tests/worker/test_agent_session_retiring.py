@@ -69,6 +69,12 @@ def test_a_worker_that_dies_meanwhile_is_reported_and_not_replaced() -> None:
     assert only(StartWorker, effects + host.at(20.0)) == []
 
 
+def test_a_worker_that_was_sent_the_same_signal_has_not_died() -> None:
+    host = retiring()
+    assert host.ends(101, status=0) == []
+    assert only(Send, host.ends(102, status=-15)) == [Send(Goodbye("SIGTERM"))]
+
+
 def test_it_ends_with_its_last_worker() -> None:
     host = retiring()
     host.ends(101, status=-9, state=BUSY)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import signal
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -124,9 +125,7 @@ class AgentSession:
         if self._phase is not _Phase.SERVING:
             return self._leave_when_empty(now)
         if self._retire_by is not None:
-            ended, state = worker.explain(ended, self._read_state(worker.slot))
-            effects = self._link.report(_worker_died(ended, state)) if ended.pid else []
-            return effects if self._workers.living else effects + self._end(0, self._goodbye_reason, now)
+            return self._worker_retired(worker, ended, now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
         if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced and not self._is_any_ready():
             text = f"the first worker could not be prepared: {ended.cause()}: giving up"
@@ -136,6 +135,13 @@ class AgentSession:
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
             effects += self._link.report(_worker_died(ended, state))
         return effects + self._workers.replace(worker, ended, state, now)
+
+    def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
+        """The worker gets no successor. One that was sent the agent's signal too (as to a whole group) has not died."""
+        effects: list[Effect] = []
+        if ended.pid and ended.status not in (0, -signal.SIGTERM):
+            effects += self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
+        return effects if self._workers.living else effects + self._end_retired("no worker is left", now)
 
     def measured(self, resident_bytes: Mapping[int, int]) -> list[Effect]:
         """The answer to Measure, by incarnation: whoever is above the limit is killed."""
