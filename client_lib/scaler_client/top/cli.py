@@ -17,6 +17,7 @@ from .config import COMMAND, PROGRAM, Config, load
 
 NOT_HEARD = 1
 """Exit status where no scheduler was heard."""
+INTERRUPTED = 130
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -32,7 +33,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except (OptionError, MonitorAccessError) as error:
         return fail(PROGRAM, str(error))
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever reads what is printed has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _run(config: Config, socket: MonitorSocket) -> int:
@@ -63,7 +67,7 @@ def _print(config: Config, socket: MonitorSocket) -> int:
     if config.json:
         from .as_json import as_json
 
-        print(json.dumps(as_json(picture), indent=2))
+        print(json.dumps(as_json(picture), indent=2), flush=True)
         return 0
     from .fitting import plain
     from .screen import printed
@@ -75,6 +79,7 @@ def _print(config: Config, socket: MonitorSocket) -> int:
         text = plain(line).rstrip()
         encoding = sys.stdout.encoding or "utf-8"
         print(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()
     return 0
 
 

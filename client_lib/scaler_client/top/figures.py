@@ -53,7 +53,7 @@ def clock(seconds: float) -> str:
 def _scaled(number: float, base: float, units: str, decimals: int = 0) -> str:
     for unit in units:
         number /= base
-        if number < base or unit == units[-1]:
+        if number < 999.5 or unit == units[-1]:  # what would be shown as 1000 is 1.0 of the next
             break
     if number < 9.95 or (decimals and number < 999.95):
         return f"{number:.1f}{unit}"

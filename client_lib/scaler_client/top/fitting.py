@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import List, Tuple
 
-from urwid import calc_text_pos, calc_width
+from urwid import calc_text_pos, calc_width, get_encoding_mode
 
 Line = List[Tuple[str, str]]
 
-ELLIPSIS = "…"
+ELLIPSIS = "…" if get_encoding_mode() == "utf8" else "~"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 """Control characters, those that turn the direction of writing around, and those that are not seen."""
 
@@ -54,18 +54,17 @@ def plain(line: Line) -> str:
 
 
 def padded(line: Line, width: int) -> Line:
-    """A line at exactly this width."""
-    left_over = width - sum(width_of(text) for _, text in line)
-    if left_over >= 0:
-        return [*line, ("", " " * left_over)] if left_over else line
+    """A line at exactly this width, without anything that a terminal would obey."""
     kept: Line = []
     for look, text in line:
+        text = clean(text)
         used = width_of(text)
-        if used >= width:
-            return [*kept, (look, left(text, width))] if width else kept
+        if used > width:
+            kept.append((look, left(text, width)))
+            return kept
         kept.append((look, text))
         width -= used
-    return kept
+    return [*kept, ("", " " * width)] if width else kept
 
 
 def beside(blocks: List[Tuple[List[Line], int]], height: int, separator: str = " | ") -> List[Line]:

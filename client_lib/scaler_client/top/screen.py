@@ -19,8 +19,8 @@ from .view import WORKERS, View
 from .worker_table import WORKER_COLUMNS, filtered, sorted_rows
 
 BESIDE_COLUMNS = 150
-"""From here on functions and clients stand beside the workers, and from so many lines on below them."""
-BELOW_LINES = 36
+"""From here on functions and clients stand beside the workers, and from so many lines for tables on below them."""
+BELOW_LINES = 24
 SIDE_SHARE = 0.38
 BELOW_SHARE = 0.3
 GAP = " | "
@@ -56,7 +56,9 @@ def page(
     lines.append(padded(_last_line(view, picture, width), width))
     if said[1]:
         look, words = said
-        lines[1 if picture is None else 0] = [(look, left(f" {words}", width))]
+        at = 1 if picture is None else 0
+        where = f" {address} " if picture is not None and width_of(words) + len(address) + 4 <= width else ""
+        lines[at] = [(look, left(f" {clean(words)}", width - len(where)) + where)]
     return lines
 
 
@@ -78,8 +80,8 @@ def _last_line(view: View, picture: Optional[Picture], width: int) -> Line:
         keys = "Esc back  arrows scroll  q quit"
     else:
         keys = "Enter detail  / filter  Tab next table  o functions/objects  ? help  q quit"
-    words = f"  filter: {view.words}" if view.words else ""
-    return [("keys", left(f" {keys}{words}", width))]
+    words = f"filter: {view.words}  " if view.words else ""
+    return [("keys", left(f" {words}{keys}", width))]
 
 
 def _paged(view: View, lines: Sequence[Line], height: int) -> List[Line]:
@@ -102,7 +104,7 @@ def _tables(view: View, picture: Picture, width: int, height: int) -> List[Line]
         ]
         main = width - side - len(GAP)
         return beside([(_worker_table(view, picture, main, height), main), (right_side, side)], height, GAP)
-    if height >= BELOW_LINES - 12:
+    if height >= BELOW_LINES:
         below = int(height * BELOW_SHARE)
         half = (width - len(GAP)) // 2
         tables = [(_side_table(view, picture, name, half, below), half) for name in (view.side, CLIENTS)]
@@ -155,7 +157,7 @@ def _table(
     has_focus = view.focus == name
     scroll = view.scrolls[name]
     shown = scroll.place(len(rows), height - 2)
-    below = f"{shown.start + 1}-{shown.stop} of {len(rows)} " if len(shown) < len(rows) else ""
+    below = f"{count(shown.start + 1)}-{count(shown.stop)} of {count(len(rows))} " if len(shown) < len(rows) else ""
     label = f"{'>' if has_focus else ' '}{total}"
     lines: List[Line] = [
         [

@@ -30,7 +30,7 @@ def sections(picture: Picture, width: int, height: int) -> List[Line]:
     """The four sections, one beside the other, their names above them."""
     is_wide = width >= WIDE
     separator = " | " if is_wide else "|"
-    first, second = (26, 27) if is_wide else (14, 16)
+    first, second = (26, 27) if is_wide else (15, 16)
     further = min(LONGEST_MESSAGES, (width - first - second - 3 * len(separator)) // 2)
     snapshot = picture.snapshot
     aside = 7 if is_wide else 5
@@ -84,13 +84,17 @@ def outcome_counts(picture: Picture) -> Dict[str, int]:
 def task_entries(picture: Picture, is_wide: bool, most: int) -> List[Entry]:
     """Where there is not room for all, rare states are left out as long as no task is in them."""
     snapshot = picture.snapshot
+    outcomes = outcome_counts(picture)
     states = {
         "unassigned": snapshot.waiting,
-        "blocked": snapshot.blocked,
         "queued": max(0, snapshot.dispatched - snapshot.running - snapshot.suspended),
         "running": snapshot.running,
+        "done": outcomes["done"],
+        "failed": outcomes["failed"],
+        "blocked": snapshot.blocked,
         "suspended": snapshot.suspended,
-        **outcome_counts(picture),
+        "cancelled": outcomes["cancelled"],
+        "died": outcomes["died"],
     }
     rates = {"done": rate(picture.resolved_rate, 6)} if is_wide else {}
     if len(states) > most:
@@ -103,7 +107,7 @@ def _messages(totals: Mapping[str, int], rates: Mapping[str, float], is_wide: bo
     return [
         (
             "".join(part.capitalize() for part in name.split("_")),
-            count(totals[name], 11 if is_wide else 5),
+            count(totals[name], 11 if is_wide else 4),
             rate(rates.get(name, 0.0), 6 if is_wide else 4),
         )
         for name in ordered

@@ -44,7 +44,7 @@ def _client_name(row: ClientRow) -> str:
 CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
     Column("client", 12, _client_name, _client_name, stretches=True, is_text=True),
     Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
-    Column("waiting", 8, lambda row: count(row.waiting, 7), lambda row: row.waiting),
+    Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
     Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, rank=1),
     Column("bytes", 7, lambda row: size(row.object_bytes), lambda row: row.object_bytes, rank=2),
 )

@@ -9,8 +9,8 @@ from .fitting import Line, left, right
 
 Row = TypeVar("Row")
 
-NAME_SPARE = 16
-"""Columns that a name may take beyond what is needed for the rest, before further columns are shown."""
+NAME_SPARE = 20
+"""Columns that a name gets before further columns are shown, where it is that long."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,12 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> Placed[Ro
     """
     shown: Dict[int, Column[Row]] = {}
     free = width
+    first = next(column for column in columns if column.stretches)
+    for_name = max(0, min(longest, NAME_SPARE) + 1 - first.width)
     for rank in sorted({column.rank for column in columns}):
         for number, column in enumerate(columns):
             need = column.width
-            if column.rank == rank and need <= free - (min(longest, NAME_SPARE) if rank else 0):
+            if column.rank == rank and need <= free - (for_name if rank else 0):
                 shown[number] = column
                 free -= need
     placed = [shown[number] for number in sorted(shown)]

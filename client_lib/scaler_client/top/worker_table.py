@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple
+import re
+from typing import List, Sequence, Tuple, Union
 
 from ..picture import WorkerRow
 from ..snapshots import WorkerState
@@ -22,6 +23,13 @@ def state_letters(state: WorkerState) -> str:
     return "".join(letter if state & bit else "-" for bit, letter, _ in STATE_LETTERS)
 
 
+def by_name(row: WorkerRow) -> List[Union[str, int]]:
+    """For node-2 to come before node-10."""
+    parts: List[Union[str, int]] = list(re.split("([0-9]{1,18})", row.name))
+    parts[1::2] = map(int, parts[1::2])
+    return parts
+
+
 def _counted(number: int) -> str:
     return count(number, 7)
 
@@ -31,7 +39,7 @@ def _running(row: WorkerRow) -> str:
 
 
 WORKER_COLUMNS: Tuple[Column[WorkerRow], ...] = (
-    Column("worker", 9, lambda row: row.name, lambda row: row.name, "n", stretches=True, descends=False),
+    Column("worker", 9, lambda row: row.name, by_name, "n", stretches=True, descends=False),
     Column("agt_cpu", 8, lambda row: percent(row.agent_cpu_percent), lambda row: row.agent_cpu_percent, "C"),
     Column("agt_rss", 8, lambda row: size(row.agent_resident_bytes), lambda row: row.agent_resident_bytes, "M"),
     Column("cpu", 7, lambda row: percent(row.cpu_percent), lambda row: row.cpu_percent, "c"),
@@ -43,7 +51,7 @@ WORKER_COLUMNS: Tuple[Column[WorkerRow], ...] = (
     Column("lag", 7, lambda row: duration(row.lag_seconds), lambda row: row.lag_seconds, "l"),
     Column("state", 6, lambda row: state_letters(row.state), lambda row: row.state),
     Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=1),
-    Column("runs", 24, _running, _running, rank=2, stretches=True, is_text=True),
+    Column("runs", 16, _running, _running, rank=2, stretches=True, is_text=True),
 )
 SORT_KEYS = {column.key: column for column in WORKER_COLUMNS if column.key}
 BY_NAME = {column.name: column for column in WORKER_COLUMNS}
@@ -65,5 +73,4 @@ def _text_of(row: WorkerRow) -> str:
 def sorted_rows(rows: Sequence[WorkerRow], by: str, is_reversed: bool) -> List[WorkerRow]:
     """By a column, in its own direction unless reversed; what is equal by name."""
     column = BY_NAME[by]
-    by_name = sorted(rows, key=lambda row: row.name)
-    return sorted(by_name, key=column.order, reverse=column.descends != is_reversed)
+    return sorted(sorted(rows, key=by_name), key=column.order, reverse=column.descends != is_reversed)
