@@ -22,6 +22,7 @@ ALLOWED_OUTSIDE = {
     "scaler_client": {
         "zmq",
         "capnp",
+        "capnpy",
         "cloudpickle",
         "tomli",
         "dask",
@@ -30,6 +31,7 @@ ALLOWED_OUTSIDE = {
         "tqdm",
         "numpy",
         "graphblas",
+        "urwid",
     },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
 }
