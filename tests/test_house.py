@@ -30,6 +30,7 @@ ALLOWED_OUTSIDE = {
         "tqdm",
         "numpy",
         "graphblas",
+        "prometheus_client",
     },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
 }
