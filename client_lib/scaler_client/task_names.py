@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 _FORMS = [
+    re.compile(r"(?:(?P<name>.+), )?(?:task )?(?P<client>[0-9]+)/(?P<id>[0-9]+)(?: of client .+)?"),
     re.compile(r"(?:task )?(?P<client>[^\s/#]+)/(?P<id>[0-9]+)"),
     re.compile(r"(?:task )?#?(?P<id>[0-9]+) of client (?P<client>.+)"),
     re.compile(r"(?:task )?(?P<name>.*?)#(?P<id>[0-9]+)(?: of client (?P<client>.+))?"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.test_metrics import START, busy
+from tests.client.published_frames import busy
 
 prometheus_client = pytest.importorskip("prometheus_client", reason="needs the extra exporter (prometheus_client)")
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
@@ -18,6 +18,7 @@ yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 from scaler_client.metrics import SchedulerCollector  # noqa: E402
 from scaler_client.monitoring import MonitorReader  # noqa: E402
 
+START = 1000.0
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "packaging" / "grafana"
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "scaler.json").read_text())

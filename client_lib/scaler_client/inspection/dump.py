@@ -14,6 +14,11 @@ from typing import Any
 
 import zmq
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 from .. import __version__
 from ..messages import PROTOCOL_VERSION
 from ..options import OptionError, interpreter
@@ -134,28 +139,24 @@ def _configuration(address: str, environ: Mapping[str, str]) -> dict[str, Any]:
     """What is set on this machine, without secrets."""
     variables = {name: environ[name] for name in sorted(environ) if name.startswith("SCALER_")}
     shown = {name: HIDDEN if SECRET.search(name) else value for name, value in variables.items()}
-    files = {path: lines for path in CONFIGURATIONS if (lines := _lines(path)) is not None}
+    files = {path: content for path in CONFIGURATIONS if (content := _content(path)) is not None}
     return {"monitor_address": address, "environment": shown, "files": files}
 
 
-def _lines(path: str) -> list[str] | None:
+def _content(path: str) -> dict[str, Any] | str | None:
+    """Of a TOML file; None where there is none for us to read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return without_secrets(file.read().splitlines())
+        with open(path, "rb") as file:
+            return without_secrets(tomllib.load(file))
     except OSError:
         return None
+    except ValueError:
+        return "(it is not TOML)"
 
 
-def without_secrets(lines: list[str]) -> list[str]:
-    """A TOML file's lines; those with a secret, and what may belong to it, say so instead."""
-    shown = []
-    is_hidden = False
-    for line in lines:
-        key = re.match(r"\s*(?:\[+\s*)?([\w.\"'-]+)\s*(=|\])", line)
-        if key is not None:
-            is_hidden = bool(SECRET.search(key[1])) and key[2] == "="
-            line = f"{key[1]} = {HIDDEN}" if is_hidden else line
-        elif is_hidden:
-            continue
-        shown.append(line)
-    return shown
+def without_secrets(table: dict[str, Any]) -> dict[str, Any]:
+    """A table whose secrets, at any depth, say that there is one."""
+    return {
+        key: HIDDEN if SECRET.search(key) else without_secrets(value) if isinstance(value, dict) else value
+        for key, value in table.items()
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from ..messages import Outcome
@@ -29,7 +30,7 @@ def status_text(page: Page, picture: Picture, address: str) -> list[str]:
         ("workers", _workers(picture)),
         ("clients", _clients(picture)),
         ("memory", _memory(picture)),
-        *_functions(page, picture.functions),
+        *_functions(picture.functions),
     ]
     wrong = problems(picture)
     lines = entries(page, rows + [("problems" if not at else "", line) for at, line in enumerate(wrong or ["none"])])
@@ -90,15 +91,39 @@ def _memory(picture: Picture) -> str:
     return f"scheduler {own}; tasks and objects {size(used)}{of}; workers {size(workers)}"
 
 
-def _functions(page: Page, rows: list[FunctionRow]) -> list[tuple[str, str]]:
-    """Those with most to do."""
-    busiest = sorted(rows, key=lambda row: (-row.tasks, -row.done_rate, -row.done, row.name))[:MOST_FUNCTIONS]
+def _functions(rows: list[FunctionRow]) -> list[tuple[str, str]]:
+    """Those with most to do, by name."""
+    totals: dict[str, _Function] = {}
+    for row in rows:
+        totals.setdefault(row.name, _Function(row.name)).add(row)
+    busiest = sorted(totals.values(), key=lambda each: (-each.tasks, -each.rate, -each.done, each.name))
     lines: list[tuple[str, str]] = []
-    for row in busiest:
-        numbers = f"{count(row.tasks)} open, {count(row.done)} done, mean {span(row.mean_seconds)}"
-        failed = f", {count(row.failed)} failed" if row.failed else ""
-        lines.append(("functions" if not lines else "", f"{cut(clean(row.name), LONGEST_FUNCTION)}: {numbers}{failed}"))
+    for each in busiest[:MOST_FUNCTIONS]:
+        mean = f", mean {span(each.seconds / each.done)}" if each.done else ""
+        failed = f", {count(each.failed)} failed" if each.failed else ""
+        name = cut(clean(each.name), LONGEST_FUNCTION)
+        text = f"{name}: {count(each.tasks)} open, {count(each.done)} done{mean}{failed}"
+        lines.append(("functions" if not lines else "", text))
     return lines
+
+
+@dataclass(slots=True)
+class _Function:
+    """What all functions of a name come to."""
+
+    name: str
+    tasks: int = 0
+    done: int = 0
+    rate: float = 0.0
+    failed: int = 0
+    seconds: float = 0.0
+
+    def add(self, row: FunctionRow) -> None:
+        self.tasks += row.tasks
+        self.done += row.done
+        self.rate += row.done_rate
+        self.failed += row.failed
+        self.seconds += row.mean_seconds * row.done
 
 
 def status_json(picture: Picture, address: str) -> dict[str, Any]:

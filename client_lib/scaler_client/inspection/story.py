@@ -31,16 +31,16 @@ def story_text(page: Page, story: Story, picture: Picture) -> list[str]:
     begun = _started_at(picture)
     first = begun + story.events[0].uptime_seconds
     clients = {row.incarnation: row.name for row in picture.clients}
-    client = f"{clean(clients[story.client])}" if story.client in clients else "which has left"
+    client = clean(clients[story.client]) if story.client in clients else "which has left"
     lines = [
         page.styled(f"{clean(story.name)}#{story.id}", BOLD) + f"  task {exact_name(story.client, story.id)}",
-        *wrapped(f"of client {story.client}, {client}", page.columns),
+        *wrapped(f"its client: {story.client}, {client}", page.columns),
         *wrapped(f"from {moment(first)} on, times of the scheduler's clock:", page.columns),
     ]
     for event in story.events:
         at = begun + event.uptime_seconds
         since = event.uptime_seconds - story.events[0].uptime_seconds
-        head = f"{'+' + span(since):>13}  {clock(at)}  "
+        head = f"{f'+{since:,.6f} s':>13}  {clock(at)}  "
         text, *more = wrapped(_said(event, picture), page.columns - len(head))
         lines += [head + text, *(" " * len(head) + line for line in more)]
     return [*lines, *wrapped(f"now: {now_of(story, picture)}", page.columns)]

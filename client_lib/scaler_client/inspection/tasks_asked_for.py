@@ -56,7 +56,7 @@ def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Stor
     asked = {(client, wanted.id) for client in clients[:MOST_CLIENTS]}
     reader = watching.reader
     watching.until(lambda: asked <= reader.stories.keys(), HISTORY_SECONDS)
-    stories = [_story(*task, reader.stories[task]) for task in sorted(asked) if task in reader.stories]
+    stories = [story_of(*task, reader.stories[task]) for task in sorted(asked) if task in reader.stories]
     names = {row.incarnation: row.name for row in picture.clients}
     found = [
         story
@@ -95,7 +95,8 @@ def _clients(watching: Watching, picture: Picture, wanted: WantedTask) -> list[i
     return list(remembered | {row.incarnation: None for row in picture.clients})
 
 
-def _story(client: int, task_id: int, history: History) -> Story:
+def story_of(client: int, task_id: int, history: History) -> Story:
+    """Of what the scheduler has told."""
     known = {int(kind): kind for kind in HistoryKind}
     columns = zip(
         history.kinds, history.times, history.attempts, history.workers, history.names, history.outcomes,
