@@ -15,6 +15,7 @@ from tests.client.published_frames import busy
 prometheus_client = pytest.importorskip("prometheus_client", reason="needs the extra exporter (prometheus_client)")
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 
+from scaler_client.exporter.config import DEFAULT_PORT  # noqa: E402
 from scaler_client.metrics import SchedulerCollector  # noqa: E402
 from scaler_client.monitoring import MonitorReader  # noqa: E402
 
@@ -22,8 +23,10 @@ START = 1000.0
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "packaging" / "grafana"
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "scaler.json").read_text())
-SCRAPE = yaml.safe_load((FOLDER / "prometheus.yaml").read_text())
+SCRAPES = [yaml.safe_load((FOLDER / f"{name}.yaml").read_text()) for name in ("prometheus", "prometheus-kubernetes")]
+(ON_HOST,), (IN_KUBERNETES,) = (scrape["scrape_configs"] for scrape in SCRAPES)
 ALERTS = yaml.safe_load((FOLDER / "scaler-alerts.yaml").read_text())
+SCHEDULER = list(yaml.safe_load_all((ROOT / "packaging" / "kubernetes" / "scheduler.yaml").read_text()))
 AUTOSCALER = yaml.safe_load((ROOT / "packaging" / "kubernetes" / "workers-autoscaler.yaml").read_text())
 
 
@@ -68,7 +71,7 @@ def labels_asked_for(query: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("query", sorted({*queries(), *(rule["expr"] for rule in rules())}))
 def test_a_query_names_what_is_exported(query: str) -> None:
-    assert named(query) <= EXPORTED.keys() and (named(query) or query == 'up{job="scaler"} == 0')
+    assert named(query) <= EXPORTED.keys() and (named(query) or query.startswith("up{job="))
     for metric, labels in labels_asked_for(query).items():
         assert labels <= EXPORTED[metric], f"{metric} has no such label"
 
@@ -130,19 +133,21 @@ def test_alert_rules() -> None:
 
 
 def test_the_scrape_configuration_has_our_port_and_rules() -> None:
-    (job,) = SCRAPE["scrape_configs"]
-    from scaler_client.exporter.config import DEFAULT_PORT
-
-    assert job["static_configs"][0]["targets"] == [f"127.0.0.1:{DEFAULT_PORT}"]
-    assert all((FOLDER / name).is_file() for name in SCRAPE["rule_files"])
-    assert all(f'job="{job["job_name"]}"' in rule["expr"] for rule in rules() if rule["expr"].startswith("up"))
+    assert ON_HOST["static_configs"][0]["targets"] == [f"127.0.0.1:{DEFAULT_PORT}"]
+    assert all((FOLDER / name).is_file() for scrape in SCRAPES for name in scrape["rule_files"])
+    (job,) = {ON_HOST["job_name"], IN_KUBERNETES["job_name"]}
+    assert [rule["expr"] for rule in rules() if rule["expr"].startswith("up")] == [f'up{{job="{job}"}} == 0']
 
 
 def test_the_autoscaler_goes_by_what_is_exported() -> None:
     (metric,) = AUTOSCALER["spec"]["metrics"]
     assert metric["external"]["metric"]["name"] in EXPORTED
-    (job,) = SCRAPE["scrape_configs"]
-    assert metric["external"]["metric"]["selector"]["matchLabels"].items() <= job["static_configs"][0]["labels"].items()
+    wanted = metric["external"]["metric"]["selector"]["matchLabels"]
+    assert wanted.items() <= ON_HOST["static_configs"][0]["labels"].items()
+    assert wanted.keys() <= {rule.get("target_label") for rule in IN_KUBERNETES["relabel_configs"]}
+    (service,) = [each for each in SCHEDULER if each["kind"] == "Service"]
+    kept = f"{service['metadata']['name']};{service['spec']['ports'][1]['name']}"
+    assert IN_KUBERNETES["relabel_configs"][0]["regex"] == kept and wanted["service"] == service["metadata"]["name"]
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
