@@ -31,6 +31,7 @@ ALLOWED_OUTSIDE = {
         "tqdm",
         "numpy",
         "graphblas",
+        "prometheus_client",
         "urwid",
     },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
