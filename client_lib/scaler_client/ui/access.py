@@ -40,18 +40,17 @@ class Access:
 
     Args:
         token: what must be shown; empty: nothing, but the page must be asked for as this machine's own.
-        cookie: its name. Browsers keep one jar for all ports of a host.
     """
 
-    def __init__(self, token: str, cookie: str) -> None:
-        self.cookie = cookie
+    def __init__(self, token: str) -> None:
         self._token = token.encode()
-        self.cookie_value = hmac.new(self._token, b"cookie", hashlib.sha256).hexdigest() if token else ""
+        self.cookie = f"scaler_ui_{self._made_of_token('name')[:8]}"
+        """Its name: browsers keep one jar for all ports of a host."""
+        self.cookie_value = self._made_of_token("value")
         """Shows that somebody had the token, which it does not tell."""
 
-    @property
-    def needs_token(self) -> bool:
-        return bool(self._token)
+    def _made_of_token(self, what: str) -> str:
+        return hmac.new(self._token, what.encode(), hashlib.sha256).hexdigest()
 
     def is_token(self, given: str) -> bool:
         return bool(self._token) and hmac.compare_digest(given.encode(errors="replace"), self._token)

@@ -19,7 +19,8 @@ In this order at first: `hello`, `presence`, `picture` (where there is one), and
     neutral, unknown).
 
 `presence`: `presence`: "unheard" (nothing came from that address yet), "there", "gone" or "other version"; `since`:
-    when that began; `problem`: text, where it is of another version; `schedulers`: how many were there one after the
+    when that began; `problem`: text, why nothing can be shown, "" where no
+    reason is known; `schedulers`: how many were there one after the
     other; `missed_snapshots`, `missed_history` (rows), `malformed` (messages). Sent whenever one of these changes,
     to paused pages too. When the scheduler is gone everything else stays as it was last.
 

@@ -66,6 +66,7 @@ class Live:
         self._worker_names: dict[int, str] = {}
         self._client_names: dict[int, str] = {}
         self._texts: dict[str, str] = {}
+        self._obstacle = ""
         self._presence = ""
         self.presences = 0
         """How often the message `presence` has changed."""
@@ -85,6 +86,11 @@ class Live:
         if self.reader.presence is Presence.GONE:
             self.series.gap()
         return self._note_presence() or is_new
+
+    def note_obstacle(self, obstacle: str) -> bool:
+        """Why nothing may ever come, as far as that can be seen. Returns whether that is new."""
+        before, self._obstacle = self._obstacle, obstacle
+        return obstacle != before
 
     def hello(self) -> str:
         numbers = [*range(len(OUTCOMES)), RETURNED]
@@ -164,7 +170,7 @@ class Live:
                 "type": "presence",
                 "presence": PRESENCES[reader.presence],
                 "since": round(reader.since + self._unix_offset, 3),
-                "problem": reader.problem,
+                "problem": self._obstacle if reader.presence is Presence.UNHEARD else reader.problem,
                 "schedulers": reader.schedulers,
                 "missed_snapshots": reader.missed_snapshots,
                 "missed_history": reader.missed_history,

@@ -3,79 +3,118 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import os
 import signal
+import socket
 import time
 
 from aiohttp import web
 
 from .. import __version__
 from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
-from ..options import fail
+from ..monitoring import Presence
+from ..options import fail, interpreter
 from ..published import HISTORY_TOPIC, SNAPSHOT_TOPIC
+from ..service_manager import ServiceManager, take_variables
 from .access import Access, is_loopback, made_token
 from .config import PROGRAM, Config
 from .live import Limits, Live
 from .web import Web
 
-_log = logging.getLogger(__name__)
-
 TOPICS = (SNAPSHOT_TOPIC, HISTORY_TOPIC)
+CLOSING_SECONDS = 1.0
+"""What requests under way get at the end."""
+
+_log = logging.getLogger(__name__)
 
 
 def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
+    manager = ServiceManager(take_variables(os.environ))
     try:
         with MonitorSocket(config.monitor_address, TOPICS) as monitor:
-            return asyncio.run(_Server(config, monitor).serve())
+            return asyncio.run(_Server(config, monitor, manager).serve())
     except MonitorAccessError as error:
         return fail(PROGRAM, str(error))
+    finally:
+        manager.close()
 
 
 class _Server:
-    def __init__(self, config: Config, monitor: MonitorSocket) -> None:
+    def __init__(self, config: Config, monitor: MonitorSocket, manager: ServiceManager) -> None:
         self._config = config
         self._monitor = monitor
+        self._manager = manager
         limits = Limits(config.window_tasks, config.window_seconds)
         offset = time.time() - time.monotonic()
         self._live = Live(monitor.reader, __version__, str(monitor.address), limits, offset)
         self._token = config.token or ("" if is_loopback(config.host) else made_token())
-        self._web = Web(self._live, Access(self._token, f"scaler_ui_{config.port}"))
+        self._web = Web(self._live, Access(self._token))
+        self._presence = Presence.UNHEARD
 
     async def serve(self) -> int:
         config, loop = self._config, asyncio.get_running_loop()
-        runner = web.AppRunner(self._web.application(), access_log=None, shutdown_timeout=1.0)
+        ended = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, ended.set)
+        runner = web.AppRunner(self._web.application(), access_log=None, shutdown_timeout=CLOSING_SECONDS)
         await runner.setup()
         try:
             await web.TCPSite(runner, config.host, config.port).start()
         except OSError as error:
             await runner.cleanup()
-            return fail(PROGRAM, f"cannot listen on {config.host} port {config.port}: {os.strerror(error.errno or 0)}")
-        ended = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, ended.set)
+            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {_reason(error)}")
+        _log.info("%s %s on %s, process %d", PROGRAM, __version__, interpreter(), os.getpid())
+        _log.info("shows the scheduler that publishes at %s", self._monitor.address)
+        print(self._url(runner), flush=True)  # no log line: it may have a token, and is what somebody waits for
+        self._manager.ready()
         loop.add_reader(self._monitor.fileno(), self._read)
-        print(self._address(runner), flush=True)
         try:
-            while not ended.is_set():
-                self._read()
-                try:
-                    await asyncio.wait_for(ended.wait(), TICK_SECONDS)
-                except asyncio.TimeoutError:
-                    continue
+            await self._turn_until(ended)
         finally:
+            self._manager.stopping()
             loop.remove_reader(self._monitor.fileno())
             await runner.cleanup()
         return 0
 
-    def _address(self, runner: web.AppRunner) -> str:
+    async def _turn_until(self, ended: asyncio.Event) -> None:
+        seconds = min(TICK_SECONDS, self._manager.beat_seconds or TICK_SECONDS)
+        while not ended.is_set():
+            self._read()
+            self._manager.beat()
+            self._manager.status(self._status())
+            try:
+                await asyncio.wait_for(ended.wait(), seconds)
+            except asyncio.TimeoutError:
+                continue
+
+    def _read(self) -> None:
+        is_new = self._monitor.read()
+        reader = self._monitor.reader
+        if reader.presence is Presence.UNHEARD:
+            is_new |= self._live.note_obstacle(self._monitor.obstacle())
+        if is_new and self._live.look():
+            self._web.tell()
+        if reader.presence is not self._presence:
+            self._presence = reader.presence
+            _log.info("the scheduler is %s%s", self._presence.value, f": {reader.problem}" if reader.problem else "")
+
+    def _status(self) -> str:
+        """For `systemctl status`."""
+        pages = f"{self._web.pages} page{'' if self._web.pages == 1 else 's'}"
+        return f"{pages} open; the scheduler at {self._monitor.address} is {self._presence.value}"
+
+    def _url(self, runner: web.AppRunner) -> str:
         """What to open: with the token, if nobody knows it yet."""
-        host, port = runner.addresses[0][:2]
+        address, port = runner.addresses[0][:2]
+        host = socket.gethostname() if ipaddress.ip_address(address).is_unspecified else address
         query = f"?token={self._token}" if self._token != self._config.token else ""
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/{query}"
 
-    def _read(self) -> None:
-        if self._monitor.read():
-            self._live.look()
-            self._web.tell()
+
+def _reason(error: OSError) -> str:
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

@@ -22,6 +22,8 @@ MOST_PAGES = 100
 """At once."""
 PING_SECONDS = 20.0
 """A browser that is gone without a word is noticed after that, and half as much again."""
+FAREWELL_SECONDS = 0.5
+"""For a browser's own, at the end."""
 SEND_SECONDS = 30.0
 """One that does not take a message for so long is let go."""
 
@@ -123,7 +125,9 @@ class Web:
             return web.Response(status=403, text="only this server's own page may connect here\n")
         if self.pages >= MOST_PAGES:
             return web.Response(status=503, text=f"there are {MOST_PAGES} pages already\n")
-        socket = web.WebSocketResponse(heartbeat=PING_SECONDS, max_msg_size=LONGEST_MESSAGE, compress=False)
+        socket = web.WebSocketResponse(
+            timeout=FAREWELL_SECONDS, heartbeat=PING_SECONDS, max_msg_size=LONGEST_MESSAGE, compress=False
+        )
         await socket.prepare(request)
         page, changed = Page(self._live), asyncio.Event()
         changed.set()
@@ -151,8 +155,8 @@ class Web:
             changed.set()
 
     async def _leave(self, _application: web.Application) -> None:
-        for socket in list(self._sockets):
-            await socket.close(code=1001, message=b"the server ends", drain=False)
+        farewell = (socket.close(code=1001, message=b"the server ends", drain=False) for socket in self._sockets)
+        await asyncio.gather(*farewell, return_exceptions=True)
 
 
 WITHOUT_TOKEN = (
