@@ -33,6 +33,9 @@ class _Recent(Generic[_Known]):
         self._young: dict[_Key, _Known] = {}
         self._old: dict[_Key, _Known] = {}
 
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
     def put(self, key: _Key, known: _Known) -> None:
         self._young[key] = known
         if len(self._young) >= self._limit:
