@@ -40,7 +40,7 @@ def task_ids(messages: list[dict[str, Any]]) -> list[str]:
 
 def test_a_page_is_greeted_before_there_is_a_scheduler(watcher: Watcher) -> None:
     watcher.live.note_obstacle("there is no /tmp/s_monitor yet")
-    watcher.live.look()
+    watcher.live.look(watcher.now)
     page = Page(watcher.live)
     page.hear(Watch(frozenset(TOPICS)))
     hello, presence = watcher.sent(page)
@@ -87,7 +87,7 @@ def test_one_encoding_is_for_all_pages(watcher: Watcher) -> None:
     pages = [Page(watcher.live) for _ in range(3)]
     for page in pages:
         page.hear(Watch(frozenset(TOPICS)))
-    sent = [list(page.to_send(watcher.now)) for page in pages]
+    sent = [list(page.to_send()) for page in pages]
     assert all(mine is theirs for mine, theirs in zip(sent[0][2:], sent[1][2:]) if "reset" not in mine)
     assert sent[0] == sent[1] == sent[2]
 
@@ -121,7 +121,7 @@ def test_a_slow_page_gets_the_newest_picture_and_all_executions(watcher: Watcher
     watcher.second(1)
     page = watching(watcher, "tasks")
     watcher.second(2)
-    slowly = page.to_send(watcher.now)
+    slowly = page.to_send()
     assert json.loads(next(slowly))["now"] == BEGAN + 2
     for second in range(3, 20):
         watcher.second(second)
@@ -145,7 +145,7 @@ def test_chunks_dropped_while_a_page_takes_them(watcher: Watcher) -> None:
     watcher.second(*range(ROWS_A_CHUNK))
     page = Page(watcher.live)
     page.hear(Watch(frozenset(("tasks",))))
-    slowly = page.to_send(watcher.now)
+    slowly = page.to_send()
     while json.loads(next(slowly))["type"] != "tasks":
         pass
     for begin in range(1, 4):

@@ -111,15 +111,15 @@ class Watcher:
             self.reader.feed(ended(self.rows, self.sequence, ids, function), self.now)
             self.rows += len(ids)
         self.reader.feed(snapshot(self.sequence, self.sequence, **fields), self.now)
-        self.live.look()
+        self.live.look(self.now)
 
     def silence(self, seconds: float) -> None:
         self.now += seconds
         self.reader.tick(self.now)
-        self.live.look()
+        self.live.look(self.now)
 
     def sent(self, page: Page) -> list[dict[str, Any]]:
-        return [json.loads(text) for text in page.to_send(self.now)]
+        return [json.loads(text) for text in page.to_send()]
 
 
 def types(messages: list[dict[str, Any]]) -> list[str]:

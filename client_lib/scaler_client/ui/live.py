@@ -55,6 +55,8 @@ class Live:
         self.executions = Executions(limits.tasks)
         self.updates = 0
         """How many pictures there were."""
+        self.updated_at = 0.0
+        """When the last one came, by the reader's clock."""
         self._version = version
         self._address = address
         self._unix_offset = unix_offset
@@ -76,13 +78,15 @@ class Live:
     def picture(self) -> Picture | None:
         return self.reader.picture
 
-    def look(self) -> bool:
-        """Take what the reader has. Returns whether pages are to be told something."""
+    def look(self, now: float) -> bool:
+        """Take what the reader has, whose clock shows `now`. Returns whether pages are to be told something."""
         picture = self.reader.picture
         is_new = picture is not self._seen
         if picture is not None and is_new:
             self._seen = picture
             self._take(picture)
+            self.updates += 1
+            self.updated_at = now
         if self.reader.presence is Presence.GONE:
             self.series.gap()
         return self._note_presence() or is_new
@@ -159,7 +163,6 @@ class Live:
         oldest = snapshot.unix_seconds - self.limits.window
         self.executions.drop_before(oldest)
         self.series.drop_before(oldest)
-        self.updates += 1
         self._texts.clear()
 
     def _note_presence(self) -> bool:

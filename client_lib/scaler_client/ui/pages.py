@@ -53,7 +53,7 @@ class Page:
         """What it has said was wrong: it is told so."""
         self._problem = problem
 
-    def to_send(self, now: float) -> Iterator[str]:
+    def to_send(self) -> Iterator[str]:
         """What the page is to have now, one by one: whoever sends one may take its time before the next."""
         if not self._is_greeted:
             self._is_greeted = True
@@ -66,9 +66,10 @@ class Page:
             yield encode({"type": "refused", "problem": problem})
         if self._is_paused or self._live.picture is None:
             return
-        is_due = self._live.updates != self._updates and now >= self._updated_at + self._interval - SLACK_SECONDS
+        live = self._live
+        is_due = live.updates != self._updates and live.updated_at >= self._updated_at + self._interval - SLACK_SECONDS
         if is_due:
-            self._updates, self._updated_at = self._live.updates, now
+            self._updates, self._updated_at = live.updates, live.updated_at
             yield self._live.text("picture")
         topics = self._watched if is_due else self._watched & self._new_topics
         self._new_topics -= topics

@@ -95,7 +95,7 @@ class _Server:
         reader = self._monitor.reader
         if reader.presence is Presence.UNHEARD:
             is_new |= self._live.note_obstacle(self._monitor.obstacle())
-        if is_new and self._live.look():
+        if is_new and self._live.look(time.monotonic()):
             self._web.tell()
         if reader.presence is not self._presence:
             self._presence = reader.presence

@@ -167,12 +167,11 @@ WITHOUT_TOKEN = (
 
 async def _send(socket: web.WebSocketResponse, page: Page, changed: asyncio.Event) -> None:
     """Send the page what it is to have, as fast as it takes it: what is not taken is not made either."""
-    loop = asyncio.get_running_loop()
     try:
         while True:
             await changed.wait()
             changed.clear()
-            for text in page.to_send(loop.time()):
+            for text in page.to_send():
                 await asyncio.wait_for(socket.send_str(text), SEND_SECONDS)
     except (ConnectionError, asyncio.TimeoutError):
         await socket.close(code=1008, message=b"too slow", drain=False)
