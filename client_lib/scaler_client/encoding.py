@@ -206,8 +206,16 @@ def _encode_results(message: Results) -> Frames:
         *payload_columns,
         ("Q", message.cpu_times),
         ("Q", message.peaks),
+        *_pack_lines(message.errors),
     ]
     return [write_batch(RESULTS, columns), *frames]
+
+
+def _pack_lines(lines: Sequence[str]) -> list[tuple[str, Values]]:
+    if not lines:
+        return [("B", b""), ("I", ())]
+    encoded = [line.encode("utf-8", "replace") for line in lines]
+    return [("B", b"".join(encoded)), ("I", _column(list(map(len, encoded))))]
 
 
 def _encode_started(message: Started) -> Frames:

@@ -26,7 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 33
+KINDS = 34
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -242,13 +242,15 @@ class Submit(Event):
 
 
 class Results(Event):
-    """`durations` and `cpu_times` in nanoseconds, `peaks` in bytes; these two are empty when no row is profiled."""
+    """`durations` and `cpu_times` in nanoseconds, `peaks` in bytes; these two are empty when no row is profiled, and
+    `errors` is when no row says of what it failed."""
 
     __slots__ = (
         "attempts",
         "clients",
         "cpu_times",
         "durations",
+        "errors",
         "ids",
         "large",
         "outcomes",
@@ -271,6 +273,7 @@ class Results(Event):
         large: Dict[int, bytes],
         cpu_times: Sequence[int] = (),
         peaks: Sequence[int] = (),
+        errors: Sequence[str] = (),
     ) -> None:
         self.route = route
         self.clients = clients
@@ -283,6 +286,7 @@ class Results(Event):
         self.large = large
         self.cpu_times = cpu_times
         self.peaks = peaks
+        self.errors = errors
 
 
 class Tasks(Event):
