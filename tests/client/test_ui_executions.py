@@ -52,6 +52,14 @@ def test_a_task_s_rows_become_one_execution() -> None:
     assert (durations.count, durations.failed) == (1, 1)
 
 
+def test_what_a_task_failed_of() -> None:
+    executions = Executions()
+    rows = [row(ENDED, 1.0, task, worker=WORKER, outcome=outcome) for task, outcome in ((1, 1), (2, 0), (3, 1))]
+    take(executions, history(*rows, errors=["ValueError: no such curve", "", "ValueError: no such curve"]))
+    errors = [one["error"] for one in executions_of(executions.chunks[0])]
+    assert errors == ["ValueError: no such curve", "", "ValueError: no such curve"]
+
+
 def test_a_task_whose_beginning_nobody_saw() -> None:
     executions = Executions()
     take(executions, history(row(ENDED, 12.0, 7, worker=WORKER, took=1.0)))

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from tests.client.ui_stand_ins import BEGAN, Watcher, types
+from tests.client.ui_stand_ins import BEGAN, CLIENT, Watcher, ended, types
+from tests.schema_messages import message_of
 
 from scaler_client.monitoring import SILENCE_SECONDS
-from scaler_client.ui.contract import TOPICS, PageError, Pause, Settings, Watch, parse
+from scaler_client.published import GRAPHS_TOPIC, story_topic
+from scaler_client.ui.contract import TOPICS, AskStory, PageError, Pause, Settings, Watch, parse
 from scaler_client.ui.executions import ROWS_A_CHUNK
 from scaler_client.ui.pages import Page
 
@@ -237,6 +239,62 @@ def test_large_identities_and_hostile_names_arrive_as_they_are(watcher: Watcher)
     assert functions["p99"] == pytest.approx([0.001], rel=0.046)
 
 
+def graphs(states: list[int], **fields: Any) -> bytes:
+    """One that squares a number and adds something to it, and reads what has no row."""
+    columns = {
+        "clients": [CLIENT],
+        "ids": [1, 2],
+        "names": [0, 1],
+        "states": states,
+        "text": b"squareadd",
+        "sizes": [6, 3],
+    }
+    inputs = {"inputCounts": [1, 2], "inputs": [77, 1, 77]}
+    told = {"incarnation": [5], "total": [9], **columns, **inputs, **fields}
+    return GRAPHS_TOPIC + message_of("graphs", **told)
+
+
+def test_graphs_come_when_they_have_changed(watcher: Watcher) -> None:
+    page = watching(watcher, "graphs")
+    assert page.topics() == {GRAPHS_TOPIC}
+    watcher.second()
+    assert only(watcher.sent(page), "graphs")["total"] == 0
+    for states in ([2, 0], [2, 0], [3, 1]):
+        watcher.reader.feed(graphs(states), watcher.now)
+        watcher.second()
+    found = only(watcher.sent(page), "graphs")
+    assert (found["total"], found["edges"]) == (9, {"from": [0], "to": [1]})
+    columns = found["columns"]
+    assert (columns["name"], columns["state"]) == (["square", "add"], ["done", "waiting"])
+    assert (columns["client"], columns["id"]) == ([str(CLIENT)] * 2, ["1", "2"])
+    watcher.reader.feed(graphs([3, 1]), watcher.now)
+    watcher.second()
+    assert types(watcher.sent(page)) == ["picture"], "they are the same"
+    watcher.second(incarnation=6)
+    assert only(watcher.sent(page), "graphs")["columns"]["id"] == [], "another scheduler"
+    page.hear(Pause(True))
+    assert page.topics() == set()
+
+
+def test_the_story_of_a_task(watcher: Watcher) -> None:
+    watcher.second()
+    page = watching(watcher)
+    page.hear(AskStory(CLIENT, 7))
+    topic = story_topic(CLIENT, 7)
+    assert page.topics() == {topic} and watcher.sent(page) == []
+    answer = ended(0, 2.0, [7], outcomes=[1])[8:]
+    watcher.reader.feed(topic + answer, watcher.now)
+    [story] = watcher.sent(page)
+    assert (story["type"], story["client"], story["id"]) == ("story", str(CLIENT), "7")
+    columns = story["columns"]
+    assert (columns["kind"], columns["time"], columns["outcome"]) == (["ended"], [BEGAN + 2.0], [1])
+    assert page.topics() == set() and watcher.sent(page) == []
+    page.hear(AskStory(CLIENT, 7))
+    assert watcher.sent(page) == [], "what was answered before is old"
+    watcher.reader.feed(topic + answer, watcher.now)
+    assert types(watcher.sent(page)) == ["story"]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -244,7 +302,9 @@ def test_large_identities_and_hostile_names_arrive_as_they_are(watcher: Watcher)
         ('{"type":"watch"}', "topics"), ('{"type":"watch","topics":["x"]}', "topics"),
         ('{"type":"watch","topics":[{}]}', "topics"), ('{"type":"settings","interval":0.1}', "interval"),
         ('{"type":"settings","interval":true}', "interval"), ('{"type":"settings","window":601}', "window is not"),
-        ('{"type":"settings","window":NaN}', "window"),
+        ('{"type":"settings","window":NaN}', "window"), ('{"type":"story","client":1,"id":"2"}', "client is not"),
+        ('{"type":"story","client":"1","id":"-2"}', "id is not"), ('{"type":"story","client":"1"}', "id is not"),
+        ('{"type":"story","client":"99999999999999999999","id":"2"}', "client is not"),
     ],
 )  # fmt: skip
 def test_what_a_page_must_not_send(text: str, problem: str) -> None:

@@ -39,11 +39,11 @@ def row(
     return kind, seconds, task, attempt, worker, name, outcome, took
 
 
-def history(*rows: Row, first: int = 0, incarnation: int = 5) -> History:
+def history(*rows: Row, errors: list[str] | None = None) -> History:
     kinds, seconds, tasks, attempts, workers, names, outcomes, took = (list(column) for column in zip(*rows))
     return History(
-        incarnation,
-        first,
+        5,
+        0,
         kinds=[int(kind) for kind in kinds],
         times=[round(at * SECOND) for at in seconds],
         clients=[CLIENT] * len(rows),
@@ -53,6 +53,7 @@ def history(*rows: Row, first: int = 0, incarnation: int = 5) -> History:
         names=names,
         outcomes=outcomes,
         durations=[round(each * 1e9) for each in took],
+        errors=errors or [""] * len(rows),
     )
 
 

@@ -34,6 +34,10 @@ In this order at first: `hello`, `presence`, `picture` (where there is one), and
         `resolved_rate`;
     `outcomes`: since the start, [[name, total], ...], names as in hello's;
     `peers`: `clients`, `workers`, `agents`; `functions`, `objects`: how many there are;
+    `left_out`: [[table, number], ...], rows that the scheduler's tables don't have as they are too long;
+    `memory`: `limit`, `tasks`, `objects` (what of it the payload of open tasks takes, and objects);
+    `deaths`: of workers since the start, [[cause, total], ...]; `retries`: tasks given out again since the start;
+    `dispatch_latencies`: as `loop_durations`, of the time that tasks waited for a worker once they could have had one;
     `messages`: `received`, `sent`: [[name, total, rate], ...] by name; `dropped`: [[name, total], ...].
 
 Topics that are sent only to pages that watch them; each message has the topic as its type:
@@ -70,7 +74,8 @@ Topics that are sent only to pages that watch them; each message has the topic a
     (seconds since its last heartbeat), `workers`.
 
 `clients`: `now` and `columns`: `id`, `name`, `worker` (the identity of the worker that a nested client lives in, ""
-    for others), `waiting`, `others` (open tasks that don't wait), `objects`, `object_bytes`.
+    for others), `waiting`, `others` (open tasks that don't wait), `objects`, `object_bytes`, `done`, `done_rate`
+    (tasks that it was sent an answer to).
 
 `functions`: `now` and `columns`: `name`, `open` (tasks now), `done`, `failed`, `rate` (done a second), `mean`
     (seconds), `clients`, `bytes`, all since the scheduler's start; and of the executions that the server keeps, by
@@ -83,6 +88,12 @@ Topics that are sent only to pages that watch them; each message has the topic a
 `graphs`: `now`, `total` (nodes of all open graphs) and `columns` of those that are shown: `client`, `id`, `name`,
     `state` ("blocked", "waiting", "running", "done", "failed"); `edges`: two lists `from` and `to` of row numbers:
     `to` reads what `from` gives. The page finds connected parts and layers itself. Sent when it has changed.
+
+`story`: the answer to a page that has asked for it: `client`, `id`, and `columns`, a row for each thing that is
+    known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned"), `time`,
+    `attempt`, `worker` (identity, "" for none), `worker_name`, `name`, `outcome` (a number of hello's `outcomes`;
+    null but for "ended"), `duration` (seconds, 0: not known), `error`. No rows: the scheduler knows nothing of it
+    any more.
 
 `reset`: `topic` ("series" or "tasks"): forget what came of it; all that is to be shown comes anew. Sent before the
     first message of a topic, when a larger window is asked for, and when a page was paused or slow for so long that
@@ -97,6 +108,7 @@ What the page sends
 `{"type": "settings", "interval": 2, "window": 300}`: seconds between pictures (1 to 60) and of series and tasks at
     first (10 to what `hello` says); each may be left out. The server need not be told to forget: the page drops what
     leaves its window.
+`{"type": "story", "client": "77", "id": "5"}`: what has happened to that task. A page can ask for one at a time.
 `{"type": "pause"}`, `{"type": "resume"}`: while paused only `presence` is sent.
 
 A browser that reads slowly gets fewer pictures, always the newest; what is incremental (`series`, `tasks`) it gets
@@ -106,6 +118,7 @@ whole.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,7 +173,13 @@ class Pause:
     is_on: bool
 
 
-FromPage = Watch | Settings | Pause
+@dataclass(frozen=True)
+class AskStory:
+    client: int
+    id: int
+
+
+FromPage = Watch | Settings | Pause | AskStory
 
 
 def outcome_kind(outcome: int) -> str:
@@ -198,7 +217,16 @@ def parse(text: str, longest_window: float) -> FromPage:
         )
     if kind in ("pause", "resume"):
         return Pause(kind == "pause")
-    raise PageError("its type is not one of watch, settings, pause, resume")
+    if kind == "story":
+        return AskStory(_identity(message, "client"), _identity(message, "id"))
+    raise PageError("its type is not one of watch, settings, story, pause, resume")
+
+
+def _identity(message: dict[str, Any], name: str) -> int:
+    value = message.get(name)
+    if not isinstance(value, str) or not re.fullmatch("[0-9]{1,20}", value) or int(value) >= 1 << 64:
+        raise PageError(f"{name} is not an identity in a string")
+    return int(value)
 
 
 def _seconds(message: dict[str, Any], name: str, least: float, most: float) -> float | None:

@@ -149,8 +149,8 @@ class Executions:
             name = known[1]
             if not worker:  # the scheduler has ended it, wherever it was
                 worker, start = known[0], known[2]
-        attempt, outcome = history.attempts[row], history.outcomes[row]
-        chunk.add(*key, attempt, worker, function, name, submitted, start, end, duration, outcome, "")
+        attempt, outcome, error = history.attempts[row], history.outcomes[row], history.errors[row]
+        chunk.add(*key, attempt, worker, function, name, submitted, start, end, duration, outcome, error)
 
     def _add_return(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
         known = self._at_workers.pop(key)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..monitoring import MonitorReader, Presence
 from ..picture import Picture
+from ..snapshots import Graphs
 from . import tables
 from .chunks import MICROSECONDS
 from .contract import (
@@ -53,6 +54,9 @@ class Live:
         self.limits = limits
         self.series = Series()
         self.executions = Executions(limits.tasks)
+        self._graphs: Graphs | None = None
+        self.graphs_changes = 0
+        """How often the message `graphs` has changed: 0: there is none."""
         self.updates = 0
         """How many pictures there were."""
         self.updated_at = 0.0
@@ -78,18 +82,21 @@ class Live:
     def picture(self) -> Picture | None:
         return self.reader.picture
 
-    def look(self, now: float) -> bool:
-        """Take what the reader has, whose clock shows `now`. Returns whether pages are to be told something."""
+    def look(self, now: float) -> None:
+        """Take what the reader has, whose clock shows `now`."""
         picture = self.reader.picture
-        is_new = picture is not self._seen
-        if picture is not None and is_new:
+        if picture is not None and picture is not self._seen:
             self._seen = picture
             self._take(picture)
             self.updates += 1
             self.updated_at = now
         if self.reader.presence is Presence.GONE:
             self.series.gap()
-        return self._note_presence() or is_new
+        if self.reader.graphs != self._graphs:
+            self._graphs = self.reader.graphs
+            self.graphs_changes += 1
+            self._texts.pop("graphs", None)
+        self._note_presence()
 
     def note_obstacle(self, obstacle: str) -> bool:
         """Why nothing may ever come, as far as that can be seen. Returns whether that is new."""
@@ -139,7 +146,15 @@ class Live:
         chunks = self.executions.chunks
         return chunks[number - chunks[0].number].text(self._worker_names, self._client_names)
 
+    def story(self, client: int, task_id: int) -> str:
+        """What the scheduler has answered."""
+        story = self.reader.stories[client, task_id]
+        return encode(tables.story_message(story, client, task_id, self._started / MICROSECONDS, self._worker_names))
+
     def _message(self, kind: str, picture: Picture) -> dict[str, Any]:
+        if kind == "graphs":
+            graphs = self._graphs or Graphs(0, 0, [], [], [], [], [])  # of a scheduler that is there no more
+            return tables.graphs_message(graphs, picture.snapshot.unix_seconds)
         if kind == "functions":
             return tables.functions_message(picture, self.executions.durations)
         return _MESSAGES[kind](picture)
@@ -165,8 +180,7 @@ class Live:
         self.series.drop_before(oldest)
         self._texts.clear()
 
-    def _note_presence(self) -> bool:
-        """Whether it has changed."""
+    def _note_presence(self) -> None:
         reader = self.reader
         message = encode(
             {
@@ -180,11 +194,9 @@ class Live:
                 "malformed": reader.malformed,
             }
         )
-        if message == self._presence:
-            return False
-        self._presence = message
-        self.presences += 1
-        return True
+        if message != self._presence:
+            self._presence = message
+            self.presences += 1
 
 
 MOST_NAMES = 4

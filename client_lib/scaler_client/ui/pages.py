@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..published import GRAPHS_TOPIC, story_topic
+from ..snapshots import History
 from .contract import LEAST_INTERVAL_SECONDS, FromPage, Pause, Settings, Watch, encode
 from .live import Live
 
@@ -27,6 +29,11 @@ class Page:
         self._presences = 0
         self._updates = 0
         self._updated_at = 0.0
+        self._graphs_changes: int | None = None
+        self._story: tuple[int, int] | None = None
+        """The task that it has asked for, until there is an answer."""
+        self._story_before: History | None = None
+        """What somebody was answered before."""
         self._next_point: int | None = None
         """None: all of them are to come."""
         self._next_chunk: int | None = None
@@ -40,6 +47,8 @@ class Page:
                 self._next_point = None
             if "tasks" in self._new_topics:
                 self._next_chunk = None
+            if "graphs" in self._new_topics:
+                self._graphs_changes = None
         elif isinstance(message, Settings):
             self._interval = message.interval or self._interval
             if message.window is not None and message.window > self._window:
@@ -48,6 +57,16 @@ class Page:
             self._window = message.window or self._window
         elif isinstance(message, Pause):
             self._is_paused = message.is_on
+        else:
+            self._story = message.client, message.id
+            self._story_before = self._live.reader.stories.get(self._story)
+
+    def topics(self) -> set[bytes]:
+        """What the page needs of what is not published to everybody."""
+        needed = {GRAPHS_TOPIC} if "graphs" in self._watched and not self._is_paused else set()
+        if self._story is not None:
+            needed.add(story_topic(*self._story))
+        return needed
 
     def refuse(self, problem: str) -> None:
         """What it has said was wrong: it is told so."""
@@ -64,6 +83,9 @@ class Page:
         if self._problem:
             problem, self._problem = self._problem, ""
             yield encode({"type": "refused", "problem": problem})
+        if self._story is not None and self._live.reader.stories.get(self._story) is not self._story_before:
+            story, self._story, self._story_before = self._story, None, None
+            yield self._live.story(*story)
         if self._is_paused or self._live.picture is None:
             return
         live = self._live
@@ -78,8 +100,13 @@ class Page:
                 yield from self._points()
             elif topic == "tasks":
                 yield from self._chunks()
-            elif topic != "graphs":
+            elif topic != "graphs" or self._has_new_graphs():
                 yield self._live.text(topic)
+
+    def _has_new_graphs(self) -> bool:
+        """Whether the page has others, or none yet."""
+        before, self._graphs_changes = self._graphs_changes, self._live.graphs_changes
+        return before != self._graphs_changes
 
     def _points(self) -> Iterator[str]:
         series = self._live.series

@@ -51,7 +51,8 @@ class _Server:
         offset = time.time() - time.monotonic()
         self._live = Live(monitor.reader, __version__, str(monitor.address), limits, offset)
         self._token = config.token or ("" if is_loopback(config.host) else made_token())
-        self._web = Web(self._live, Access(self._token))
+        self._web = Web(self._live, Access(self._token), self._subscribe)
+        self._subscribed: set[bytes] = set()
         self._presence = Presence.UNHEARD
 
     async def serve(self) -> int:
@@ -83,6 +84,7 @@ class _Server:
         seconds = min(TICK_SECONDS, self._manager.beat_seconds or TICK_SECONDS)
         while not ended.is_set():
             self._read()
+            self._subscribe()
             self._manager.beat()
             self._manager.status(self._status())
             try:
@@ -95,11 +97,21 @@ class _Server:
         reader = self._monitor.reader
         if reader.presence is Presence.UNHEARD:
             is_new |= self._live.note_obstacle(self._monitor.obstacle())
-        if is_new and self._live.look(time.monotonic()):
+        if is_new:
+            self._live.look(time.monotonic())
             self._web.tell()
         if reader.presence is not self._presence:
             self._presence = reader.presence
             _log.info("the scheduler is %s%s", self._presence.value, f": {reader.problem}" if reader.problem else "")
+
+    def _subscribe(self) -> None:
+        """To what pages need, while they do."""
+        needed = self._web.topics()
+        for topic in needed - self._subscribed:
+            self._monitor.subscribe(topic)
+        for topic in self._subscribed - needed:
+            self._monitor.unsubscribe(topic)
+        self._subscribed = needed
 
     def _status(self) -> str:
         """For `systemctl status`."""

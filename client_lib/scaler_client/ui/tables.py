@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..picture import Picture
-from ..snapshots import ObjectState
+from ..snapshots import Graphs, GraphState, History, HistoryKind, ObjectState
 from .contract import OUTCOMES
 from .durations import FunctionDurations
 
@@ -48,6 +48,15 @@ def picture_message(picture: Picture) -> Message:
         "peers": {"clients": snapshot.clients, "workers": snapshot.workers, "agents": snapshot.agents},
         "functions": snapshot.functions,
         "objects": snapshot.objects,
+        "left_out": [[table, number] for table, number in snapshot.left_out().items() if number > 0],
+        "memory": {
+            "limit": snapshot.memory_limit_bytes,
+            "tasks": snapshot.waiting_bytes,
+            "objects": snapshot.object_bytes,
+        },
+        "deaths": [[cause, total] for cause, total in sorted(snapshot.deaths.items())],
+        "retries": snapshot.retries,
+        "dispatch_latencies": snapshot.dispatch_latencies,
         "messages": {
             "received": _counters(snapshot.received, picture.received_rates),
             "sent": _counters(snapshot.sent, picture.sent_rates),
@@ -151,6 +160,8 @@ def clients_message(picture: Picture) -> Message:
             "others": [row.others for row in rows],
             "objects": [row.objects for row in rows],
             "object_bytes": [row.object_bytes for row in rows],
+            "done": [row.done for row in rows],
+            "done_rate": [_short(row.done_rate) for row in rows],
         },
     )
 
@@ -201,6 +212,59 @@ def objects_message(picture: Picture) -> Message:
 
 
 _KNOWN = frozenset(ObjectState)
+
+
+def graphs_message(graphs: Graphs, now: float) -> Message:
+    """Edges are between the rows that there are: of what has no row nothing can be drawn."""
+    rows = {key: number for number, key in enumerate(zip(graphs.clients, graphs.ids))}
+    pairs = [
+        (giver, reader)
+        for reader, (client, inputs) in enumerate(zip(graphs.clients, graphs.inputs))
+        for giver in (rows.get((client, each)) for each in inputs)
+        if giver is not None
+    ]
+    return {
+        "type": "graphs",
+        "now": now,
+        "total": graphs.total,
+        "columns": {
+            "client": [str(client) for client in graphs.clients],
+            "id": [str(each) for each in graphs.ids],
+            "name": graphs.names,
+            "state": [_GRAPH_STATES.get(state, "") for state in graphs.states],
+        },
+        "edges": {"from": [giver for giver, _ in pairs], "to": [reader for _, reader in pairs]},
+    }
+
+
+_GRAPH_STATES = {int(state): state.name.lower() for state in GraphState}
+
+
+def story_message(
+    story: History, client: int, task_id: int, started: float, worker_names: Mapping[int, str]
+) -> Message:
+    """What has happened to a task; `started` is when the scheduler was, in unix time."""
+    return {
+        "type": "story",
+        "client": str(client),
+        "id": str(task_id),
+        "columns": {
+            "kind": [_HISTORY_KINDS.get(kind, "") for kind in story.kinds],
+            "time": [round(started + at / 1e6, 6) for at in story.times],
+            "attempt": story.attempts,
+            "worker": [str(worker) if worker else "" for worker in story.workers],
+            "worker_name": [worker_names.get(worker, "") for worker in story.workers],
+            "name": story.names,
+            "outcome": [
+                outcome if kind == HistoryKind.ENDED else None for kind, outcome in zip(story.kinds, story.outcomes)
+            ],
+            "duration": [duration / 1e9 for duration in story.durations],
+            "error": story.errors,
+        },
+    }
+
+
+_HISTORY_KINDS = {int(kind): kind.name.lower() for kind in HistoryKind}
 
 
 def _table(kind: str, picture: Picture, columns: Mapping[str, Sequence[Any]]) -> Message:

@@ -54,13 +54,15 @@ class Web:
     Args:
         live: what pages show.
         access: what requests must show.
+        need: called when pages need other topics of the scheduler's (`topics`).
     """
 
-    def __init__(self, live: Live, access: Access) -> None:
+    def __init__(self, live: Live, access: Access, need: Callable[[], None]) -> None:
+        self._need = need
         self._live = live
         self._access = access
-        self._changed: set[asyncio.Event] = set()
-        """One for each page that is there."""
+        self._pages: dict[Page, asyncio.Event] = {}
+        """Those that are there, each with what tells it that there is something new."""
         self._sockets: set[web.WebSocketResponse] = set()
 
     def application(self) -> web.Application:
@@ -77,12 +79,16 @@ class Web:
 
     def tell(self) -> None:
         """There is something new for the pages."""
-        for event in self._changed:
+        for event in self._pages.values():
             event.set()
+
+    def topics(self) -> set[bytes]:
+        """What pages need of what the scheduler does not publish for everybody."""
+        return set().union(*(page.topics() for page in self._pages))
 
     @property
     def pages(self) -> int:
-        return len(self._changed)
+        return len(self._pages)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -131,13 +137,13 @@ class Web:
         await socket.prepare(request)
         page, changed = Page(self._live), asyncio.Event()
         changed.set()
-        self._changed.add(changed)
+        self._pages[page] = changed
         self._sockets.add(socket)
         sending = asyncio.ensure_future(_send(socket, page, changed))
         try:
             await self._hear(socket, page, changed)
         finally:
-            self._changed.discard(changed)
+            del self._pages[page]
             self._sockets.discard(socket)
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
@@ -153,6 +159,7 @@ class Web:
             except PageError as error:
                 page.refuse(str(error))
             changed.set()
+            self._need()
 
     async def _leave(self, _application: web.Application) -> None:
         farewell = (socket.close(code=1001, message=b"the server ends", drain=False) for socket in self._sockets)
