@@ -25,6 +25,7 @@ CASES = {
     "choices that begin so": ("scaler_cluster -n 4 --logging-level W", {"WARNING"}),
     "files": ("scaler_scheduler --config sch", {"scheduler.toml"}),
     "files to log to": ("scaler_cluster --logging-paths sch", {"scheduler.toml"}),
+    "of scaler_ui": ("scaler_ui --window-", {"--window-seconds", "--window-tasks"}),
     "files to check": ("scaler_cluster --check-config clu", {"cluster.toml"}),
 }
 

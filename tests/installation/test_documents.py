@@ -11,11 +11,12 @@ import pytest
 from tests.installation.conftest import write_documents
 
 from scaler_client import __version__
+from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
-COMMANDS = {"scaler_scheduler": SCHEDULER, "scaler_cluster": CLUSTER}
-PAGES = ["scaler_scheduler", "scaler_cluster", "scaler_worker"]
+COMMANDS = {"scaler_scheduler": SCHEDULER, "scaler_cluster": CLUSTER, "scaler_ui": UI}
+PAGES = ["scaler_scheduler", "scaler_cluster", "scaler_ui", "scaler_worker"]
 SECTIONS = "NAME SYNOPSIS DESCRIPTION OPTIONS CONFIGURATION SIGNALS EXIT ENVIRONMENT FILES EXAMPLES SEE".split()
 
 
