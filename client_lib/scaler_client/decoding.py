@@ -403,7 +403,7 @@ def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
 
 
 def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
-    return HeartbeatEcho(echo.sequence)
+    return HeartbeatEcho(echo.sequence, echo.isDrained)
 
 
 def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:

@@ -123,6 +123,7 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
     heartbeat.residentBytes = message.resident_bytes
     heartbeat.cpuMilliseconds = message.cpu_milliseconds
     heartbeat.lagMicroseconds = message.lag_microseconds
+    heartbeat.isRetiring = message.is_retiring
     workers = heartbeat.init("workers", len(message.workers))
     for entry, worker in zip(workers, message.workers):
         entry.incarnation = worker.incarnation

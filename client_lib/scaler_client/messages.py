@@ -112,11 +112,13 @@ class Heartbeat:
     cpu_milliseconds: int = 0
     workers: list[WorkerHeartbeat] = field(default_factory=list)
     lag_microseconds: int = 0
+    is_retiring: bool = False
 
 
 @dataclass
 class HeartbeatEcho:
     sequence: int
+    is_drained: bool = False
 
 
 @dataclass

@@ -16,6 +16,7 @@ class WorkerState(enum.IntFlag):
     HOLDS_TASK = 2
     RUNS_LONG = 4
     DOES_NOT_ANSWER = 8
+    RETIRES = 16
 
 
 class ObjectState(enum.IntEnum):

@@ -101,6 +101,7 @@ struct Heartbeat {
   cpuMilliseconds @2 :UInt64;       # user and system time since the process started
   workers @3 :List(WorkerHeartbeat);  # a host agent's: each living worker, whose lease this renews as well
   lagMicroseconds @4 :UInt64;       # from the last heartbeat to its echo; 0: there was none yet
+  isRetiring @5 :Bool;              # a host agent's: its workers are to end what they have begun, and get nothing new
 }
 
 struct WorkerHeartbeat {
@@ -109,7 +110,10 @@ struct WorkerHeartbeat {
   cpuMilliseconds @2 :UInt64;
 }
 
-struct HeartbeatEcho { sequence @0 :UInt64; }
+struct HeartbeatEcho {
+  sequence @0 :UInt64;
+  isDrained @1 :Bool;               # to a retiring agent: none of its workers holds a task any more
+}
 
 struct Function {
   number @0 :UInt32;                # the sender's; a worker is told the scheduler's own number
@@ -352,7 +356,7 @@ struct WorkerColumns {
   versions @6 :List(UInt32);        # texts
   capabilities @7 :List(UInt32);    # texts: "gpu=2 linux=1"
   states @8 :List(UInt8);           # bit 0: its agent is here; 1: it holds a task; 2: it runs one for long; 3: it was asked to
-                                    # give queued tasks back, and does not answer
+                                    # give queued tasks back, and does not answer; 4: it gets nothing new, its agent retires
   residentBytes @9 :List(UInt64);   # these two as its agent's heartbeat said last; 0: not known
   cpuMilliseconds @10 :List(UInt64);
   free @11 :List(UInt32);           # tasks that it may be sent

@@ -32,6 +32,7 @@ AGENT_IS_HERE = 1
 HOLDS_TASK = 2
 RUNS_LONG = 4
 DOES_NOT_ANSWER = 8
+RETIRES = 16
 
 _MOST_32 = (1 << 32) - 1
 _MOST = (1 << 64) - 1
@@ -89,6 +90,8 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
                 state |= DOES_NOT_ANSWER
         if worker in stuck:
             state |= RUNS_LONG
+        if worker.is_retiring:
+            state |= RETIRES
         states.append(state)
         begun.append(_begun(worker, texts, now))
     clients, ids, attempts, tasks, milliseconds = zip(*begun) if begun else ((), (), (), (), ())
@@ -104,7 +107,7 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
         (UINT8, shrunk(states)),
         (WIDE, [worker.usage[0] for worker in workers]),
         (WIDE, [worker.usage[1] for worker in workers]),
-        (UINT32, shrunk([max(0, min(queue_size - worker.held, _MOST_32)) for worker in workers])),
+        (UINT32, shrunk([_free(worker, queue_size) for worker in workers])),
         (UINT32, shrunk([len(worker.tasks) for worker in workers])),
         (UINT32, shrunk([worker.running for worker in workers])),
         (UINT32, shrunk([worker.suspended for worker in workers])),
@@ -118,6 +121,10 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
     ]
     running, suspended = [worker.running for worker in everyone], [worker.suspended for worker in everyone]
     return WorkerRows(columns, sum(running), sum(suspended))
+
+
+def _free(worker: Worker, queue_size: int) -> int:
+    return 0 if worker.is_retiring else max(0, min(queue_size - worker.held, _MOST_32))
 
 
 def _begun(worker: Worker, texts: Texts, now: float) -> Tuple[int, int, int, int, int]:

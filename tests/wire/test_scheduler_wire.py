@@ -62,6 +62,7 @@ def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert list(event.usages) == [(worker["residentBytes"], worker["cpuMilliseconds"]) for worker in workers]
     assert event.usage == (vector.fields["residentBytes"], vector.fields["cpuMilliseconds"])
     assert event.lag_microseconds == vector.fields.get("lagMicroseconds", 0)
+    assert event.is_retiring is vector.fields.get("isRetiring", False)
 
 
 def _function(event: events.Function, vector: Vector) -> None:

@@ -64,7 +64,9 @@ class Dispatcher:
                 self._drop_rank(lane.rank)
 
     def offer(self, worker: Worker) -> None:
-        """The worker can take more: put it where it is looked for."""
+        """The worker can take more: put it where it is looked for, unless it retires."""
+        if worker.is_retiring:
+            return
         held = worker.held
         if worker.is_ready:
             if held or worker not in self.partial:

@@ -156,9 +156,10 @@ class Goodbye(Event):
 
 class Heartbeat(Event):
     """`workers` holds the incarnations whose leases a host agent renews beside its own; `usage` what the sender uses,
-    and `usages` what each of these does: resident bytes, milliseconds of processor time."""
+    and `usages` what each of these does: resident bytes, milliseconds of processor time; `is_retiring` that the agent's
+    workers are to end what they have begun and get nothing new."""
 
-    __slots__ = ("lag_microseconds", "sequence", "usage", "usages", "workers")
+    __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "workers")
     kind = HEARTBEAT
 
     def __init__(
@@ -169,6 +170,7 @@ class Heartbeat(Event):
         usage: Tuple[int, int] = (0, 0),
         lag_microseconds: int = 0,
         usages: Sequence[Tuple[int, int]] = (),
+        is_retiring: bool = False,
     ) -> None:
         self.route = route
         self.sequence = sequence
@@ -176,6 +178,7 @@ class Heartbeat(Event):
         self.usage = usage
         self.lag_microseconds = lag_microseconds
         self.usages = usages
+        self.is_retiring = is_retiring
 
 
 class Function(Event):

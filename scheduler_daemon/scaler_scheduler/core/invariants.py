@@ -71,6 +71,7 @@ def _check_queue(scheduler: Scheduler) -> None:
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.stuck]:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
+    known = {worker for worker in known if not worker.is_retiring}
     idle = {worker for worker in known if not worker.held}
     _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
     ready = {worker for worker in known - idle if worker.is_ready}

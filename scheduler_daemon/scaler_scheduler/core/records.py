@@ -391,6 +391,7 @@ class Worker:
         "host",
         "incarnation",
         "is_ready",
+        "is_retiring",
         "language",
         "load",
         "name",
@@ -455,6 +456,8 @@ class Worker:
         """Likewise."""
         self.is_ready = False
         """Whether it stands in the dispatcher's list."""
+        self.is_retiring = False
+        """Whether it gets nothing new, as its agent is about to end it."""
         self.outgoing: Optional[Dispatch] = None
         self.sent = 0
         """Tasks that it was sent since it joined."""
@@ -505,6 +508,7 @@ class Agent:
         "heard_at",
         "host",
         "incarnation",
+        "is_retiring",
         "lag_microseconds",
         "language",
         "name",
@@ -534,3 +538,5 @@ class Agent:
         """From a heartbeat of its to the echo, as it has measured that; 0: not yet."""
         self.heard_at = 0.0
         """When its last heartbeat came, or its hello, in seconds of the monotonic clock."""
+        self.is_retiring = False
+        """Whether it is about to end, and its workers get nothing new."""

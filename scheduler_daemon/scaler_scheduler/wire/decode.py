@@ -152,7 +152,8 @@ def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
             incarnations.append(worker.incarnation)
             usages.append((worker.resident_bytes, worker.cpu_milliseconds))
     usage = heartbeat.resident_bytes, heartbeat.cpu_milliseconds
-    return events.Heartbeat(route, heartbeat.sequence, incarnations, usage, heartbeat.lag_microseconds, usages)
+    lag_microseconds, is_retiring = heartbeat.lag_microseconds, heartbeat.is_retiring
+    return events.Heartbeat(route, heartbeat.sequence, incarnations, usage, lag_microseconds, usages, is_retiring)
 
 
 def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:

@@ -620,7 +620,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 @Heartbeat.__extend__
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
-    __static_data_size__ = 4
+    __static_data_size__ = 5
     __static_ptrs_size__ = 1
     
     
@@ -671,20 +671,29 @@ class Heartbeat(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def is_retiring(self):
+        # no union check
+        value = self._read_bit(32, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(40)
+        pos = builder.allocate(48)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
-        builder.copy_from_list(pos + 32, _WorkerHeartbeat_list_item_type, workers)
+        builder.copy_from_list(pos + 40, _WorkerHeartbeat_list_item_type, workers)
         builder.write_uint64(pos + 24, lag_microseconds)
+        builder.write_bool(32, 0, is_retiring)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds)
-        self._init_from_buffer(_buf, 0, 4, 1)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring)
+        self._init_from_buffer(_buf, 0, 5, 1)
     
     def shortrepr(self):
         parts = []
@@ -693,6 +702,7 @@ class Heartbeat(_Struct):
         parts.append("cpuMilliseconds = %s" % self.cpu_milliseconds)
         if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
         parts.append("lagMicroseconds = %s" % self.lag_microseconds)
+        parts.append("isRetiring = %s" % str(self.is_retiring).lower())
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)
@@ -700,7 +710,7 @@ _Heartbeat_list_item_type = _StructItemType(Heartbeat)
 @HeartbeatEcho.__extend__
 class HeartbeatEcho(_Struct):
     __capnpy_id__ = 0xa77f261c5e416cab
-    __static_data_size__ = 1
+    __static_data_size__ = 2
     __static_ptrs_size__ = 0
     
     
@@ -712,20 +722,30 @@ class HeartbeatEcho(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def is_drained(self):
+        # no union check
+        value = self._read_bit(8, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(sequence=0):
+    def __new(sequence=0, is_drained=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(8)
+        pos = builder.allocate(16)
         builder.write_uint64(pos + 0, sequence)
+        builder.write_bool(8, 0, is_drained)
         return builder.as_string()
     
-    def __init__(self, sequence=0):
-        _buf = HeartbeatEcho.__new(sequence)
-        self._init_from_buffer(_buf, 0, 1, 0)
+    def __init__(self, sequence=0, is_drained=False):
+        _buf = HeartbeatEcho.__new(sequence, is_drained)
+        self._init_from_buffer(_buf, 0, 2, 0)
     
     def shortrepr(self):
         parts = []
         parts.append("sequence = %s" % self.sequence)
+        parts.append("isDrained = %s" % str(self.is_drained).lower())
         return "(%s)" % ", ".join(parts)
 
 _HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)
