@@ -180,6 +180,13 @@ def test_what_is_older_than_the_window_goes() -> None:
     assert len(watching(watcher, "series", "tasks")._watched) == 2
 
 
+def test_a_clock_that_is_set_back_does_not_make_the_window_grow() -> None:
+    watcher = Watcher(window=10.0)
+    for second in range(1, 101):
+        watcher.second(second, unixMilliseconds=round((BEGAN - 10 * second) * 1000))
+    assert len(watcher.live.series.points) == 20
+
+
 def test_the_curves_have_a_gap_where_the_scheduler_was_gone(watcher: Watcher) -> None:
     watcher.second()
     watcher.silence(SILENCE_SECONDS + 1)

@@ -108,6 +108,8 @@ def test_every_answer_forbids_what_is_not_its_own() -> None:
             assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
             assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
         assert (await site.get("/static/%2e%2e/web.py")).status == 404
+        for path in ("/static/nothing.js", "/static/" + "x" * 5000, "/static/%00", "/static//etc/passwd"):
+            assert (await site.get(path)).status == 404
         page = await site.get("/")
         assert (page.status, page.content_type) == (200, "text/html")
 

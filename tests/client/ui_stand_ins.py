@@ -77,8 +77,8 @@ def executions_of(chunk: Chunk) -> list[dict[str, Any]]:
 def snapshot(sequence: int, uptime: float, **fields: Any) -> bytes:
     """As it comes from the monitor's address."""
     told = {"protocolVersion": 1, "version": "1.0.0", "incarnation": 5, "sequence": sequence, **fields}
-    told |= {"uptimeMilliseconds": round(uptime * 1000), "unixMilliseconds": round((BEGAN + uptime) * 1000)}
-    return b"snapshot" + message_of("snapshot", **told)
+    clocks = {"uptimeMilliseconds": round(uptime * 1000), "unixMilliseconds": round((BEGAN + uptime) * 1000)}
+    return b"snapshot" + message_of("snapshot", **(clocks | told))
 
 
 def ended(first: int, uptime: float, ids: Sequence[int], function: str = "square", **fields: Any) -> bytes:

@@ -192,6 +192,23 @@ def test_a_signal_ends_it_at_once_with_pages_open(ui: Ui, number: signal.Signals
     assert ui.process.wait(5) == 0, ui.log()
 
 
+def test_what_is_no_http_is_answered_and_not_logged(ui: Ui) -> None:
+    port = int(ui.url.rpartition(":")[2].strip("/"))
+    for garbage in (b"\x16\x03\x01nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", port), SECONDS) as peer:
+            peer.sendall(garbage)
+            assert b" 400 " in peer.recv(1000)
+    with socket.create_connection(("127.0.0.1", port), SECONDS) as peer:
+        peer.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
+        peer.sendall(
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" + b"\xff" * 1000
+        )
+        while peer.recv(1000):
+            continue
+    assert ui.status("health") in (200, 503)
+    assert "Traceback" not in ui.log() and "ERROR" not in ui.log()
+
+
 def test_wrong_input_is_one_line(tmp_path: Path) -> None:
     monitor = f"ipc://{tmp_path}/m"
     (tmp_path / "file").touch()

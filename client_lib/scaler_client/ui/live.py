@@ -27,6 +27,8 @@ from .contract import (
 from .executions import Executions
 from .series import Series
 
+POINTS_A_SECOND = 2
+"""At most: a snapshot comes once a second, and whenever somebody subscribes."""
 CLOCK_STEP = MICROSECONDS // 20
 """The scheduler's clock is taken to be set anew where it differs by more; by less it is that snapshots are rounded."""
 
@@ -52,7 +54,7 @@ class Live:
     def __init__(self, reader: MonitorReader, version: str, address: str, limits: Limits, unix_offset: float) -> None:
         self.reader = reader
         self.limits = limits
-        self.series = Series()
+        self.series = Series(round(limits.window * POINTS_A_SECOND))
         self.executions = Executions(limits.tasks)
         self._graphs: Graphs | None = None
         self.graphs_changes = 0

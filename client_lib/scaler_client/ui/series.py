@@ -18,10 +18,13 @@ Point = tuple[float | None, ...]
 
 
 class Series:
-    def __init__(self) -> None:
+    """The newest points, `most` of them."""
+
+    def __init__(self, most: int) -> None:
         self.points: deque[Point] = deque()
         self.first = 0
         """The number of the oldest point that is kept."""
+        self._most = most
         self._failures: tuple[int, float, int] | None = None
         """Of the last picture: its scheduler, when it was, and how many had failed."""
 
@@ -56,8 +59,8 @@ class Series:
             self.points.append((self.points[-1][0], *[None] * (len(COLUMNS) - 1)))
 
     def drop_before(self, oldest: float) -> None:
-        """Points of before that (unix time) go."""
-        while self.points and (self.points[0][0] or 0.0) < oldest:
+        """Points of before that (unix time) go, and what is too many: clocks are set back sometimes."""
+        while self.points and ((self.points[0][0] or 0.0) < oldest or len(self.points) > self._most):
             self.points.popleft()
             self.first += 1
 

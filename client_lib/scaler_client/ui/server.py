@@ -11,6 +11,7 @@ import socket
 import time
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from .. import __version__
 from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
@@ -60,7 +61,10 @@ class _Server:
         ended = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, ended.set)
-        runner = web.AppRunner(self._web.application(), access_log=None, shutdown_timeout=CLOSING_SECONDS)
+        http_log = logging.getLogger("aiohttp.server")
+        http_log.addFilter(_is_ours)
+        application = self._web.application()
+        runner = web.AppRunner(application, access_log=None, logger=http_log, shutdown_timeout=CLOSING_SECONDS)
         await runner.setup()
         try:
             await web.TCPSite(runner, config.host, config.port).start()
@@ -124,6 +128,11 @@ class _Server:
         host = socket.gethostname() if ipaddress.ip_address(address).is_unspecified else address
         query = f"?token={self._token}" if self._token != self._config.token else ""
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/{query}"
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether an error is this program's: of what is no HTTP whoever sends it is told, and nobody else needs to be."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def _reason(error: OSError) -> str:

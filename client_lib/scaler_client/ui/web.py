@@ -63,6 +63,7 @@ class Web:
         self._access = access
         self._pages: dict[Page, asyncio.Event] = {}
         """Those that are there, each with what tells it that there is something new."""
+        self._files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
         self._sockets: set[web.WebSocketResponse] = set()
 
     def application(self) -> web.Application:
@@ -74,7 +75,7 @@ class Web:
         application.router.add_get("/", self._index)
         application.router.add_get(LIVE_PATH, self._live_socket)
         application.router.add_get("/health", self._health)
-        application.router.add_static("/static/", STATIC)
+        application.router.add_get("/static/{name:.+}", self._file)
         return application
 
     def tell(self) -> None:
@@ -119,6 +120,11 @@ class Web:
 
     async def _index(self, _request: web.Request) -> web.StreamResponse:
         return web.FileResponse(STATIC / "index.html")
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        """One of those that there are: a name from outside never becomes a path."""
+        found = self._files.get(request.match_info["name"])
+        return web.Response(status=404, text="there is no such file\n") if found is None else web.FileResponse(found)
 
     async def _health(self, _request: web.Request) -> web.Response:
         reader = self._live.reader
@@ -187,4 +193,5 @@ async def _send(socket: web.WebSocketResponse, page: Page, changed: asyncio.Even
 async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
+    response.headers["Server"] = "scaler_ui"
     response.headers.setdefault("Cache-Control", "no-cache")  # asked for again, and mostly not sent again
