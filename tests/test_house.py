@@ -22,6 +22,7 @@ ALLOWED_OUTSIDE = {
     "scaler_client": {
         "zmq",
         "capnp",
+        "capnpy",
         "cloudpickle",
         "tomli",
         "dask",
@@ -31,6 +32,8 @@ ALLOWED_OUTSIDE = {
         "numpy",
         "graphblas",
         "aiohttp",
+        "prometheus_client",
+        "urwid",
     },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
 }

@@ -2,29 +2,33 @@
 
 __version__ = "0.1.0"
 
-from .async_client import AsyncClient
-from .async_future import AsyncTaskFuture
-from .client import Client
-from .custom_serializer import Serializer
-from .errors import (
-    ClientClosedError,
-    FunctionLoadError,
-    ObjectNotFoundError,
-    ProtectedSchedulerError,
-    ResultPickleError,
-    ScalerError,
-    SchedulerLostError,
-    SerializerError,
-    TaskTimeoutError,
-    WorkerDiedError,
-)
-from .executor import ClusterExecutor
-from .future import TaskFuture
-from .joblib_registration import register_joblib
-from .local import LocalCluster, SchedulerClusterCombo
-from .nesting import TaskStoppedError
-from .profiling import ProfilingInfo
-from .references import ObjectRef
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .async_client import AsyncClient
+    from .async_future import AsyncTaskFuture
+    from .client import Client
+    from .custom_serializer import Serializer
+    from .errors import (
+        ClientClosedError,
+        FunctionLoadError,
+        ObjectNotFoundError,
+        ProtectedSchedulerError,
+        ResultPickleError,
+        ScalerError,
+        SchedulerLostError,
+        SerializerError,
+        TaskTimeoutError,
+        WorkerDiedError,
+    )
+    from .executor import ClusterExecutor
+    from .future import TaskFuture
+    from .joblib_registration import register_joblib
+    from .local import LocalCluster, SchedulerClusterCombo
+    from .nesting import TaskStoppedError
+    from .profiling import ProfilingInfo
+    from .references import ObjectRef
 
 __all__ = [
     "AsyncClient",
@@ -51,7 +55,42 @@ __all__ = [
     "register_joblib",
 ]
 
+_HOMES = {
+    "AsyncClient": "async_client",
+    "AsyncTaskFuture": "async_future",
+    "Client": "client",
+    "ClientClosedError": "errors",
+    "ClusterExecutor": "executor",
+    "FunctionLoadError": "errors",
+    "LocalCluster": "local",
+    "ObjectNotFoundError": "errors",
+    "ObjectRef": "references",
+    "ProfilingInfo": "profiling",
+    "ProtectedSchedulerError": "errors",
+    "ResultPickleError": "errors",
+    "ScalerError": "errors",
+    "SchedulerClusterCombo": "local",
+    "SchedulerLostError": "errors",
+    "Serializer": "custom_serializer",
+    "SerializerError": "errors",
+    "TaskFuture": "future",
+    "TaskStoppedError": "nesting",
+    "TaskTimeoutError": "errors",
+    "WorkerDiedError": "errors",
+    "register_joblib": "joblib_registration",
+}
+
+
+def __getattr__(name: str) -> object:
+    """What users import, when they do: the programs that only watch a scheduler also run where the libraries of the
+    client are missing, under PyPy."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    return value
+
 
 def __dir__() -> list[str]:
     """What completion offers: the names above, without the modules that they come from."""
-    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"]

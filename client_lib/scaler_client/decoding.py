@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-import capnp
-
 from . import single
 from .columns import Batch, NotPlainError, Values, write_batch
 from .messages import (
@@ -49,6 +47,7 @@ from .schema import (
     FORGET_OBJECTS,
     GRAPHS,
     HISTORY,
+    MALFORMED,
     OUTPUT,
     RESOLVED,
     RETRACT,
@@ -130,8 +129,8 @@ def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
             tag, columns = BATCH_COLUMNS[kind]
             values = [(typecode, _values(getattr(struct, name), typecode)) for name, typecode in columns]
         return _BATCH_DECODERS[tag](Batch(write_batch(tag, values)), payloads)
-    except (capnp.KjException, ValueError) as error:
-        raise WireError(f"malformed message: {str(error).splitlines()[0]}") from None
+    except MALFORMED as error:
+        raise WireError(f"malformed message: {' '.join(str(error).splitlines()[:1])}") from None
     except NotPlainError:
         raise WireError("malformed message: a list of another element type") from None
 

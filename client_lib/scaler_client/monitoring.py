@@ -10,6 +10,7 @@ import enum
 from collections import deque
 
 from . import wire
+from .function_totals import FunctionTotals
 from .picture import Picture, Usages, picture_of, usages_of
 from .published import STORY_TOPIC, split_topic, task_of
 from .snapshots import Graphs, History, Snapshot
@@ -59,6 +60,8 @@ class MonitorReader:
         """Frames that were no messages, or none that is published."""
         self.schedulers = 0
         """How many were there one after the other: each start of the scheduler's is a new one."""
+        self.function_totals = FunctionTotals()
+        """Of this scheduler; each picture counts, also those that nobody looks at."""
         self._heard_at = now
         self._recent: deque[Snapshot] = deque()
         """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
@@ -114,6 +117,11 @@ class MonitorReader:
         self.presence = Presence.GONE
         self.since = self._heard_at
         return True
+
+    @property
+    def heard_at(self) -> float:
+        """When something was heard last, by the clock of what was fed; the beginning, where nothing was."""
+        return self._heard_at
 
     @property
     def deadline(self) -> float:
@@ -177,6 +185,7 @@ class MonitorReader:
         base = oldest if _seconds_between(oldest, snapshot) >= RATE_SECONDS else None
         self._usages = usages_of(snapshot, self._usages)
         self.picture = picture_of(snapshot, base, self._usages)
+        self.function_totals.take(snapshot)
 
 
 def _seconds_between(earlier: Snapshot, later: Snapshot) -> float:

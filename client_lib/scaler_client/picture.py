@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .snapshots import ObjectState, Snapshot, WorkerState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunningTask:
     client: int
     id: int
@@ -18,7 +18,7 @@ class RunningTask:
     """For how long it is known to run, when the snapshot was made."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WorkerRow:
     """Rates are a second's; percentages are of one core, and 0 until they are known."""
 
@@ -49,7 +49,7 @@ class WorkerRow:
     task: RunningTask | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AgentRow:
     incarnation: int
     name: str
@@ -65,7 +65,7 @@ class AgentRow:
     workers: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClientRow:
     """`worker` is that which a nested client lives in, 0 for others; `others` are open tasks that do not wait."""
 
@@ -81,7 +81,7 @@ class ClientRow:
     done_rate: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FunctionRow:
     number: int
     name: str
@@ -95,7 +95,7 @@ class FunctionRow:
     clients: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObjectRow:
     client: int
     id: int
@@ -106,7 +106,7 @@ class ObjectRow:
     """A number where a newer scheduler knows more of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picture:
     """`seconds` is the time that rates are of, 0 where there are none yet. All of them are a second's."""
 
@@ -128,7 +128,7 @@ class Picture:
     objects: list[ObjectRow]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Usage:
     """Processor time of a process, and when its host said so; the percentage is that of the time before."""
 

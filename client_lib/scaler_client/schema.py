@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import capnp
+SCHEMA: Any
+MALFORMED: tuple[type[Exception], ...]
+"""What reading raises at bytes that are no message."""
 
-capnp.remove_import_hook()
-SCHEMA = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
+try:
+    import capnp
+except ModuleNotFoundError:  # PyPy: there one can only read
+    from . import capnpy_form
+
+    SCHEMA, MALFORMED = capnpy_form.SCHEMA, capnpy_form.MALFORMED
+else:
+    capnp.remove_import_hook()
+    SCHEMA = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
+    MALFORMED = (capnp.KjException, ValueError)
 
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
 RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)

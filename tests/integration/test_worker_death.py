@@ -66,7 +66,7 @@ def test_the_error_tells_what_happened(client: Client, tmp_path: Path, fn: objec
     with pytest.raises(WorkerDiedError) as raised:
         client.options(retries=1).submit(fn, log).result(SECONDS)  # type: ignore[arg-type, attr-defined]
     text = str(raised.value)
-    assert re.search(rf"{fn.__name__}: the worker died in each of 2 attempts", text), text  # type: ignore[attr-defined]
+    assert re.search(rf"{fn.__name__}#[0-9]+: the worker died in each of 2 attempts", text), text  # type: ignore[attr-defined]
     deaths = re.findall(rf"attempt (\d+) on (\S+) \(pid (\d+)\): {cause}, peak memory (\d+) MiB", text)
     assert [int(pid) for _, _, pid, _ in deaths] == [each.pid for each in notes(log)], text
     assert [attempt for attempt, _, _, _ in deaths] == ["1", "2"]

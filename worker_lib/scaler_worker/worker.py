@@ -11,6 +11,9 @@ import sys
 import time
 from typing import Any
 
+# Clients, for tasks that submit tasks: here to be loaded once, before workers are forked.
+import scaler_client.async_client
+import scaler_client.local  # noqa: F401
 from scaler_client import messages, nesting
 from scaler_client.logs import set_up as set_up_logging
 from scaler_worker import __version__

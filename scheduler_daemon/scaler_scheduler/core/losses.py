@@ -53,7 +53,8 @@ class Losses:
         if task.wish >= FORCE:
             return  # its end was asked for
         follows = "it runs again" if self._endings.has_retries_left(task) else "it is given up"
-        what = f"{task.name}, task {task.id} of client {task.client.name}, ran on worker {worker.name} of {worker.host}"
+        named = f"{task.name}, task {task.client.incarnation}/{task.id} of client {task.client.name}"
+        what = f"{named}, ran on worker {worker.name} of {worker.host}"
         self._notices.warning(f"{what} (process {worker.pid}) when that was lost, {cause}: {follows}")
 
     def worker_left(self, worker: Worker, now: float) -> None:
