@@ -24,7 +24,7 @@ function main() {
   const settings = new Settings(localStorage);
   const theme = new Theme(settings);
   const model = new Model(settings.get("window"));
-  const details = new Details(model);
+  const details = new Details(model, (row) => feed.askStory(row.client, row.id));
   const help = new Help();
   const context = { model, settings, theme, open: (row) => details.open(row) };
   const panels = document.getElementById("panels");
@@ -70,6 +70,7 @@ function main() {
 
   model.onChange((type) => {
     if (type === "hello") feed.set(wanted());
+    if (type === "story") details.tell();
     if (["hello", "presence", "picture", "refused"].includes(type)) banner.update();
     draw();
   });

@@ -64,10 +64,10 @@ export class Chart {
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: {
         x: { time: true, range: () => this.range },
-        y: { range: (_plot, _least, most) => [0, Math.max(this.options.least ?? 1, (most ?? 0) * 1.12)] },
+        y: { range: (_plot, _least, most) => [0, Math.max(this.options.least ?? 1, (most ?? 0) * 1.08)] },
       },
       axes: [
-        { ...axis, space: 70, size: 28, values: (_plot, times, _axis, _space, step) => times.map((time) => (step < 60 ? clock(time * 1000) : clock(time * 1000).slice(0, 5))) },
+        { ...axis, space: 70, size: 24, values: (_plot, times, _axis, _space, step) => times.map((time) => (step < 60 ? clock(time * 1000) : clock(time * 1000).slice(0, 5))) },
         { ...axis, space: 34, size: 68, ...(this.options.binary ? { incrs: BINARY_STEPS } : {}), values: (_plot, values) => values.map(format) },
       ],
       series: [

@@ -1,29 +1,75 @@
 // All that is known of one task, in a dialog.
 
 import { element } from "./elements.js";
-import { day, duration, visible } from "./format.js";
+import { clock, day, duration, visible } from "./format.js";
 
 export class Details {
-  constructor(model) {
+  /** @param ask(row) makes the model's `story` that of the row's task; `tell` is to be called then */
+  constructor(model, ask) {
     this.model = model;
+    this.ask = ask;
+    this.row = null;
     this.title = element("h2", { id: "details-title" });
     this.close = element("button", { type: "button", text: "Close" });
     this.body = element("div");
-    this.element = element("dialog", { "aria-labelledby": "details-title", id: "details" }, element("header", {}, this.title, this.close), this.body);
+    this.story = element("div");
+    this.element = element(
+      "dialog",
+      { "aria-labelledby": "details-title", id: "details" },
+      element("header", {}, this.title, this.close),
+      this.body,
+      this.story,
+    );
     this.close.addEventListener("click", () => this.element.close());
     this.element.addEventListener("click", (event) => event.target === this.element && this.element.close());
     document.body.append(this.element);
   }
 
-  /** @param row an execution, or a running task in its shape */
+  /** @param row an execution, or a task that has not ended in its shape */
   open(row) {
+    this.row = row;
     this.title.textContent = visible(row.name);
     this.body.replaceChildren(facts(row));
     if (row.error) this.body.append(element("pre", { text: visible(row.error), role: "note", "aria-label": "Error" }));
-    const others = this.model.executions.attemptsOf(row.client, row.id).filter((each) => each !== row);
-    if (others.length) this.body.append(attempts(others));
+    this.#attempts();
+    this.ask(row);
     if (!this.element.open) this.element.showModal();
     this.close.focus();
+  }
+
+  /** The story has come. */
+  tell() {
+    const { story } = this.model;
+    if (!this.row || story.client !== this.row.client || story.id !== this.row.id || !story.columns.kind.length) return;
+    const { columns } = story;
+    const outcomes = this.model.executions.outcomes;
+    const lines = columns.kind.map((kind, row) => {
+      const what = kind === "ended" ? outcomes.get(columns.outcome[row]).name : kind;
+      const worker = columns.worker[row] ? `on ${visible(columns.worker_name[row])}` : "";
+      const took = columns.duration[row] ? duration(columns.duration[row] * 1000) : "";
+      const attempt = columns.attempt[row] ? `attempt ${columns.attempt[row]}` : "";
+      return [clock(columns.time[row] * 1000, 1), [what, attempt, worker, took, visible(columns.error[row])]];
+    });
+    this.#happened("What has happened", lines);
+  }
+
+  /** What this page knows itself, until the scheduler tells more. */
+  #attempts() {
+    const known = this.model.executions.attemptsOf(this.row.client, this.row.id).filter((each) => each !== this.row);
+    const lines = known.map((each) => [
+      `Attempt ${each.attempt}`,
+      [each.outcome.name, visible(each.workerName), duration(each.duration), visible(each.error)],
+    ]);
+    this.story.replaceChildren();
+    if (lines.length) this.#happened("Other attempts", lines);
+  }
+
+  #happened(title, lines) {
+    const list = lines.flatMap(([name, parts]) => [
+      element("dt", { text: name }),
+      element("dd", { text: parts.filter(Boolean).join(", ") }),
+    ]);
+    this.story.replaceChildren(element("h3", { text: title }), element("dl", { class: "facts", "aria-label": title }, ...list));
   }
 }
 
@@ -38,7 +84,7 @@ function facts(row) {
     ["Submitted", when(row.submitted)],
     ["Waited", duration(row.start - row.submitted)],
     ["Started", when(row.start)],
-    ["Ended", row.running ? "–" : when(row.end)],
+    ["Ended", when(row.end)],
     ["Duration", duration(row.duration)],
   ];
   return element("dl", { class: "facts" }, ...list.flatMap(([name, value]) => [element("dt", { text: name }), element("dd", { text: value })]));
@@ -46,12 +92,4 @@ function facts(row) {
 
 function when(milliseconds) {
   return Number.isNaN(milliseconds) ? "–" : day(milliseconds);
-}
-
-function attempts(others) {
-  const lines = others.flatMap((each) => [
-    element("dt", { text: `Attempt ${each.attempt}` }),
-    element("dd", { text: [each.outcome.name, visible(each.workerName), duration(each.duration), visible(each.error)].filter(Boolean).join(", ") }),
-  ]);
-  return element("dl", { class: "facts", "aria-label": "Other attempts" }, ...lines);
 }

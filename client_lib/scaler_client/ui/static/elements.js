@@ -43,11 +43,6 @@ export function setClass(target, name) {
   if (target.className !== name) target.className = name;
 }
 
-/** A labelled input or select. */
-export function labelled(label, control) {
-  return element("label", { class: "field" }, element("span", { text: label }), control);
-}
-
 export function select(choices, chosen, attributes = {}) {
   const made = element("select", attributes);
   for (const [value, text] of choices) made.append(element("option", { value, text }));

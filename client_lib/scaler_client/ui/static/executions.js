@@ -35,6 +35,11 @@ function milliseconds(base, microseconds) {
   return microseconds === null ? NaN : base + microseconds / 1000;
 }
 
+/** What became of a good result is the scheduler's matter: people want to see that it is there. */
+function shownNameOf(name, kind) {
+  return kind === "good" ? "done" : name;
+}
+
 const UNKNOWN = { name: "unknown", kind: "neutral" };
 
 class Outcomes {
@@ -43,7 +48,7 @@ class Outcomes {
   }
 
   learn(rows) {
-    this.known = new Map(rows.map(([number, name, kind]) => [number, { name, kind }]));
+    this.known = new Map(rows.map(([number, name, kind]) => [number, { name: shownNameOf(name, kind), kind }]));
   }
 
   get(number) {
@@ -126,6 +131,7 @@ export class Executions {
     this.next = 0;
     this.lanes = new Map();
     this.missed = 0;
+    this.earliest = Infinity;
     for (const each of this.functions.all) each.executions = each.failed = 0;
   }
 
@@ -183,6 +189,7 @@ export class Executions {
     this.all.push(execution);
     execution.function.executions++;
     execution.function.failed += execution.failed;
+    if (execution.start < this.earliest) this.earliest = execution.start;
     if (!execution.worker || Number.isNaN(execution.start)) return;
     let lane = this.lanes.get(execution.worker);
     if (!lane) this.lanes.set(execution.worker, (lane = new Lane(execution.worker, execution.workerName)));

@@ -30,6 +30,11 @@ export class Feed {
     this.#send({ type: "settings", ...settings });
   }
 
+  /** Ask for all that is known to have happened to a task. */
+  askStory(client, id) {
+    this.#send({ type: "story", client, id });
+  }
+
   retryNow() {
     if (!this.timer) return;
     clearTimeout(this.timer);

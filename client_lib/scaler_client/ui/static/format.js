@@ -17,10 +17,11 @@ export function bytes(value) {
   if (!value) return "0 B";
   const power = Math.max(0, Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.abs(value)) / 10)));
   const scaled = value / 1024 ** power;
-  return `${power === 0 ? WHOLE.format(scaled) : scaled.toFixed(scaled < 100 ? 1 : 0)} ${BYTE_UNITS[power]}`;
+  return `${power === 0 ? WHOLE.format(scaled) : scaled.toFixed(scaled < 100 && scaled % 1 ? 1 : 0)} ${BYTE_UNITS[power]}`;
 }
 
 export function percent(value) {
+  if (!value) return "0 %";
   return `${value < 10 ? value.toFixed(1) : WHOLE.format(value)} %`;
 }
 
@@ -35,6 +36,13 @@ export function duration(milliseconds) {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${two((seconds / 60) % 60)} min`;
   return `${Math.floor(seconds / 86400)} d ${Math.floor((seconds / 3600) % 24)} h`;
+}
+
+/** A round stretch of time, from seconds: 30 s, 5 min, 1 h. */
+export function span(seconds) {
+  if (seconds < 60 || seconds % 60) return seconds < 120 ? `${seconds} s` : duration(seconds * 1000);
+  if (seconds < 3600 || seconds % 3600) return seconds < 7200 ? `${seconds / 60} min` : duration(seconds * 1000);
+  return `${seconds / 3600} h`;
 }
 
 /** The time of day, with as many digits of a second as `step` (milliseconds) needs. */

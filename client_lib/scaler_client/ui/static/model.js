@@ -27,6 +27,7 @@ export class Model {
     this.hello = null;
     this.presence = null;
     this.picture = null;
+    this.story = null;
     this.refusal = "";
     this.executions = new Executions();
     this.series = new Series();
@@ -70,6 +71,11 @@ export class Model {
     const from = this.now - this.windowSeconds * 1000;
     this.executions.trim(from);
     this.series.trim(from / 1000);
+  }
+
+  /** How many rows of a table the scheduler has left out, as there are too many. */
+  leftOut(table) {
+    return this.picture?.left_out.find(([name]) => name === table)?.[1] ?? 0;
   }
 
   /** A connection has begun: what it says comes anew. */
@@ -116,6 +122,9 @@ const TAKERS = {
   reset(model, message) {
     if (message.topic === "tasks") model.executions.clear();
     else model.series.clear();
+  },
+  story(model, message) {
+    model.story = message;
   },
   refused(model, message) {
     model.refusal = message.problem;

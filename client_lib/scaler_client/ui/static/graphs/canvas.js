@@ -4,6 +4,7 @@ import { drawing } from "../elements.js";
 import { attachGestures } from "../gestures.js";
 
 const [LEAST_SCALE, MOST_SCALE] = [0.05, 3];
+const LEAST_LEGIBLE = 0.5;
 const KEY_PAN = 60;
 const LETTERS = { blocked: "B", waiting: "W", running: "R", done: "D", failed: "F" };
 
@@ -25,7 +26,7 @@ export class GraphCanvas {
       zoom: (factor, x, y) => this.#zoom(factor, x, y),
       tap: (x, y) => this.#tap(x, y),
     });
-    new ResizeObserver(() => this.isMoved || this.fit()).observe(this.element);
+    new ResizeObserver(() => this.isMoved || this.begin()).observe(this.element);
   }
 
   clear() {
@@ -41,7 +42,7 @@ export class GraphCanvas {
     this.nodes = sketch.nodes.map((node, number) => this.#node(node, layout.places[number]));
     this.space.replaceChildren(...edges, ...this.nodes.map((node) => node.element));
     this.paint(sketch);
-    if (anew || !this.isMoved) this.fit();
+    if (anew || !this.isMoved) this.begin();
   }
 
   /** Only the states have changed. */
@@ -56,6 +57,15 @@ export class GraphCanvas {
       node.title.textContent = each.title;
       if (node.under) node.under.textContent = each.under;
     });
+  }
+
+  /** All of it, or its beginning where that could not be read. */
+  begin() {
+    this.fit();
+    if (!this.size || this.scale >= LEAST_LEGIBLE) return;
+    const { clientWidth, clientHeight } = this.element;
+    const left = Math.max(0, (clientWidth - this.size.width * LEAST_LEGIBLE) / 2);
+    this.#place(LEAST_LEGIBLE, left, Math.min(0, (clientHeight - this.size.height * LEAST_LEGIBLE) / 2));
   }
 
   fit() {

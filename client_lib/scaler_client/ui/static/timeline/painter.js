@@ -7,6 +7,7 @@ import { ticks } from "./viewport.js";
 export const AXIS_HEIGHT = 28;
 const LEAST_FOR_TEXT = 14;
 const LEAST_TEXT_WIDTH = 44;
+const MOST_TEXTS = 300;
 const LETTER = 6.02;
 
 export class Painter {
@@ -95,18 +96,22 @@ export class Painter {
       for (let n = 0; n < list.length; n += 4) at.fillRect(list[n], list[n + 1], list[n + 2], list[n + 3]);
     }
     at.globalAlpha = 1;
-    for (let n = 0; n < frame.wide.length; n += 5) {
-      const [each, x, y, width, height] = frame.wide.slice(n, n + 5);
-      const colour = theme.functionColour(each.function.number);
-      at.fillStyle = colour;
-      at.fillRect(x, y, width - (width > 4 ? 1 : 0), height);
-      if (rowHeight >= LEAST_FOR_TEXT && width >= LEAST_TEXT_WIDTH && !each.failed) this.#text(each.name, colour, x, y, width, height);
+    const { wide } = frame;
+    const named = [];
+    for (let n = 0; n < wide.length; n += 5) {
+      const width = wide[n + 3];
+      at.fillStyle = theme.functionColour(wide[n].function.number);
+      at.fillRect(wide[n + 1], wide[n + 2], width - (width > 4 ? 1 : 0), wide[n + 4]);
+      if (width >= LEAST_TEXT_WIDTH && !wide[n].failed) named.push(n);
     }
+    // Text is what costs most: where there is much it is too small to be read one by one.
+    if (rowHeight < LEAST_FOR_TEXT || named.length > MOST_TEXTS) return;
+    for (const n of named) this.#text(wide[n], wide[n + 1], wide[n + 2], wide[n + 3], wide[n + 4]);
   }
 
-  #text(name, colour, x, y, width, height) {
+  #text({ name, function: kind }, x, y, width, height) {
     const { context: at } = this;
-    at.fillStyle = inkOn(colour);
+    at.fillStyle = inkOn(this.theme.functionColour(kind.number));
     at.font = "10px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
     at.textBaseline = "middle";
     at.textAlign = "left";

@@ -11,6 +11,7 @@ export class Viewport {
     this.from = 0;
     this.to = span;
     this.follows = true;
+    this.fits = true;
     this.oldest = -Infinity;
     this.newest = Infinity;
   }
@@ -27,13 +28,12 @@ export class Viewport {
     return this.from + (x / this.width) * this.span;
   }
 
-  /** What there is to see; while one follows, the end stays at `now`. */
+  /** What there is to see; until one zooms that is what is in sight, and while one follows, the end stays at `now`. */
   bound(oldest, now) {
-    const most = Math.max(LEAST_SPAN, (now - oldest) * (1 + 2 * AHEAD));
     this.oldest = oldest;
     this.newest = now;
-    if (this.span > most || this.from === 0) this.#set(now - most, now);
-    if (this.follows) this.#set(now + this.span * AHEAD - this.span, now + this.span * AHEAD);
+    if (this.fits && this.follows) this.fit();
+    else if (this.follows) this.#set(now + this.span * AHEAD - this.span, now + this.span * AHEAD);
   }
 
   /** By a factor above 1 one sees less, and that bigger; what is at `x` stays there. */
@@ -42,6 +42,7 @@ export class Viewport {
     const span = Math.max(LEAST_SPAN, Math.min(most, this.span / factor));
     const anchor = this.follows ? this.to - this.span * AHEAD : this.time(x);
     const share = this.follows ? 1 - AHEAD : x / this.width;
+    this.fits = false;
     this.#set(anchor - span * share, anchor + span * (1 - share));
     this.#clamp();
   }
@@ -57,7 +58,7 @@ export class Viewport {
   fit() {
     const room = (this.newest - this.oldest) * AHEAD;
     this.#set(this.oldest - room, this.newest + room);
-    this.follows = true;
+    this.follows = this.fits = true;
   }
 
   /** So that this stretch is in sight. */

@@ -1,6 +1,6 @@
 // What is run: a row for each function.
 
-import { element } from "../elements.js";
+import { element, setText } from "../elements.js";
 import { bytes, count, duration, rate, visible } from "../format.js";
 import { SearchField } from "../search_field.js";
 import { VirtualTable } from "../virtual_table.js";
@@ -70,7 +70,9 @@ class Functions {
   update() {
     const all = keyed(this.model.functions ?? []);
     const shown = all.filter((row) => this.search.matches(row.name));
-    this.note.textContent = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
+    const left = this.model.leftOut("functions");
+    const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
+    setText(this.note, left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
     this.table.setEmpty(all.length ? "No function matches the filter" : "No functions yet");
     this.table.setRows(shown);
   }

@@ -16,13 +16,14 @@ const FIGURES = [
   ["throughput", "Throughput", (picture) => rate(picture.tasks.resolved_rate), (picture) => `${count(picture.tasks.resolved)} done since the start`],
   ["waiting", "Waiting", (picture) => count(picture.tasks.waiting), (picture) => `${count(picture.tasks.blocked)} blocked by inputs`],
   ["running", "Running", (picture) => count(picture.tasks.running), (picture) => `${count(picture.tasks.queued)} queued at workers`],
-  ["suspended", "Suspended", (picture) => count(picture.tasks.suspended), () => "wait for tasks of their own"],
+  ["suspended", "Suspended", (picture) => count(picture.tasks.suspended), () => "for tasks of their own"],
   ["failed", "Failed", (picture) => count(failedOf(picture)), (picture) => shareOf(failedOf(picture), picture)],
   ["workers", "Workers", (picture) => count(picture.peers.workers), (picture) => `${plural(picture.peers.agents, "host agent")}, ${plural(picture.peers.clients, "client")}`],
   ["loop", "Scheduler loop", (picture) => percent(picture.process.loop), (picture) => `busy; ${percent(picture.process.cpu)} of a core`],
-  ["memory", "Scheduler memory", (picture) => bytes(picture.process.rss), (picture) => plural(picture.objects, "object")],
+  ["memory", "Scheduler memory", (picture) => bytes(picture.process.rss), (picture) => `tasks and objects ${bytes(picture.memory.tasks + picture.memory.objects)} of ${bytes(picture.memory.limit)}`],
 ];
 
+const LEAST_WINDOW = 30;
 let kinds = new Map();
 
 function failedOf(picture) {
@@ -63,7 +64,7 @@ class Overview {
         { column: "cpu", name: "Processor", colour: "series-3", dash: [5, 3] },
       ], percent, { least: 10 }),
     ];
-    this.lists = ["Scheduler", "Outcomes", "Messages received", "Messages sent"].map((title) => new Facts(title));
+    this.lists = ["Scheduler", "Outcomes", "Workers lost", "Messages received", "Messages sent"].map((title) => new Facts(title));
     this.element = element(
       "section",
       { class: "panel" },
@@ -76,7 +77,9 @@ class Overview {
 
   update() {
     const { picture, series, now, windowSeconds, hello } = this.model;
-    for (const chart of this.charts) chart.update(series.columns, now / 1000 - windowSeconds, now / 1000);
+    const oldest = Math.min(series.columns.time[0] ?? 0, now / 1000 - LEAST_WINDOW);
+    const from = Math.max(now / 1000 - windowSeconds, oldest);
+    for (const chart of this.charts) chart.update(series.columns, from, now / 1000);
     if (!picture) return;
     kinds = new Map(hello?.outcomes.map(([, name, kind]) => [name, kind]));
     for (const [id, , value, small] of FIGURES) {
@@ -88,8 +91,9 @@ class Overview {
     }
     this.lists[0].show(schedulerFacts(picture));
     this.lists[1].show(picture.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));
-    this.lists[2].show(messageFacts(picture.messages.received));
-    this.lists[3].show(messageFacts(picture.messages.sent));
+    this.lists[2].show(lossFacts(picture));
+    this.lists[3].show(messageFacts(picture.messages.received));
+    this.lists[4].show(messageFacts(picture.messages.sent));
   }
 
   #figure(id, title) {
@@ -109,10 +113,30 @@ function schedulerFacts(picture) {
     ["Interpreter", visible(picture.interpreter)],
     ["Started", day(picture.started * 1000).slice(0, 19)],
     ["Up for", duration(picture.uptime * 1000)],
-    ["Mean turn of the loop", duration(picture.process.loop_mean * 1000)],
+    ["Loop, mean turn", duration(picture.process.loop_mean * 1000)],
+    ["Dispatch, median", within(picture.dispatch_latencies, 0.5)],
+    ["Dispatch, p99", within(picture.dispatch_latencies, 0.99)],
     ["Functions", count(picture.functions)],
+    ["Objects", `${count(picture.objects)}, ${bytes(picture.memory.objects)}`],
+    ["Open tasks' payload", bytes(picture.memory.tasks)],
     ...picture.messages.dropped.filter(([, total]) => total).map(([name, total]) => [`Dropped: ${visible(name)}`, count(total)]),
   ];
+}
+
+/** Of counts by powers of two of microseconds: what this share of them stayed below. */
+function within(counts, share) {
+  const all = counts.reduce((sum, number) => sum + number, 0);
+  let left = all * share;
+  for (let power = 0; power < counts.length && all; power++) {
+    left -= counts[power];
+    if (left <= 0) return `within ${duration(2 ** power / 1000)}`;
+  }
+  return "–";
+}
+
+function lossFacts(picture) {
+  const deaths = picture.deaths.filter(([, total]) => total).map(([cause, total]) => [visible(cause), count(total)]);
+  return [...deaths, ["Tasks given out again", count(picture.retries)]];
 }
 
 function messageFacts(counters) {

@@ -1,7 +1,7 @@
 // What a person may choose.
 
 import { element, select } from "../elements.js";
-import { duration } from "../format.js";
+import { span } from "../format.js";
 import { DENSITIES, INTERVALS, THEMES, WINDOWS } from "../settings.js";
 
 export const settingsView = {
@@ -19,7 +19,7 @@ class SettingsView {
     this.model = model;
     this.kept = element("p", { class: "note" });
     const fields = [
-      ["window", "Window", "How far back charts, timeline and tasks reach", WINDOWS, (seconds) => duration(seconds * 1000).replace(/( min) 00 s| 00 min|\.00?/, "$1"), Number],
+      ["window", "Window", "How far back charts, timeline and tasks reach", WINDOWS, span, Number],
       ["interval", "Update interval", "How often numbers and tables are sent", INTERVALS, (seconds) => `${seconds} s`, Number],
       ["theme", "Theme", "System follows what the system or browser says", THEMES, capital, String],
       ["density", "Rows of the timeline", "How high a worker's row is", Object.keys(DENSITIES), capital, String],
@@ -41,7 +41,7 @@ class SettingsView {
     if (!hello) return;
     const lost = presence?.missed_history ? ` ${presence.missed_history} events of tasks were lost on their way to it.` : "";
     this.kept.textContent =
-      `Kept in this browser. The server (scaler_ui ${hello.version}) keeps ${duration(hello.limits.window * 1000)} and ` +
+      `Kept in this browser. The server (scaler_ui ${hello.version}) keeps the last ${span(hello.limits.window)} and ` +
       `${hello.limits.tasks.toLocaleString("en-US")} executions at most.${lost}`;
   }
 }

@@ -1,7 +1,7 @@
 // The log of tasks: what has ended, the newest first, and what runs.
 
-import { element, labelled, select } from "../elements.js";
-import { clock, count, cut, duration, visible } from "../format.js";
+import { element, select } from "../elements.js";
+import { clock, count, cut, duration, span, visible } from "../format.js";
 import { SearchField } from "../search_field.js";
 import { VirtualTable } from "../virtual_table.js";
 
@@ -23,16 +23,16 @@ const STATES = [
 const DURATIONS = [[0, "Any duration"], [10, "≥ 10 ms"], [100, "≥ 100 ms"], [1000, "≥ 1 s"], [10_000, "≥ 10 s"], [60_000, "≥ 1 min"]];
 
 const COLUMNS = [
-  { id: "end", title: "Ended", width: 92, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
+  { id: "end", title: "Ended", width: 106, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
   { id: "name", title: "Task", width: 190, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name) },
-  { id: "id", title: "Id", width: 74, right: true, text: (row) => row.id },
   { id: "state", title: "State", width: 118, text: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
   { id: "duration", title: "Duration", width: 86, right: true, text: (row) => duration(row.duration) },
-  { id: "waited", title: "Waited", width: 86, right: true, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
   { id: "worker", title: "Worker", width: 150, grow: 1.5, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
-  { id: "attempt", title: "Attempt", width: 58, right: true, text: (row) => String(row.attempt) },
-  { id: "client", title: "Client", width: 110, grow: 1, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
   { id: "error", title: "Error", width: 190, grow: 3, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "bad" },
+  { id: "waited", title: "Waited", width: 86, right: true, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
+  { id: "id", title: "Id", width: 74, right: true, text: (row) => row.id },
+  { id: "attempt", title: "Attempt", width: 66, right: true, text: (row) => String(row.attempt) },
+  { id: "client", title: "Client", width: 130, grow: 1, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
 ];
 const STATE_CLASSES = { good: "good", failed: "bad", neutral: "muted", running: "warn" };
 
@@ -65,7 +65,7 @@ class Tasks {
       "section",
       { class: "panel fills" },
       element("header", {}, element("h1", { text: "Tasks" }), this.note, this.missed),
-      element("div", { class: "tools" }, this.search.element, labelled("", this.state), labelled("", this.least)),
+      element("div", { class: "tools" }, this.search.element, this.state, this.least),
       element("div", { class: "holder" }, this.table.element, this.fresh),
     );
   }
@@ -94,7 +94,7 @@ class Tasks {
 
   #tell() {
     const all = this.state.value === "running" ? this.model.running.length : this.model.executions.length;
-    const what = this.state.value === "running" ? "running" : `in the last ${duration(this.model.windowSeconds * 1000)}`;
+    const what = this.state.value === "running" ? "running" : `in the last ${span(this.model.windowSeconds)}`;
     this.note.textContent = this.#isPlain ? `${count(all)} ${what}` : `${count(this.shown.length)} of ${count(all)} ${what}`;
     const { missed } = this.model.executions;
     this.missed.textContent = missed ? `${count(missed)} events were lost on their way` : "";

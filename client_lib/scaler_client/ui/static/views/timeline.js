@@ -24,6 +24,8 @@ const WIDE = 720;
 const LEGEND_MOST = 12;
 const NEAR = 3;
 const KEY_PAN = 80;
+const HIGHEST_ROW = 32;
+const LEAST_WINDOW = 10_000;
 const NATURAL = new Intl.Collator("en", { numeric: true });
 
 class Timeline {
@@ -115,8 +117,18 @@ class Timeline {
     });
   }
 
+  /** As chosen, and more where there is room. */
   get rowHeight() {
-    return DENSITIES[this.settings.get("density")];
+    const room = (this.scroller.clientHeight - AXIS_HEIGHT) / Math.max(1, this.lanes.length);
+    return Math.max(DENSITIES[this.settings.get("density")], Math.min(HIGHEST_ROW, Math.floor(room)));
+  }
+
+  /** The beginning of the window, or of what there is in it. */
+  #oldest(now) {
+    const { model } = this;
+    const begin = now - model.windowSeconds * 1000;
+    if (!model.executions.length) return begin;
+    return Math.max(begin, Math.min(now - LEAST_WINDOW, model.executions.earliest));
   }
 
   #lanesInOrder() {
@@ -149,7 +161,7 @@ class Timeline {
   #draw() {
     const { model, viewport } = this;
     const now = model.now;
-    viewport.bound(now - model.windowSeconds * 1000, now);
+    viewport.bound(this.#oldest(now), now);
     const { lanes, running, gutter, rowHeight, chosen } = this;
     const began = performance.now();
     const done = this.painter.paint({ lanes, running, viewport, gutter, rowHeight, chosen, scrollTop: this.scroller.scrollTop, heard: model.heard ?? now });

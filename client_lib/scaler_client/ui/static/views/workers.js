@@ -1,6 +1,6 @@
 // A row for each worker: where it is, what it does, what it takes.
 
-import { element } from "../elements.js";
+import { element, setText } from "../elements.js";
 import { bytes, count, cut, duration, percent, rate, visible } from "../format.js";
 import { VirtualTable } from "../virtual_table.js";
 import { SearchField } from "../search_field.js";
@@ -22,7 +22,7 @@ function stateOf(row) {
   return row.running ? "busy" : row.flags & HOLDS_TASK ? "has tasks" : "idle";
 }
 
-const STATE_CLASSES = { silent: "bad", "no agent": "bad", "long task": "warn", busy: "good", "has tasks": "good", idle: "muted" };
+const STATE_CLASSES = { silent: "bad", "no agent": "bad", "long task": "good", busy: "good", "has tasks": "good", idle: "muted" };
 
 const COLUMNS = [
   named("name", "Worker", 170, 2, (row) => row.name),
@@ -80,7 +80,9 @@ class Workers {
   update() {
     const all = this.model.workers ?? [];
     const shown = all.filter((row) => this.search.matches(row.name, row.host, row.task, row.capabilities, stateOf(row)));
-    this.note.textContent = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
+    const left = this.model.leftOut("workers");
+    const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
+    setText(this.note, left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
     this.table.setEmpty(all.length ? "No worker matches the filter" : "No workers are connected");
     this.table.setRows(shown);
   }
