@@ -13,6 +13,7 @@ import pytest
 from tests.client.ui_stand_ins import CLIENT, Watcher
 
 pytest.importorskip("aiohttp", reason="the page's server needs aiohttp: pip install 'scaler-client[ui]'")
+pytest.importorskip("prometheus_client", reason="the page's server needs it: pip install 'scaler-client[ui]'")
 
 import aiohttp
 from aiohttp.test_utils import TestServer
@@ -125,6 +126,17 @@ def test_health_follows_the_scheduler() -> None:
         site.watcher.silence(SILENCE_SECONDS + 1)
         answer = await site.get("/health")
         assert (answer.status, (await answer.json())["scheduler"]) == (503, "gone")
+
+    with_site(story)
+
+
+def test_metrics_are_the_exporter_s() -> None:
+    async def story(site: Site) -> None:
+        site.second()
+        answer = await site.get("/metrics")
+        assert answer.status == 200 and "\nscaler_up 1.0\n" in await answer.text()
+        answer = await site.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+        assert answer.content_type == "application/openmetrics-text" and (await answer.text()).endswith("# EOF\n")
 
     with_site(story)
 

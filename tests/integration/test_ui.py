@@ -23,6 +23,7 @@ from scaler_client import Client, __version__
 pytest.importorskip("aiohttp", reason="the page's server needs aiohttp: pip install 'scaler-client[ui]'")
 
 import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
 
 SECONDS = 30.0
 TOKEN = "a-token-of-the-tests"
@@ -142,6 +143,21 @@ def test_the_scheduler_goes_and_another_comes(running: SchedulerCommand, ui: Ui,
     ui.logged("the scheduler is (gone)")
 
 
+def test_prometheus_scrapes_it(running: SchedulerCommand, ui: Ui) -> None:
+    ui.watch(until=lambda seen: seen.get("picture"))
+
+    async def scrape() -> tuple[str, str]:
+        async with aiohttp.ClientSession() as browser, browser.get(ui.url + "metrics") as answer:
+            return answer.headers["Content-Type"], await answer.text()
+
+    content_type, text = asyncio.run(scrape())
+    assert content_type.startswith("text/plain")
+    samples = {
+        sample.name: sample.value for family in text_string_to_metric_families(text) for sample in family.samples
+    }
+    assert samples["scaler_up"] == 1 and "scaler_tasks" in samples
+
+
 def test_a_token_where_others_reach_it(running: SchedulerCommand, tmp_path: Path) -> None:
     ui = Ui(tmp_path, running.monitor_address, "--host", "0.0.0.0")
     try:
@@ -242,7 +258,10 @@ def test_without_aiohttp_it_says_what_to_install(tmp_path: Path) -> None:
 
 def test_versions() -> None:
     ran = run_once(ui_command("--version"))
-    assert re.fullmatch(rf"scaler_ui {re.escape(__version__)}, .*, aiohttp \S+, ZeroMQ \S+, protocol .*\n", ran.stdout)
+    assert re.fullmatch(
+        rf"scaler_ui {re.escape(__version__)}, .*, aiohttp \S+, prometheus_client \S+, ZeroMQ \S+, protocol .*\n",
+        ran.stdout,
+    )
 
 
 def test_it_waits_for_a_scheduler_and_says_why(tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ from ..command_line import answer, ignored_variables, parse_arguments
 from ..options import OptionError, fail, interpreter
 from .config import COMMAND, PROGRAM, load
 
+LIBRARIES = ("aiohttp", "prometheus_client")
+"""Of the extra `ui`."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
@@ -25,8 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
     except OptionError as error:
         return fail(PROGRAM, str(error))
-    if importlib.util.find_spec("aiohttp") is None:
-        return fail(PROGRAM, "it needs aiohttp, which is not installed: pip install 'scaler-client[ui]'")
+    for name in LIBRARIES:
+        if importlib.util.find_spec(name) is None:
+            return fail(PROGRAM, f"it needs {name}, which is not installed: pip install 'scaler-client[ui]'")
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)
     from .server import run  # after the above: -h and a wrong option get their answer without aiohttp
@@ -41,9 +45,11 @@ def _versions() -> str:
 
     from ..messages import PROTOCOL_VERSION
 
-    try:
-        aiohttp = version("aiohttp")
-    except PackageNotFoundError:
-        aiohttp = "not installed"
-    parts = (f"aiohttp {aiohttp}", f"ZeroMQ {zmq.zmq_version()}", f"protocol version {PROTOCOL_VERSION}")
+    parts = []
+    for name in LIBRARIES:
+        try:
+            parts.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            parts.append(f"{name} not installed")
+    parts += [f"ZeroMQ {zmq.zmq_version()}", f"protocol version {PROTOCOL_VERSION}"]
     return ", ".join((__version__, interpreter(), *parts))

@@ -1,4 +1,4 @@
-"""The HTTP side: the page's files, its WebSocket, /health, and what each request must show (access.py)."""
+"""The HTTP side: the page's files, its WebSocket, /metrics, /health, and what each request must show (access.py)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aiohttp import WSMsgType, web
 
+from ..metrics import exposition
 from ..monitoring import Presence
 from .access import Access
 from .contract import LIVE_PATH, LONGEST_MESSAGE, PRESENCES, PageError, encode, parse
@@ -75,6 +76,7 @@ class Web:
         application.router.add_get("/", self._index)
         application.router.add_get(LIVE_PATH, self._live_socket)
         application.router.add_get("/health", self._health)
+        application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/static/{name:.+}", self._file)
         return application
 
@@ -131,6 +133,10 @@ class Web:
         is_there = reader.presence is Presence.THERE
         told = {"status": "ok" if is_there else "unavailable", "scheduler": PRESENCES[reader.presence]}
         return web.Response(status=200 if is_there else 503, text=encode(told) + "\n", content_type="application/json")
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        body, content_type = exposition(self._live.reader, request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
 
     async def _live_socket(self, request: web.Request) -> web.StreamResponse:
         if not self._access.is_origin_good(request.headers.get("Origin"), request.headers.get("Host", "")):
