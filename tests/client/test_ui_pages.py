@@ -11,6 +11,7 @@ from tests.schema_messages import message_of
 
 from scaler_client.monitoring import SILENCE_SECONDS
 from scaler_client.published import GRAPHS_TOPIC, story_topic
+from scaler_client.ui import tables
 from scaler_client.ui.contract import TOPICS, AskStory, PageError, Pause, Settings, Watch, parse
 from scaler_client.ui.executions import ROWS_A_CHUNK
 from scaler_client.ui.pages import Page
@@ -300,6 +301,15 @@ def test_the_story_of_a_task(watcher: Watcher) -> None:
     assert watcher.sent(page) == [], "what was answered before is old"
     watcher.reader.feed(topic + answer, watcher.now)
     assert types(watcher.sent(page)) == ["story"]
+
+
+def test_functions_without_a_row_are_so_many_at_most(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_GONE", 2)
+    page = watching(watcher, "functions")
+    for number, function in enumerate(("rare", "often", "sometimes")):
+        watcher.second(*range((3, 30, 10)[number]), function=function)
+    functions = only(watcher.sent(page), "functions")["columns"]
+    assert (functions["name"], functions["recent"]) == (["often", "sometimes"], [30, 10])
 
 
 @pytest.mark.parametrize(

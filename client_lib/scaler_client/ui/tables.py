@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from .contract import OUTCOMES
 from .durations import FunctionDurations
 
 Message = dict[str, Any]
+
+MOST_GONE = 1000
+"""As many functions as the scheduler tells of: whoever submits lambdas may have thousands."""
 
 _OBJECT_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on a host"}
 
@@ -167,10 +171,12 @@ def clients_message(picture: Picture) -> Message:
 
 
 def functions_message(picture: Picture, durations: Mapping[str, FunctionDurations]) -> Message:
-    """With those that only the kept executions know of, which have no open tasks any more."""
+    """With those that only the kept executions know of, which have no open tasks any more: the MOST_GONE with most."""
     rows = picture.functions
     known = {row.name for row in rows}
     gone = [name for name in durations if name not in known]
+    if len(gone) > MOST_GONE:
+        gone = heapq.nlargest(MOST_GONE, gone, key=lambda name: durations[name].count)
     names = [*(row.name for row in rows), *gone]
     none = [0] * len(gone)
     recent = [durations.get(name) for name in names]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import mimetypes
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 from ..metrics import exposition
 from ..monitoring import Presence
@@ -15,6 +16,8 @@ from .access import Access
 from .contract import LIVE_PATH, LONGEST_MESSAGE, PRESENCES, PageError, encode, parse
 from .live import Live
 from .pages import Page
+
+_log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
 OPEN_PATHS = frozenset(("/health",))
@@ -174,7 +177,10 @@ class Web:
             self._need()
 
     async def _leave(self, _application: web.Application) -> None:
-        farewell = (socket.close(code=1001, message=b"the server ends", drain=False) for socket in self._sockets)
+        farewell = (
+            socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server ends", drain=False)
+            for socket in self._sockets
+        )
         await asyncio.gather(*farewell, return_exceptions=True)
 
 
@@ -193,7 +199,10 @@ async def _send(socket: web.WebSocketResponse, page: Page, changed: asyncio.Even
             for text in page.to_send():
                 await asyncio.wait_for(socket.send_str(text), SEND_SECONDS)
     except (ConnectionError, asyncio.TimeoutError):
-        await socket.close(code=1008, message=b"too slow", drain=False)
+        await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too slow", drain=False)
+    except Exception:  # a bug: the page connects again, and the others have not noticed
+        _log.exception("a page can't be told what it is to have")
+        await socket.close(code=WSCloseCode.INTERNAL_ERROR, drain=False)
 
 
 async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
