@@ -150,6 +150,13 @@ def test_a_long_message_is_cut_into_chunks() -> None:
     assert [chunk.number for chunk in executions.chunks] == [0, 1, 2]
 
 
+def test_a_small_limit_keeps_the_newest_of_a_long_message() -> None:
+    executions = Executions(most_tasks=1000)
+    take(executions, batch(0, 5000, 1.0))
+    executions.drop_before(0.0)
+    assert executions.rows == 1000 and executions_of(executions.chunks[-1])[-1]["id"] == "4999"
+
+
 def test_what_was_missed_is_said_once() -> None:
     executions = Executions()
     executions.miss(12)

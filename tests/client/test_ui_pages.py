@@ -299,6 +299,8 @@ def test_the_story_of_a_task(watcher: Watcher) -> None:
     assert page.topics() == set() and watcher.sent(page) == []
     page.hear(AskStory(CLIENT, 7))
     assert watcher.sent(page) == [], "what was answered before is old"
+    watcher.second(incarnation=6)
+    assert "story" not in types(watcher.sent(page)), "and what another scheduler has answered is gone"
     watcher.reader.feed(topic + answer, watcher.now)
     assert types(watcher.sent(page)) == ["story"]
 

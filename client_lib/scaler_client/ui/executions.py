@@ -18,8 +18,12 @@ MOST_TASKS = 100_000
 """Executions that are kept."""
 ROWS_A_CHUNK = 4000
 """A message of some 300 KB."""
+CHUNKS = 10
+"""At least, where there is all that may be kept: the oldest goes as a whole."""
 OPEN_TASKS = 200_000
 """Of as many that have not ended is known when they were submitted, and where they are."""
+
+NEVER = -1
 
 _Known = TypeVar("_Known")
 _Key = tuple[int, int]
@@ -71,6 +75,7 @@ class Executions:
         """Of all that are kept, by function."""
         self.rows = 0
         self._most_tasks = most_tasks
+        self._rows_a_chunk = min(ROWS_A_CHUNK, most_tasks // CHUNKS)
         self._next_number = 0
         self._missed = 0
         self._submitted: _Recent[_Submitted] = _Recent(OPEN_TASKS)
@@ -99,7 +104,7 @@ class Executions:
             elif kind == HistoryKind.STARTED:
                 self._at_workers.put(key, (history.workers[row], history.names[row], at))
             elif kind in (HistoryKind.ENDED, HistoryKind.RETURNED):
-                if chunk is None or len(chunk) == ROWS_A_CHUNK:
+                if chunk is None or len(chunk) >= self._rows_a_chunk:
                     self._keep(chunk)
                     chunk = Chunk(self._next_number, at // MICROSECONDS, self._missed)
                 if kind == HistoryKind.ENDED:
@@ -178,6 +183,3 @@ def _ends(history: History) -> list[int]:
             ends[row] = begin
         begins[workers[row]] = history.times[row], ends[row] - durations[row] // 1000
     return ends
-
-
-NEVER = -1

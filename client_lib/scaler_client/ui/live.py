@@ -58,7 +58,7 @@ class Live:
         self.executions = Executions(limits.tasks)
         self._graphs: Graphs | None = None
         self.graphs_changes = 0
-        """How often the message `graphs` has changed: 0: there is none."""
+        """How often the message `graphs` has changed."""
         self.updates = 0
         """How many pictures there were."""
         self.updated_at = 0.0

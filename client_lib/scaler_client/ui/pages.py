@@ -83,16 +83,16 @@ class Page:
         if self._problem:
             problem, self._problem = self._problem, ""
             yield encode({"type": "refused", "problem": problem})
-        if self._story is not None and self._live.reader.stories.get(self._story) is not self._story_before:
+        if self._story is not None and self._is_answered(self._story):
             story, self._story, self._story_before = self._story, None, None
             yield self._live.story(*story)
-        if self._is_paused or self._live.picture is None:
-            return
         live = self._live
+        if self._is_paused or live.picture is None:
+            return
         is_due = live.updates != self._updates and live.updated_at >= self._updated_at + self._interval - SLACK_SECONDS
         if is_due:
             self._updates, self._updated_at = live.updates, live.updated_at
-            yield self._live.text("picture")
+            yield live.text("picture")
         topics = self._watched if is_due else self._watched & self._new_topics
         self._new_topics -= topics
         for topic in sorted(topics):
@@ -101,7 +101,11 @@ class Page:
             elif topic == "tasks":
                 yield from self._chunks()
             elif topic != "graphs" or self._has_new_graphs():
-                yield self._live.text(topic)
+                yield live.text(topic)
+
+    def _is_answered(self, story: tuple[int, int]) -> bool:
+        answer = self._live.reader.stories.get(story)
+        return answer is not None and answer is not self._story_before
 
     def _has_new_graphs(self) -> bool:
         """Whether the page has others, or none yet."""
