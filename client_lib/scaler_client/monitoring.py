@@ -11,6 +11,7 @@ from collections import deque
 
 from . import wire
 from .function_totals import FunctionTotals
+from .history_feed import HistoryFeed
 from .picture import Picture, Usages, picture_of, usages_of
 from .published import STORY_TOPIC, split_topic, task_of
 from .snapshots import Graphs, History, Snapshot
@@ -20,10 +21,6 @@ SILENCE_SECONDS = 3.5
 
 RATE_SECONDS = 0.5
 """What rates are of, at least: a snapshot that comes at once because somebody else subscribes is too close for them."""
-
-
-HISTORY_BATCHES = 600
-"""Of history that nobody takes so many messages are kept, one of which comes a second."""
 
 
 STORIES = 100
@@ -54,8 +51,6 @@ class MonitorReader:
         """By client and id: what was answered last to whoever has asked for this task."""
         self.missed_snapshots = 0
         """Of this scheduler, which came too late for this reader or while it did not read."""
-        self.missed_history = 0
-        """Rows of this scheduler's history: too many at once, or they came too late for this reader."""
         self.malformed = 0
         """Frames that were no messages, or none that is published."""
         self.schedulers = 0
@@ -66,9 +61,9 @@ class MonitorReader:
         self._recent: deque[Snapshot] = deque()
         """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
         self._usages: Usages = {}
-        self._history: deque[History] = deque()
-        self._next_row: int | None = None
-        """The number of the first row of history that is still to come."""
+        self._history = HistoryFeed(0)
+        self._coming_history = HistoryFeed(0)
+        """Of a scheduler that has not shown itself yet."""
 
     def feed(self, frame: bytes, now: float) -> bool:
         """Take a frame that has come from the monitor address, topic and all.
@@ -102,9 +97,12 @@ class MonitorReader:
 
     def take_history(self) -> list[History]:
         """What has happened since the last call, as far as it came, the oldest first."""
-        taken = list(self._history)
-        self._history.clear()
-        return taken
+        return self._history.take()
+
+    @property
+    def missed_history(self) -> int:
+        """Rows of this scheduler's history: too many at once, or they came too late for this reader."""
+        return self._history.missed
 
     def tick(self, now: float) -> bool:
         """Notice silence. Feed what has come before, or time in which nobody read is taken for it.
@@ -137,15 +135,12 @@ class MonitorReader:
             self.problem = ""
 
     def _take_history(self, history: History) -> bool:
-        if self.picture is None or history.incarnation != self.picture.snapshot.incarnation:
-            return False  # it is of before the first picture, which has what came of it
-        if self._next_row is not None:
-            self.missed_history += max(0, history.first - self._next_row)
-        self._next_row = history.first + len(history.ids)
-        if len(self._history) == HISTORY_BATCHES:
-            self.missed_history += len(self._history.popleft().ids)
-        self._history.append(history)
-        return True
+        if history.incarnation == self._history.incarnation:
+            return self._history.add(history)
+        if history.incarnation != self._coming_history.incarnation:
+            self._coming_history = HistoryFeed(history.incarnation)
+        self._coming_history.add(history)
+        return False
 
     def _take_graphs(self, graphs: Graphs) -> bool:
         if self.picture is None or graphs.incarnation != self.picture.snapshot.incarnation:
@@ -165,9 +160,10 @@ class MonitorReader:
         newest = None if self.picture is None else self.picture.snapshot
         if newest is None or newest.incarnation != snapshot.incarnation:
             self.schedulers += 1
-            self.missed_snapshots = self.missed_history = 0
-            self._history.clear()
-            self._next_row = None
+            self.missed_snapshots = 0
+            self._history = HistoryFeed(snapshot.incarnation)
+            if self._coming_history.incarnation == snapshot.incarnation:
+                self._history, self._coming_history = self._coming_history, HistoryFeed(0)
             self.graphs = None
             self.stories = {
                 key: story for key, story in self.stories.items() if story.incarnation == snapshot.incarnation

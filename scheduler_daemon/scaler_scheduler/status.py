@@ -6,7 +6,7 @@ import os
 import platform
 import socket
 import sys
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Tuple
 
 from .core.counts import Durations
 from .core.scheduler import Scheduler
@@ -102,9 +102,17 @@ class Status:
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
         return with_tables(message.dumps(), _FIRST_TABLE, columns)
 
-    def history(self) -> bytes:
-        """Frame 0 of the next History, empty where nothing has happened."""
-        return history_frame(self._core.tables.history, self._identity.incarnation, self._started)
+    @property
+    def history_end(self) -> int:
+        """The number of the next row of what happens."""
+        return self._core.tables.history.end
+
+    def history(self, begin: int, limit: int) -> Tuple[int, bytes]:
+        """Frame 0 of a History with at most so many rows from this one on, as far as they are kept, and the number of
+        the row behind them; an empty frame where there are none."""
+        first, runs = self._core.tables.history.rows(begin, limit)
+        end = first + sum([len(run.ids) for run in runs])
+        return end, history_frame(first, runs, self._identity.incarnation, self._started) if runs else b""
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts

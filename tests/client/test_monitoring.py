@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.schema_messages import message_of
 
-from scaler_client import monitoring
+from scaler_client import history_feed, monitoring
 from scaler_client.monitoring import SILENCE_SECONDS, MonitorReader, Presence
 from scaler_client.picture import Picture, RunningTask
 from scaler_client.published import story_topic
@@ -196,19 +196,44 @@ def test_history_is_taken_once(reader: MonitorReader) -> None:
     assert (reader.missed_history, reader.take_history()[0].names) == (7, ["f"])
 
 
-def test_history_of_a_scheduler_that_has_not_shown_itself_is_passed_over(reader: MonitorReader) -> None:
+def ids_of(reader: MonitorReader) -> list[list[int]]:
+    return [history.ids for history in reader.take_history()]
+
+
+def test_history_of_a_scheduler_that_has_not_shown_itself_waits_for_that(reader: MonitorReader) -> None:
     assert not reader.feed(happened(0, 1), START) and reader.presence is Presence.UNHEARD
+    assert reader.take_history() == []
     reader.feed(published(1, 60), START)
-    reader.feed(happened(5, 1), START)
+    assert ids_of(reader) == [[1]]
+    reader.feed(happened(1, 1), START)
     assert not reader.feed(happened(0, 2, incarnation=6), START)
+    assert ids_of(reader) == [[1]]
+    reader.feed(happened(2, 7), START)
     reader.feed(published(1, 0, incarnation=6), START)
-    assert reader.take_history() == [], "that of the one before it"
+    assert ids_of(reader) == [[2]], "and not that of the one before it"
     reader.feed(happened(9, 3, incarnation=6), START)
-    assert reader.missed_history == 0 and len(reader.take_history()) == 1
+    assert reader.missed_history == 8 and len(reader.take_history()) == 1
+
+
+def test_what_is_sent_again_for_others_is_known(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60), START)
+    reader.feed(happened(10, 10, 11, 12), START)
+    assert not reader.feed(happened(10, 10, 11), START)
+    reader.feed(happened(12, 12, 13), START)
+    assert ids_of(reader) == [[10, 11, 12], [13]] and reader.missed_history == 0
+
+
+def test_what_was_kept_may_come_behind_what_has_just_happened(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60), START)
+    reader.feed(happened(5, 5), START)
+    for _ in range(2):
+        reader.feed(happened(1, 1, 2), START)
+        reader.feed(happened(3, 3, 4, 5, 6), START)
+    assert ids_of(reader) == [[5], [1, 2], [3, 4], [6]] and reader.missed_history == 0
 
 
 def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitoring, "HISTORY_BATCHES", 2)
+    monkeypatch.setattr(history_feed, "HISTORY_BATCHES", 2)
     reader.feed(published(1, 60), START)
     for first in range(5):
         reader.feed(happened(first, first), START)

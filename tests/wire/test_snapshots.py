@@ -244,13 +244,13 @@ def test_workers_that_say_anything_do_no_harm(core: Core) -> None:
 def test_what_has_happened(core: Core) -> None:
     of = publisher(core)
     history = core.scheduler.tables.history
-    history.watch(True)
     joined(core)
-    assert of.history() == b""
+    assert of.history(0, 100) == (0, b"")
     core.results(W, [running(core, name="Zo\u00eb")], 1500)
     core.take()
-    read = wire.decode([of.history()])
-    assert isinstance(read, History)
+    end, frame = of.history(0, 100)
+    read = wire.decode([frame])
+    assert isinstance(read, History) and end == history.end == 4
     assert (read.incarnation, read.first, read.ids, read.clients) == (5, 0, [1] * 4, [11] * 4)
     assert read.kinds == [
         HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ENDED,
@@ -260,8 +260,8 @@ def test_what_has_happened(core: Core) -> None:
     assert read.times == [10_000_000] * 4
     core.submit(C, [2])
     core.take()
-    read = wire.decode([of.history()])
-    assert isinstance(read, History) and read.first == 4
+    read = wire.decode([of.history(4, 1)[1]])
+    assert isinstance(read, History) and (read.first, read.ids) == (4, [2])
 
 
 def test_texts_of_a_history_that_are_not_there() -> None:

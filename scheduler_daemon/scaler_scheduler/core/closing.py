@@ -24,7 +24,7 @@ def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: by
     if outcome not in (OUTCOME_VALUE, OUTCOME_KEPT):
         task.function.failed += 1
     client = task.client
-    if tables.history.is_on and outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
+    if outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
         tables.history.ended(client, task.id, task.attempt, task.name, outcome)
     close(tables, task)
     if not client.is_gone:

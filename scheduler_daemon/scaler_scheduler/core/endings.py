@@ -36,7 +36,7 @@ class Endings:
     def settle_returned(self, task: Task) -> None:
         """The task has left its worker without a result and is in state WAITING: what now follows from its wish."""
         wish, task.wish = task.wish, NO_WISH
-        if self._tables.history.is_on and task.attempt:
+        if task.attempt:
             self._tables.history.returned(task)
         if wish == ABANDON:
             task.move(CANCEL_ACTION)

@@ -259,6 +259,7 @@ class Results(Event):
         "outcomes",
         "payload",
         "peaks",
+        "short",
         "sizes",
     )
     kind = RESULTS
@@ -290,6 +291,8 @@ class Results(Event):
         self.cpu_times = cpu_times
         self.peaks = peaks
         self.errors = errors
+        self.short: Tuple[Sequence[int], Sequence[int], Sequence[int]] = (clients, attempts, outcomes)
+        """Clients, attempts and outcomes, of one element where that holds for all rows and the message says so."""
 
 
 class Tasks(Event):

@@ -79,9 +79,8 @@ def take_results(
         if task.function is not function:
             if function is not None:
                 function.take(spent, count)
-                if history.is_on:
-                    history.results(event, worker, function, noted, row, skipped)
-                    noted = row
+                history.results(event, worker, function, noted, row, skipped)
+                noted = row
             function = task.function
             spent = count = 0
         spent += durations[row]
@@ -139,8 +138,7 @@ def take_results(
         pending.rows.parts.append(payload[begin:position])
     if function is not None:
         function.take(spent, count)
-        if history.is_on:
-            history.results(event, worker, function, noted, len(ids), skipped)
+        history.results(event, worker, function, noted, len(ids), skipped)
     counts.payload_bytes -= freed
     worker.done += len(ids) - (counts.late - late_before)
 

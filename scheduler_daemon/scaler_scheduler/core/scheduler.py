@@ -264,8 +264,7 @@ class Scheduler:
 
     def _has_begun(self, task: Task, worker: Worker, now: float) -> None:
         self.dispatcher.stuck[worker] = None
-        if self.tables.history.is_on:
-            self.tables.history.started(task, worker)
+        self.tables.history.started(task, worker)
         limit = task.options.timeout_seconds
         if limit:
             if task.timer is None and task.wish < FORCE:

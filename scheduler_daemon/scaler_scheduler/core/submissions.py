@@ -29,8 +29,7 @@ class Submissions:
             if function is None:
                 raise ProtocolError(f"submit names function {number}, which this client has not sent")
             functions.append(function)
-        if self._tables.history.is_on:
-            self._tables.history.submitted(client, event.ids, functions)
+        self._tables.history.submitted(client, event.ids, functions)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
             client.highest_id = max(client.highest_id, event.ids[-1])

@@ -11,8 +11,8 @@ from scaler_scheduler.core.records import Task, Worker
 from scaler_scheduler.core.timers import TimerQueue
 from scaler_scheduler.core.workers import AgentTable, WorkerTable
 
-HISTORY_ROWS = 10_000
-"""What is kept, for whoever watches, of what happens to tasks from one second to the next: the newest so many rows."""
+HISTORY_ROWS = 100_000
+"""What is kept of what happens to tasks: the newest so many rows."""
 
 
 class Unclaimed:

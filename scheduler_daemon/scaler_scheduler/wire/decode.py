@@ -257,11 +257,17 @@ def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     results = _member(message.results)
-    clients, ids, attempts = _task_columns(results)
+    ids = read_column(results.ids, UINT64, "ids")
+    short = (
+        read_column(results.clients, UINT64, "clients"),
+        read_column(results.attempts, UINT32, "attempts"),
+        read_column(results.outcomes, UINT8, "outcomes"),
+    )
     rows = len(ids)
     if not rows:
         raise WireError("a batch without rows")
-    outcomes = full(read_column(results.outcomes, UINT8, "outcomes"), rows, "outcomes")
+    clients, attempts = full(short[0], rows, "clients"), full(short[1], rows, "attempts")
+    outcomes = full(short[2], rows, "outcomes")
     durations = full(read_column(results.durations, UINT64, "durations"), rows, "durations")
     sizes, joined, large = _payloads(results, rows, frames)
     if max(outcomes) >= WORKER_OUTCOMES:
@@ -270,9 +276,8 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     peaks = read_column(results.peaks, UINT64, "peaks")
     error_sizes, text = read_column(results.error_sizes, UINT32, "errorSizes"), read_bytes(results, "errors")
     columns = clients, ids, attempts, outcomes, durations, sizes, joined, large
-    if not (cpu_times or peaks or error_sizes or text):
-        return events.Results(route, *columns)
     event = events.Results(route, *columns)
+    event.short = short
     if cpu_times or peaks:
         event.cpu_times, event.peaks = full(cpu_times, rows, "cpuTimes"), full(peaks, rows, "peaks")
     if error_sizes or text:

@@ -1,0 +1,154 @@
+"""When the scheduler publishes what, with a monitor that is none. CPython only."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
+if sys.version_info < (3, 10):
+    pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
+
+from collections.abc import Sequence
+
+from tests.core.harness import C, Core, joined
+
+from scaler_client import wire
+from scaler_client.monitoring import MonitorReader
+from scaler_client.snapshots import History
+from scaler_scheduler import publishing, status
+from scaler_scheduler.publishing import HISTORY_ROWS, HISTORY_TOPIC, LOOK_SECONDS, SNAPSHOT_TOPIC, Publisher
+from scaler_scheduler.wire.encode import Identity
+
+
+class FakeMonitor:
+    """Subscribers by what they subscribe to."""
+
+    def __init__(self) -> None:
+        self.subscriptions: set[bytes] = set()
+        self.news: list[bytes] = []
+        self.sent: list[bytes] = []
+
+    def subscribe(self, *topics: bytes) -> None:
+        self.subscriptions.update(topics)
+        self.news.extend(topics)
+
+    def look(self, topics: Sequence[bytes]) -> list[bytes]:
+        news, self.news = self.news, []
+        return news
+
+    def is_wanted(self, topic: bytes) -> bool:
+        return any(topic.startswith(subscription) for subscription in self.subscriptions)
+
+    def publish(self, topic: bytes, frame: bytes) -> None:
+        self.sent.append(topic + frame)
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.core = Core()
+        joined(self.core)
+        self.core.take()
+        self.monitor = FakeMonitor()
+        of = status.Status(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
+        self.publisher = Publisher(self.monitor, of, lambda: self.core.now)  # type: ignore[arg-type]
+        self.next_id = 0
+
+    def submit(self, count: int) -> None:
+        self.core.submit(C, range(self.next_id, self.next_id + count), capabilities=frozenset({("gpu", 1)}))
+        self.next_id += count
+        self.core.take()
+
+    def turns(self, seconds: float) -> list[bytes]:
+        """What is published in this time."""
+        end = self.core.now + seconds
+        while self.publisher.next <= end:
+            self.core.now = max(self.core.now, self.publisher.next)
+            self.publisher.turn(self.core.now)
+        self.core.now = end
+        sent, self.monitor.sent = self.monitor.sent, []
+        return sent
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def rows_of(frames: list[bytes]) -> list[tuple[int, int]]:
+    """The number of the first row, and how many rows, of each History."""
+    messages = [wire.decode_published(frame) for frame in frames]
+    return [(message.first, len(message.ids)) for message in messages if isinstance(message, History)]
+
+
+def test_nothing_is_made_while_nobody_listens(scene: Scene) -> None:
+    scene.submit(10)
+    assert scene.turns(5) == []
+    scene.monitor.subscribe(SNAPSHOT_TOPIC)
+    frames = scene.turns(LOOK_SECONDS + 0.01)
+    assert [frame[:8] for frame in frames] == [SNAPSHOT_TOPIC]
+    assert len(scene.turns(10)) == 10
+
+
+def test_who_is_new_gets_what_is_kept(scene: Scene) -> None:
+    scene.submit(3 * HISTORY_ROWS + 5)
+    scene.turns(5)
+    scene.monitor.subscribe(HISTORY_TOPIC, SNAPSHOT_TOPIC)
+    frames = scene.turns(LOOK_SECONDS + 0.1)
+    assert frames[0].startswith(SNAPSHOT_TOPIC), "it is for that the reader waits"
+    assert rows_of(frames) == [
+        (0, HISTORY_ROWS), (HISTORY_ROWS, HISTORY_ROWS), (2 * HISTORY_ROWS, HISTORY_ROWS), (3 * HISTORY_ROWS, 5),
+    ]  # fmt: skip
+    scene.submit(7)
+    assert rows_of(scene.turns(1)) == [(3 * HISTORY_ROWS + 5, 7)]
+    assert rows_of(scene.turns(1)) == []
+    scene.submit(2 * HISTORY_ROWS)
+    assert rows_of(scene.turns(1)) == [(scene.next_id - HISTORY_ROWS, HISTORY_ROWS)], "the newest, in a second"
+
+
+def test_two_subscribers_at_different_times(scene: Scene) -> None:
+    scene.submit(5)
+    scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
+    first, second = MonitorReader(0), MonitorReader(0)
+    for frame in scene.turns(1.5):
+        first.feed(frame, 0)
+    scene.submit(6)
+    scene.turns(0.1)
+    scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
+    for frame in scene.turns(1.5):
+        first.feed(frame, 0)
+        second.feed(frame, 0)
+    for reader in (first, second):
+        assert [task for history in reader.take_history() for task in history.ids] == list(range(11))
+        assert reader.missed_history == 0
+
+
+def test_many_who_come_and_go_do_not_keep_the_others_waiting(scene: Scene) -> None:
+    scene.submit(30 * HISTORY_ROWS)
+    kept = scene.core.scheduler.tables.history
+    reader = MonitorReader(0)
+    scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
+    size = 0
+    for _ in range(100):
+        scene.monitor.subscribe(HISTORY_TOPIC)
+        for frame in scene.turns(0.1):
+            reader.feed(frame, 0)
+            size += frame.startswith(HISTORY_TOPIC)
+    assert size <= 10 * ((kept.end - kept.first) // HISTORY_ROWS + 2), "all of it once a second at most"
+    scene.submit(3)
+    for frame in scene.turns(3):
+        reader.feed(frame, 0)
+    assert reader.take_history()[-1].ids[-3:] == list(range(scene.next_id - 3, scene.next_id))
+
+
+def test_history_that_runs_away_from_a_replay(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "HISTORY_ROWS", 10)
+    scene.submit(100)
+    scene.monitor.subscribe(HISTORY_TOPIC)
+    found: list[tuple[int, int]] = []
+    for _ in range(40):
+        found += rows_of(scene.turns(0.02))
+        scene.submit(200)
+    assert all(first + count <= scene.next_id for first, count in found)
+    assert [first for first, _ in found] == sorted({first for first, _ in found}), "each once, in order"
