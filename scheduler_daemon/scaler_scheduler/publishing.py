@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from struct import Struct
-from typing import Callable, Deque, Tuple
+from typing import Deque, Tuple
 
 from .sockets import Monitor
 from .status import Status
@@ -49,11 +49,10 @@ _TASK = Struct("<8sQQ")
 class Publisher:
     """The monitor's side of the loop. `next` is when it has something to do, in seconds of the monotonic clock."""
 
-    def __init__(self, monitor: Monitor, status: Status, clock: Callable[[], float]) -> None:
+    def __init__(self, monitor: Monitor, status: Status, now: float) -> None:
         self._monitor = monitor
         self._status = status
-        self._clock = clock
-        self.next = self._next_look = self._next_snapshot = clock()
+        self.next = self._next_look = self._next_snapshot = now
         self._next_row = 0
         """Of history, to be published."""
         self._is_replaying = False
@@ -70,7 +69,7 @@ class Publisher:
 
     def turn(self, now: float) -> None:
         """Do what is due."""
-        began = self._clock()
+        began = time.thread_time()
         is_due = now >= self._next_snapshot
         if is_due or now >= self._next_look or self._monitor.has_more:
             self._next_look = now + LOOK_SECONDS
@@ -84,7 +83,7 @@ class Publisher:
         self.next = min(self._next_look, self._next_snapshot)
         if self.is_in_haste:
             self.next = min(self.next, now + PAUSE_SECONDS)
-        self._status.monitor_seconds += self._clock() - began
+        self._status.monitor_seconds += time.thread_time() - began
 
     def _look(self, is_due: bool, now: float) -> None:
         is_somebody_new = False

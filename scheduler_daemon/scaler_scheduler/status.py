@@ -50,7 +50,7 @@ class Status:
         self.loop = Durations()
         """Turns of the loop that had something to do."""
         self.monitor_seconds = 0.0
-        """Spent on what is published."""
+        """Of processor time, spent on what is published."""
         self._core = core
         self._identity = identity
         self._address = address

@@ -63,7 +63,7 @@ class Scene:
         self.core.take()
         self.monitor = FakeMonitor()
         of = status.Status(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
-        self.publisher = Publisher(self.monitor, of, lambda: self.core.now)  # type: ignore[arg-type]
+        self.publisher = Publisher(self.monitor, of, self.core.now)  # type: ignore[arg-type]
         self.next_id = 0
 
     def submit(self, count: int) -> None:
