@@ -343,7 +343,7 @@ struct SchedulerProcess {
   loopTurns @5 :UInt64;             # since the start: turns of its loop that had something to do
   loopMicroseconds @6 :UInt64;      # spent in them
   loopDurations @7 :List(UInt64);   # element k: turns that took less than 2^k microseconds, and not less than 2^(k - 1)
-  monitorMicroseconds @8 :UInt64;   # spent on what is published, since the start
+  monitorMicroseconds @8 :UInt64;   # processor time spent on what is published, since the start
 }
 
 struct WorkerColumns {

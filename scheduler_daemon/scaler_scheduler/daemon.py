@@ -80,7 +80,7 @@ class Daemon:
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
         self.status = Status(self.core, self.identity, str(router.address), clock())
         self.traffic = self.status.traffic
-        self._publisher = Publisher(monitor, self.status, clock)
+        self._publisher = Publisher(monitor, self.status, clock())
         self._parent_process = config.parent_process
         self._clock = clock
         self._turn_began = now = clock()
@@ -100,7 +100,7 @@ class Daemon:
         try:
             if self.is_stopping:
                 return None
-            if self._publisher.is_replaying:
+            if self._publisher.is_in_haste:
                 return self.router.wait_briefly(int(PAUSE_SECONDS * 1000))
             return self.router.wait()
         except StopWaiting:
