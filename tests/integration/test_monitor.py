@@ -95,11 +95,13 @@ def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tm
         failing = client.submit(divmod, 1, 0)
         assert isinstance(failing.exception(30), ZeroDivisionError)
         rows: list[tuple[HistoryKind, str, int, int]] = []
+        errors: list[str] = []
 
         def has_all(reader: MonitorReader) -> bool:
             for history in reader.take_history():
                 kinds = map(HistoryKind, history.kinds)
                 rows.extend(zip(kinds, history.names, history.outcomes, history.workers))
+                errors.extend(filter(None, history.errors))
             return sum(row[0] is HistoryKind.ENDED for row in rows) == 101
 
         reader = follower.until(has_all)
@@ -107,6 +109,7 @@ def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tm
         worker = reader.picture.workers[0].incarnation
         assert sum(row == (HistoryKind.DISPATCHED, "abs", 0, worker) for row in rows) == 100
         assert rows[-1] == (HistoryKind.ENDED, "divmod", 1, worker)
+        assert len(errors) == 1 and errors[0].startswith("ZeroDivisionError: ")
 
 
 def test_a_second_subscriber_gets_a_picture_at_once(running: SchedulerCommand, follower: Follower) -> None:
