@@ -10,6 +10,7 @@ from typing import Dict, List, Sequence, Tuple
 
 from .core.counts import Durations
 from .core.scheduler import Scheduler
+from .core.story import story
 from .status_columns import (
     Texts,
     agent_columns,
@@ -113,6 +114,11 @@ class Status:
         first, runs = self._core.tables.history.rows(begin, limit)
         end = first + sum([len(run.ids) for run in runs])
         return end, history_frame(first, runs, self._identity.incarnation, self._started) if runs else b""
+
+    def story(self, client: int, task_id: int) -> bytes:
+        """Frame 0 of a History of this task alone."""
+        rows = story(self._core.tables, client, task_id)
+        return history_frame(0, rows, self._identity.incarnation, self._started)
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts

@@ -12,11 +12,12 @@ if sys.version_info < (3, 10):
 
 from collections.abc import Sequence
 
-from tests.core.harness import C, Core, joined
+from tests.core.harness import A, C, Core, W, joined, running
 
 from scaler_client import wire
 from scaler_client.monitoring import MonitorReader
-from scaler_client.snapshots import History
+from scaler_client.published import story_topic
+from scaler_client.snapshots import History, HistoryKind
 from scaler_scheduler import publishing, status
 from scaler_scheduler.publishing import HISTORY_ROWS, HISTORY_TOPIC, LOOK_SECONDS, SNAPSHOT_TOPIC, Publisher
 from scaler_scheduler.wire.encode import Identity
@@ -29,12 +30,13 @@ class FakeMonitor:
         self.subscriptions: set[bytes] = set()
         self.news: list[bytes] = []
         self.sent: list[bytes] = []
+        self.has_more = False
 
     def subscribe(self, *topics: bytes) -> None:
         self.subscriptions.update(topics)
         self.news.extend(topics)
 
-    def look(self, topics: Sequence[bytes]) -> list[bytes]:
+    def look(self, topics: Sequence[bytes], question: bytes) -> list[bytes]:
         news, self.news = self.news, []
         return news
 
@@ -152,3 +154,54 @@ def test_history_that_runs_away_from_a_replay(scene: Scene, monkeypatch: pytest.
         scene.submit(200)
     assert all(first + count <= scene.next_id for first, count in found)
     assert [first for first, _ in found] == sorted({first for first, _ in found}), "each once, in order"
+
+
+def story_of(scene: Scene, task_id: int, client: int = 11) -> History:
+    reader = MonitorReader(0)
+    scene.monitor.subscribe(story_topic(client, task_id))
+    for frame in scene.turns(0.3):
+        assert reader.feed(frame, 0)
+    assert scene.turns(1.5) == [], "it is answered once"
+    return reader.stories[client, task_id]
+
+
+def test_the_story_of_a_task(scene: Scene) -> None:
+    row = running(scene.core, 3)
+    scene.submit(2)
+    scene.core.now += 2
+    scene.core.died(A, 22, row)
+    scene.core.worker(W, 23, agent=33)
+    scene.core.take()
+    story = story_of(scene, 3)
+    assert story.kinds == [
+        HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.RETURNED,
+        HistoryKind.DISPATCHED,
+    ]  # fmt: skip
+    assert story.times == [10_000_000] * 3 + [12_000_000] * 2 and set(story.ids) == {3}
+    assert (story.attempts, story.workers) == ([0, 1, 1, 1, 2], [0, 22, 22, 0, 23])
+
+
+def test_the_story_of_a_task_that_nobody_knows(scene: Scene) -> None:
+    assert story_of(scene, 99).ids == [] and story_of(scene, 0, client=(1 << 64) - 1).ids == []
+
+
+def test_an_open_task_is_known_longer_than_what_has_happened(scene: Scene) -> None:
+    running(scene.core, 1_000_000)
+    scene.core.submit(C, [1_000_001], capabilities=frozenset({("gpu", 1)}))
+    scene.core.now += 5
+    scene.submit(300_000)
+    assert scene.core.scheduler.tables.history.first > 5
+    story = story_of(scene, 1_000_000)
+    assert story.kinds == [HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED]
+    assert (story.times, story.workers, story.attempts) == ([10_000_000] * 3, [0, 22, 22], [0, 1, 1])
+    waiting = story_of(scene, 1_000_001)
+    assert (waiting.kinds, waiting.times, waiting.names) == ([0], [10_000_000], ["function 1"])
+
+
+def test_questions_without_end_are_dropped(scene: Scene) -> None:
+    scene.monitor.subscribe(*[story_topic(11, task_id) for task_id in range(1000)], b"story\0\0\0", b"story\0\0\0" * 99)
+    sizes = []
+    for _ in range(40):
+        sizes.append(len(scene.turns(publishing.PAUSE_SECONDS)))
+    assert max(sizes) <= 2 * publishing.STORIES and sum(sizes) == publishing.QUESTIONS
+    assert scene.turns(1) == []

@@ -217,11 +217,15 @@ class History:
         return begin, found
 
     def of_task(self, client: int, task_id: int) -> List[Rows]:
-        """The rows of one task."""
+        """The rows of one task, one by one."""
         found: List[Rows] = []
         for run in self._runs:
             ids, clients = run.ids, run.clients
             if len(clients) == 1 and clients[0] != client:
+                continue
+            if isinstance(ids, range):
+                if task_id in ids:
+                    found.append(run.part(ids.index(task_id), ids.index(task_id) + 1))
                 continue
             for row in range(len(ids)):
                 if ids[row] == task_id and (len(clients) == 1 or clients[row] == client):
