@@ -200,6 +200,7 @@ install_all() {
     put 644 systemd/scaler.sysusers "$SYSUSERS/scaler.conf"
     configuration scheduler.toml
     configuration cluster.toml
+    configuration exporter.toml
     say "installed. Next: systemd-sysusers; systemctl daemon-reload; systemctl enable --now scaler-scheduler"
 }
 
