@@ -31,6 +31,7 @@ ALLOWED_OUTSIDE = {
         "tqdm",
         "numpy",
         "graphblas",
+        "aiohttp",
         "prometheus_client",
         "urwid",
     },

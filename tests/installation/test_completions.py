@@ -25,6 +25,7 @@ CASES = {
     "choices that begin so": ("scaler_cluster -n 4 --logging-level W", {"WARNING"}),
     "files": ("scaler_scheduler --config sch", {"scheduler.toml"}),
     "files to log to": ("scaler_cluster --logging-paths sch", {"scheduler.toml"}),
+    "of scaler_ui": ("scaler_ui --window-", {"--window-seconds", "--window-tasks"}),
     "commands": ("scaler_client sta", {"status"}),
     "options of a command": ("scaler_client story --j", {"--json"}),
     "choices of a command": ("scaler_client workers --sort me", {"memory"}),

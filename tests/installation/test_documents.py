@@ -13,11 +13,12 @@ from tests.installation.conftest import write_documents
 from scaler_client import __version__
 from scaler_client.exporter.config import COMMAND as EXPORTER
 from scaler_client.inspection.arguments import SUBCOMMANDS
+from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
-COMMANDS = {"scaler_scheduler": SCHEDULER, "scaler_cluster": CLUSTER, "scaler_exporter": EXPORTER}
-PAGES = ["scaler_scheduler", "scaler_cluster", "scaler_worker", "scaler_exporter", "scaler_client"]
+COMMANDS = {"scaler_scheduler": SCHEDULER, "scaler_cluster": CLUSTER, "scaler_exporter": EXPORTER, "scaler_ui": UI}
+PAGES = ["scaler_scheduler", "scaler_cluster", "scaler_worker", "scaler_exporter", "scaler_client", "scaler_ui"]
 SECTIONS = "NAME SYNOPSIS DESCRIPTION OPTIONS CONFIGURATION SIGNALS EXIT ENVIRONMENT FILES EXAMPLES SEE".split()
 
 

@@ -17,10 +17,10 @@ from tests.integration.commands import Command, environment
 from scaler_client import Client, __version__
 
 PREFIX = "usr/local"
-DOCUMENTED = ["scaler_client", "scaler_cluster", "scaler_exporter", "scaler_scheduler", "scaler_worker"]
+DOCUMENTED = ["scaler_client", "scaler_cluster", "scaler_exporter", "scaler_scheduler", "scaler_ui", "scaler_worker"]
 PROGRAMS = [*DOCUMENTED, "scaler_top"]
-UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter")
-CONFIGURATIONS = ("scheduler", "cluster", "exporter")
+UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter", "scaler-ui")
+CONFIGURATIONS = ("scheduler", "cluster", "exporter", "ui")
 MINE = '# mine\nmemory_limit = "1G"\n'
 pytestmark = [
     pytest.mark.timeout(600),

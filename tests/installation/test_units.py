@@ -14,6 +14,7 @@ from tests.installation.conftest import ROOT
 
 from scaler_client import command_line as clients
 from scaler_client.exporter import config as exporter
+from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler import command_line as schedulers
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
@@ -81,6 +82,15 @@ def test_a_unit_that_tells_how_it_goes(name: str) -> None:
     command, module = (SCHEDULER, schedulers) if name == "scaler-scheduler" else (CLUSTER, clients)
     assert program == "/usr/bin/" + name.replace("-", "_")
     assert module.parse_arguments(command, arguments).config == command.default_file  # type: ignore[attr-defined]
+
+
+def test_the_monitor_s_unit_tells_how_it_goes_and_hides_its_token() -> None:
+    unit = settings("scaler-ui")
+    assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["WatchdogSec"]
+    program, *arguments = shlex.split(unit["ExecStart"][0])
+    given = clients.parse_arguments(UI, arguments)
+    assert program == "/usr/bin/scaler_ui" and given.texts["port"] == "8081"
+    assert unit["EnvironmentFile"] == ["-/etc/scaler/ui.env"]
 
 
 def test_the_monitor_is_read_where_the_scheduler_has_it() -> None:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from scaler_client import addresses, command_line, default_file, logs, machine, options, toml_file
-from scaler_worker import cli, config, resources, service_manager
+from scaler_client import addresses, command_line, default_file, logs, machine, options, service_manager, toml_file
+from scaler_worker import cli, config, resources
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file]
+SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file, service_manager]
 
 
 @pytest.fixture(autouse=True)
@@ -324,7 +324,7 @@ def test_as_a_process_wrong_input_is_one_line():
     assert ran.stderr.startswith("scaler_cluster: address: bad address 'tcp://nowhere'") and ran.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", [*SHARED, service_manager])
+@pytest.mark.parametrize("module", SHARED)
 def test_the_schedulers_copy_is_the_same(module):
     copy = REPOSITORY / "scheduler_daemon" / "scaler_scheduler" / Path(module.__file__).name
     assert copy.read_bytes() == Path(module.__file__).read_bytes()

@@ -20,6 +20,7 @@ from typing import Any
 import zmq
 
 from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
+from scaler_client.service_manager import ServiceManager, take_variables
 from scaler_client.sockets import Reconnects, receive
 from scaler_client.wire import WireError, decode, encode
 
@@ -55,7 +56,6 @@ from .object_sender import ObjectSender
 from .process_events import ProcessStarted
 from .process_resources import process_usage, resident_bytes
 from .process_title import set_process_name
-from .service_manager import ServiceManager, take_variables
 from .service_report import ServiceReport
 from .settings import WorkerSettings
 from .signal_socket import SignalSocket
