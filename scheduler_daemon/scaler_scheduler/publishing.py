@@ -29,9 +29,10 @@ REPLAY_SECONDS = 1.0
 
 SNAPSHOT_TOPIC = b"snapshot"
 HISTORY_TOPIC = b"history\0"
+GRAPHS_TOPIC = b"graphs\0\0"
 """What is published begins with its kind: the union's member in eight bytes."""
 
-TOPICS: Tuple[bytes, ...] = (SNAPSHOT_TOPIC, HISTORY_TOPIC)
+TOPICS: Tuple[bytes, ...] = (SNAPSHOT_TOPIC, HISTORY_TOPIC, GRAPHS_TOPIC)
 
 STORY_TOPIC = b"story\0\0\0"
 """The begin of a question: behind it are a task's client and id."""
@@ -99,6 +100,8 @@ class Publisher:
             return
         if self._monitor.is_wanted(SNAPSHOT_TOPIC):
             self._monitor.publish(SNAPSHOT_TOPIC, self._status.snapshot(now, time.time()))
+        if self._monitor.is_wanted(GRAPHS_TOPIC):
+            self._monitor.publish(GRAPHS_TOPIC, self._status.graphs())
         if not self._monitor.is_wanted(HISTORY_TOPIC):
             self._is_replaying = self._is_replay_wanted = False
         elif not self._is_replaying:
