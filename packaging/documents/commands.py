@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scaler_client.command_line import argument_parser
+from scaler_client.top.config import COMMAND as TOP
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
@@ -31,4 +32,5 @@ class Documented:
 COMMANDS = (
     Documented("scaler_scheduler", SCHEDULER),
     Documented("scaler_cluster", CLUSTER, aliases=("scaler_worker",)),
+    Documented("scaler_top", TOP),
 )

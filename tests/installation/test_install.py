@@ -17,7 +17,8 @@ from tests.integration.commands import Command, environment
 from scaler_client import Client, __version__
 
 PREFIX = "usr/local"
-PROGRAMS = ["scaler_cluster", "scaler_scheduler", "scaler_worker"]
+PROGRAMS = ["scaler_cluster", "scaler_scheduler", "scaler_top", "scaler_worker"]
+CONFIGURATIONS = ["scheduler", "cluster", "top"]
 MINE = '# mine\nmemory_limit = "1G"\n'
 pytestmark = [
     pytest.mark.timeout(600),
@@ -86,7 +87,7 @@ def test_what_is_installed(installed: Path) -> None:
         *(f"{PREFIX}/lib/systemd/system/{unit}.service" for unit in ("scaler-scheduler", "scaler-cluster")),
         f"{PREFIX}/lib/sysusers.d/scaler.conf",
         f"{PREFIX}/lib/scaler/manifest",
-        *(f"{folder}/{name}.toml" for folder in ("etc/scaler", f"{share}/scaler") for name in ("scheduler", "cluster")),
+        *(f"{folder}/{name}.toml" for folder in ("etc/scaler", f"{share}/scaler") for name in CONFIGURATIONS),
     }
     for unit in (installed / PREFIX / "lib/systemd/system").iterdir():
         (command,) = re.findall("^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
