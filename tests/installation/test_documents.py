@@ -17,6 +17,7 @@ from scaler_worker.config import COMMAND as CLUSTER
 
 COMMANDS = {"scaler_scheduler": SCHEDULER, "scaler_cluster": CLUSTER, "scaler_top": TOP}
 PAGES = ["scaler_scheduler", "scaler_cluster", "scaler_worker", "scaler_top"]
+FILES = {"scaler_scheduler": "scheduler", "scaler_cluster": "cluster", "scaler_top": "top"}
 SECTIONS = "NAME SYNOPSIS DESCRIPTION OPTIONS CONFIGURATION SIGNALS EXIT ENVIRONMENT FILES EXAMPLES SEE".split()
 
 
@@ -77,9 +78,7 @@ def test_the_same_sources_give_the_same_bytes(documents: Path, tmp_path: Path) -
     assert all((documents / file).read_bytes() == (again / file).read_bytes() for file in files)
 
 
-@pytest.mark.parametrize(
-    ("program", "file"), [("scaler_scheduler", "scheduler"), ("scaler_cluster", "cluster"), ("scaler_top", "top")]
-)
+@pytest.mark.parametrize(("program", "file"), sorted(FILES.items()))
 def test_the_default_configuration_is_what_the_command_prints(documents: Path, program: str, file: str) -> None:
     text = (documents / "configuration" / f"{file}.toml").read_text()
     assert text.startswith(f"# The configuration of {program}.")

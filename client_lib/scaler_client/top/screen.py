@@ -24,6 +24,7 @@ BELOW_LINES = 24
 SIDE_SHARE = 0.3
 LEAST_SIDE = 58
 BELOW_SHARE = 0.3
+LEAST_BELOW = 6
 GAP = " | "
 LONGEST_NAME = 60
 
@@ -105,8 +106,8 @@ def _tables(view: View, picture: Picture, width: int, height: int) -> List[Line]
         ]
         main = width - side - len(GAP)
         return beside([(_worker_table(view, picture, main, height), main), (right_side, side)], height, GAP)
-    if height >= BELOW_LINES:
-        below = int(height * BELOW_SHARE)
+    below = max(LEAST_BELOW, int(height * BELOW_SHARE))
+    if height >= BELOW_LINES or height - len(picture.workers) - 2 > below:  # or nothing would be there
         half = (width - len(GAP)) // 2
         tables = [(_side_table(view, picture, name, half, below), half) for name in (view.side, CLIENTS)]
         return [
