@@ -17,10 +17,9 @@ from tests.integration.commands import Command, environment
 from scaler_client import Client, __version__
 
 PREFIX = "usr/local"
-DOCUMENTED = ["scaler_client", "scaler_cluster", "scaler_exporter", "scaler_scheduler", "scaler_ui", "scaler_worker"]
-PROGRAMS = [*DOCUMENTED, "scaler_top"]
+PROGRAMS = [f"scaler_{name}" for name in ("client", "cluster", "exporter", "scheduler", "top", "ui", "worker")]
 UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter", "scaler-ui")
-CONFIGURATIONS = ("scheduler", "cluster", "exporter", "ui")
+CONFIGURATIONS = ("scheduler", "cluster", "exporter", "top", "ui")
 MINE = '# mine\nmemory_limit = "1G"\n'
 pytestmark = [
     pytest.mark.timeout(600),
@@ -83,9 +82,9 @@ def test_what_is_installed(installed: Path) -> None:
     share = f"{PREFIX}/share"
     assert files(installed) == {
         *(f"{PREFIX}/bin/{program}" for program in PROGRAMS),
-        *(f"{share}/man/man1/{program}.1" for program in DOCUMENTED),
-        *(f"{share}/bash-completion/completions/{program}" for program in DOCUMENTED),
-        *(f"{share}/zsh/site-functions/_{program}" for program in DOCUMENTED),
+        *(f"{share}/man/man1/{program}.1" for program in PROGRAMS),
+        *(f"{share}/bash-completion/completions/{program}" for program in PROGRAMS),
+        *(f"{share}/zsh/site-functions/_{program}" for program in PROGRAMS),
         *(f"{PREFIX}/lib/systemd/system/{unit}.service" for unit in UNITS),
         f"{PREFIX}/lib/sysusers.d/scaler.conf",
         f"{PREFIX}/lib/scaler/manifest",
