@@ -1,4 +1,4 @@
-"""The ways in which the scheduler can be installed, as `make package` builds them, and how each is started."""
+"""How the scheduler and scaler_top can be installed, as `make package` builds them, and how each is started."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ def artefacts() -> list[Artefact]:
         _of_file("nuitka", "`scaler_scheduler.bin`, nuitka", "CPython", "scaler_scheduler.bin"),
     ]
     return [artefact for artefact in every if artefact.file is None or artefact.file.exists()]
+
+
+def watchers() -> list[Artefact]:
+    """What of scaler_top has been built."""
+    every = [
+        _of_file("top_pex_pypy", "`scaler_top.pex` on PyPy", "PyPy", "scaler_top.pex", PYPY / "python"),
+        _of_file("top_pex_cpython", "`scaler_top.pex` on CPython", "CPython", "scaler_top.pex", CPYTHON / "python"),
+        _of_file("top_nuitka", "`scaler_top.bin`, nuitka", "CPython", "scaler_top.bin"),
+    ]
+    return [artefact for artefact in every if artefact.file is not None and artefact.file.exists()]
 
 
 def _of_file(name: str, title: str, implementation: str, file: str, interpreter: Path | None = None) -> Artefact:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from .artefacts import Artefact, artefacts, empty_caches, started
+from .artefacts import Artefact, artefacts, empty_caches, started, version_of, watchers
 from .figures import Figure
 from .machine import Disturbance, describe_machine, describe_source, describe_versions
 from .processes import ROOT, interrupt_on_signals
@@ -40,6 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for artefact in artefacts():
         print(f"[package-bench] {artefact.title} ... ", end="", flush=True)
         rows.append((artefact, _measure(artefact, QUICK if is_quick else FULL)))
+        print("done", flush=True)
+    for artefact in watchers():
+        print(f"[package-bench] {artefact.title} ... ", end="", flush=True)
+        rows.append((artefact, _measure_watcher(artefact)))
         print("done", flush=True)
     text = _table(rows)
     print(text, end="")
@@ -70,6 +74,30 @@ def _measure(artefact: Artefact, sizes: Sizes) -> list[Figure]:
     return figures
 
 
+def _measure_watcher(artefact: Artefact) -> list[Figure]:
+    cold = []
+    for _ in range(COLD_STARTS):
+        with empty_caches():
+            cold.append(_answer(artefact))
+    with empty_caches():
+        _answer(artefact)
+        warm = [_answer(artefact) for _ in range(WARM_STARTS)]
+    prefix, title = f"package.{artefact.name}", artefact.title
+    figures = [
+        Figure(f"{prefix}.cold_start", f"first start of {title}, to its answer to --version", "s", cold),
+        Figure(f"{prefix}.warm_start", f"start of {title}", "s", warm),
+    ]
+    if artefact.file is not None:
+        figures.insert(0, Figure(f"{prefix}.size", f"size of {title}", "bytes", [artefact.file.stat().st_size]))
+    return figures
+
+
+def _answer(artefact: Artefact) -> float:
+    begin = time.perf_counter()
+    version_of(artefact)
+    return time.perf_counter() - begin
+
+
 def _start(artefact: Artefact) -> float:
     with started(artefact) as (_, seconds):
         return seconds
@@ -90,9 +118,11 @@ def _rate(run: Any, batches: int) -> float:
 def _table(rows: Sequence[tuple[Artefact, Sequence[Figure]]]) -> str:
     lines = [HEADINGS, ("---", *["--:"] * (len(HEADINGS) - 1))]
     for artefact, figures in rows:
-        cold, warm, rate = (figure.median for figure in figures[-3:])
+        of = {figure.name.rpartition(".")[2]: figure.median for figure in figures}
+        cold, warm = of["cold_start"], of["warm_start"]
+        rate = number(round(of["rate"], -3)) if "rate" in of else "-"
         size = "-" if artefact.file is None else f"{artefact.file.stat().st_size / 2**20:.0f} MiB"
-        lines.append((artefact.title, size, f"{cold:.2f} s", f"{warm:.2f} s", number(round(rate, -3))))
+        lines.append((artefact.title, size, f"{cold:.2f} s", f"{warm:.2f} s", rate))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

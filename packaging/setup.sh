@@ -19,7 +19,7 @@ LINT_TOOLS=(ruff mypy types-psutil)
 DOCUMENT_TOOLS=(shtab)
 BROWSER_TOOLS=(playwright)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
-ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,progress,ui]' 'dask[array,dataframe]' scikit-learn)
+ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,progress,top,ui]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
@@ -179,7 +179,7 @@ setup_further() {
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
     if step "$folder: $("$python" --version)" make_environment "$folder" "$python" &&
         step "$folder: scaler-client, scaler-worker, test tools" "$folder/bin/python" -m pip install \
-            --only-binary :all: -e 'client_lib[progress,ui]' -e worker_lib "${TEST_TOOLS[@]}"; then
+            --only-binary :all: -e 'client_lib[progress,top,ui]' -e worker_lib "${TEST_TOOLS[@]}"; then
         stamp_value "$folder/bin/python" >"$folder/stamp-test"
     else
         rm -rf "$folder"
@@ -196,8 +196,16 @@ setup_browser() {
     say "no Chromium: scaler_ui's page is not tested. To get it: apt-get install chromium"
 }
 
+# What some tests need, which else are skipped and say so: commands and their Debian packages.
+setup_test_programs() {
+    local missing
+    mapfile -t missing < <(missing_packages tmux tmux)
+    [ ${#missing[@]} = 0 ] || ! may_install || step "Debian packages: ${missing[*]}" apt_install "${missing[@]}" || true
+}
+
 setup_tests() {
     local version python
+    setup_test_programs
     setup_browser
     if ! is_fresh .venv/stamp-test .venv/bin/python; then
         must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
@@ -206,7 +214,8 @@ setup_tests() {
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
     if [ -d .venv-pypy ] && ! is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python; then
-        must ".venv-pypy: test tools" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}"
+        # Of scaler_top, which runs there too, what is not in the scheduler.
+        must ".venv-pypy: test tools, urwid" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}" urwid
         stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-test
     fi
     further_pythons | while read -r version python; do

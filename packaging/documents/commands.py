@@ -10,6 +10,7 @@ from scaler_client.command_line import argument_parser
 from scaler_client.exporter.config import COMMAND as EXPORTER
 from scaler_client.inspection.arguments import SUBCOMMANDS
 from scaler_client.inspection.arguments import argument_parser as client_parser
+from scaler_client.top.config import COMMAND as TOP
 from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
@@ -37,6 +38,7 @@ class Documented:
 COMMANDS = (
     Documented("scaler_scheduler", SCHEDULER),
     Documented("scaler_cluster", CLUSTER, aliases=("scaler_worker",)),
+    Documented("scaler_top", TOP),
     Documented("scaler_exporter", EXPORTER),
     Documented("scaler_client", None),
     Documented("scaler_ui", UI),

@@ -4,13 +4,14 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$BUILD/nuitka
 # The scheduler imports capnpy without its compiler, and that is who wants setuptools.
-NOT_NEEDED='*.tests,Cython,setuptools,capnpy.compiler,pytest,_pytest,capnpy.benchmarks,capnpy.testing,zmq.green,zmq.auth,zmq.devices,zmq.log,zmq.ssh'
+NOT_NEEDED='*.tests,Cython,setuptools,capnpy.compiler,pytest,_pytest,capnpy.benchmarks,capnpy.testing,zmq.green,zmq.auth,zmq.devices,zmq.log,zmq.ssh,trio,tornado,twisted,gi,curses'
 rm -rf "$folder"
 mkdir -p "$folder"
 export PYTHONHASHSEED=0
 
 build() {
-    local name=$1 module=$2 distribution=$3 package=${2%%.*}
+    local name=$1 module=$2 distribution=$3 package=${2%.*} further=()
+    [ -z "$4" ] || further=("--include-package=$4")
     "$PYTHON" -m pip install --quiet --find-links "$BUILD/wheels" --constraint "$here/../constraints.txt" "$distribution"
     # What is there of the same version may be older source.
     "$PYTHON" -m pip install --quiet --no-deps --force-reinstall --no-index --find-links "$BUILD/wheels" "$distribution"
@@ -18,12 +19,13 @@ build() {
     printf 'import sys\n\nfrom %s import main\n\nsys.exit(main())\n' "$module" >"$folder/run_$name.py"
     # The scheduler looks up capnpy's version; capnpy imports py, which finds its own modules by their names.
     "$PYTHON" -m nuitka --onefile --quiet --output-dir="$folder" --output-filename="$name.bin" \
-        --include-package="$package" --include-package=zmq.backend.cython --include-package=capnpy --include-package=py --include-module=uvloop \
+        --include-package="$package" --include-package=zmq.backend.cython --include-package=capnpy --include-package=py \
+        "${further[@]}" \
         --include-distribution-metadata=capnpy --nofollow-import-to="$NOT_NEEDED" --lto=no --jobs=2 \
         --onefile-tempdir-spec="{CACHE_DIR}/scaler/$name-$VERSION" "$folder/run_$name.py"
     mv "$folder/$name.bin" "$DIST/$name.bin"
 }
 
-grep -v '^#' "$here/../commands.txt" | while read -r name module distribution; do
-    build "$name" "$module" "$distribution" </dev/null
+grep -v '^#' "$here/../commands.txt" | while read -r name module distribution further; do
+    build "$name" "$module" "$distribution" "$further" </dev/null
 done

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 wheels=$BUILD/pex/wheels
 # What the commands need beside what packaging/wheels.sh makes: for every Python, and one for each.
 COMPILED=(pyzmq)
-PURE=(packaging setuptools tomli)
+PURE=(packaging setuptools tomli typing_extensions urwid wcwidth)
 # As "implementation version abi platform", as pyzmq's wheels have them. From 3.12 on CPython has one for all versions.
 PYTHONS=("pp 3.9 pypy39_pp73 manylinux2014_x86_64" "pp 3.10 pypy310_pp73 manylinux_2_28_x86_64"
     "pp 3.11 pypy311_pp73 manylinux_2_28_x86_64" "cp 3.9 cp39 manylinux2014_x86_64" "cp 3.10 cp310 manylinux_2_28_x86_64"
@@ -34,7 +34,7 @@ for target in "${PYTHONS[@]}"; do
 done
 
 # PyPy has cffi in it. In an environment of its own (--venv) the scheduler can start itself again, as it does there.
-grep -v '^#' "$here/../commands.txt" | while read -r name module distribution; do
+grep -v '^#' "$here/../commands.txt" | while read -r name module distribution _; do
     pex "$distribution" --pre-resolved-dists "$wheels" --output-file "$DIST/$name.pex" --entry-point "$module:main" \
         --exclude cffi "${targets[@]}" --venv --sh-boot </dev/null
 done

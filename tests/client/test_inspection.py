@@ -149,7 +149,7 @@ from 2023-11-14 22:13:21 on, times of the scheduler's clock:
   +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
   +1.000000 s  22:13:22.000  runs there, attempt 1
  +29.500000 s  22:13:50.500  attempt 1 is over without an end: its worker was
-                             lost, gave it back, or it is to be tried again
+                             lost
  +58.500000 s  22:14:19.500  given to node-7-b on node-7, attempt 2
  +60.500000 s  22:14:21.500  raised: ValueError: no such curve; attempt 2 ran
                              1.5 s on node-7-b on node-7
@@ -204,11 +204,17 @@ def test_a_task_that_runs(picture: Picture) -> None:
 
 
 def test_a_cancelled_one_and_what_is_new(picture: Picture) -> None:
-    cancelled = {"kinds": 3, "times": 2_000_000, "outcomes": 6}
+    cancelled = {"kinds": 3, "times": 2_000_000, "outcomes": 6, "error": "cancelled"}
     unknown = {"kinds": 77, "times": 3_000_000}
     text = "\n".join(story_text(Page(), told(picture, SUBMITTED, cancelled, unknown), picture))
-    assert "cancelled; the scheduler has ended it" in text and "this version does not know (77)" in text
+    assert "  cancelled; the scheduler has ended it" in text and "this version does not know (77)" in text
     assert story_json(told(picture, unknown), picture)["events"][0]["event"] == "77"
+
+
+def test_one_that_its_worker_gave_back(picture: Picture) -> None:
+    given = {**GIVEN, "workers": 2}
+    text = "\n".join(story_text(Page(), told(picture, SUBMITTED, given, RETURNED), picture))
+    assert "it back, or it is to be tried again" in text and "lost" not in text
 
 
 def test_nothing_is_wider_than_it_should_be(picture: Picture) -> None:

@@ -221,7 +221,7 @@ def test_of_what_tasks_failed(watched, happened):
     errors = [error for run in runs for kind, error in zip(run.kinds, run.errors) if kind == ENDED]
     assert errors == [
         "ValueError: no such curve", "cancelled",
-        "function 1: the worker died in its only attempt: attempt 1 on host (pid 4711): signal 9 (SIGKILL)",
+        "function 1#7: the worker died in its only attempt: attempt 1 on host (pid 4711): signal 9 (SIGKILL)",
     ]  # fmt: skip
 
 

@@ -17,9 +17,9 @@ from tests.integration.commands import Command, environment
 from scaler_client import Client, __version__
 
 PREFIX = "usr/local"
-PROGRAMS = ["scaler_cluster", "scaler_scheduler", "scaler_ui", "scaler_worker"]
-UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-ui")
-CONFIGURATIONS = ("scheduler", "cluster", "ui")
+PROGRAMS = [f"scaler_{name}" for name in ("client", "cluster", "exporter", "scheduler", "top", "ui", "worker")]
+UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter", "scaler-ui")
+CONFIGURATIONS = ("scheduler", "cluster", "exporter", "top", "ui")
 MINE = '# mine\nmemory_limit = "1G"\n'
 pytestmark = [
     pytest.mark.timeout(600),
@@ -158,7 +158,7 @@ def test_a_configuration_that_was_changed_stays(documents: Path, tmp_path: Path)
     manifest = tmp_path / PREFIX / "lib/scaler/manifest"
     manifest.parent.mkdir(parents=True)
     noted = ["/etc/scaler/scheduler.toml", "/etc/scaler/cluster.toml"]
-    noted += [f"/{PREFIX}/share/scaler/{name}.toml" for name in ("scheduler", "cluster")]
+    noted += [f"/{PREFIX}/share/scaler/{name}.toml" for name in CONFIGURATIONS]
     manifest.write_text("".join(f"f {path}\n" for path in noted))
     assert "/etc/scaler/cluster.toml was changed, and stays" in run("uninstall", tmp_path, documents)
     assert files(tmp_path) == {"etc/scaler/cluster.toml"} and changed.read_text() == MINE

@@ -40,7 +40,7 @@ def test_the_pictures() -> None:
     assert set(made) == {path.name for path in FOLDER.iterdir()}
 
 
-@pytest.mark.parametrize("width", [80, 99, 109, 110, 149, 150, 260])
+@pytest.mark.parametrize("width", [80, 99, 117, 118, 179, 180, 260])
 @pytest.mark.parametrize("height", [24, 37, 60])
 @pytest.mark.parametrize("keys", [[], ["?"], ["enter"], ["tab"], ["tab", "tab"], ["o", "tab"], ["/", "x"]])
 def test_it_fits_any_terminal(width: int, height: int, keys: List[str]) -> None:

@@ -41,7 +41,7 @@ def story_text(page: Page, story: Story, picture: Picture) -> list[str]:
         at = begun + event.uptime_seconds
         since = event.uptime_seconds - story.events[0].uptime_seconds
         head = f"{f'+{since:,.6f} s':>13}  {clock(at)}  "
-        text, *more = wrapped(_said(event, picture), page.columns - len(head))
+        text, *more = wrapped(_said(event, story, picture), page.columns - len(head))
         lines += [head + text, *(" " * len(head) + line for line in more)]
     return [*lines, *wrapped(f"now: {now_of(story, picture)}", page.columns)]
 
@@ -51,7 +51,7 @@ def _started_at(picture: Picture) -> float:
     return picture.snapshot.unix_seconds - picture.snapshot.uptime_seconds
 
 
-def _said(event: Event, picture: Picture) -> str:
+def _said(event: Event, story: Story, picture: Picture) -> str:
     attempt, worker = f"attempt {event.attempt}", worker_name(event.worker, picture)
     if event.kind == HistoryKind.SUBMITTED:
         return "submitted"
@@ -60,15 +60,25 @@ def _said(event: Event, picture: Picture) -> str:
     if event.kind == HistoryKind.STARTED:
         return f"runs there, {attempt}"
     if event.kind == HistoryKind.RETURNED:
-        return f"{attempt} is over without an end: its worker was lost, gave it back, or it is to be tried again"
+        is_lost = not any(row.incarnation == _worker_of(event.attempt, story) for row in picture.workers)
+        why = "its worker was lost" if is_lost else "its worker gave it back, or it is to be tried again"
+        return f"{attempt} is over without an end: {why}"
     if event.kind == HistoryKind.ENDED:
         return _end(event, worker)
     return f"something that this version does not know ({int(event.kind)})"
 
 
+def _worker_of(attempt: int, story: Story) -> int:
+    """That which it was given to."""
+    given = [
+        event.worker for event in story.events if event.kind == HistoryKind.DISPATCHED and event.attempt == attempt
+    ]
+    return given[-1] if given else 0
+
+
 def _end(event: Event, worker: str) -> str:
     text = _OUTCOMES.get(event.outcome, f"ended, by outcome {event.outcome}")  # type: ignore[call-overload]
-    if event.error:
+    if event.error and event.error != text:
         text += f": {clean(event.error)}"
     if not event.worker:
         return f"{text}; the scheduler has ended it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..picture import Picture
@@ -58,70 +58,82 @@ def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Stor
         clients = [wanted.client]
     else:
         clients = [client for client, name in names.items() if wanted.fits(client, wanted.id, name, "")]
-    found = _ask(watching, clients, wanted, names)
-    if not found and wanted.client is None:
-        remembered = _remembered(watching, picture, wanted)
-        found = _ask(watching, [client for client in remembered if client not in clients], wanted, names)
-        clients = list(dict.fromkeys([*clients, *remembered]))
+    answers = _ask(watching, clients, wanted.id)
+    found = _fitting(answers.values(), wanted, names)
+    if not found and (wanted.client is None or len(answers) < len(clients)):
+        found = _fitting(_remembered(watching, wanted), wanted, names)
     if not found:
-        raise UnknownTaskError(_nothing_known(wanted, clients))
+        raise UnknownTaskError(_nothing_known(wanted))
     if len(found) > 1:
         tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in found[:MOST_NAMED])
         raise UnknownTaskError(f"{len(found)} tasks are called so, name one of them exactly: {tasks}")
     return found[0]
 
 
-def _ask(watching: Watching, clients: list[int], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
-    """The stories that these clients' tasks have, as far as they may be meant."""
+def _fitting(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
+    """Those that may be meant; `names` are those of clients that are there."""
+    known = [story for story in stories if story.events]
+    return [story for story in known if wanted.fits(story.client, story.id, names.get(story.client, ""), story.name)]
+
+
+def _nothing_known(wanted: WantedTask) -> str:
+    name = f"#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
+    name = name if wanted.name is None else f"{wanted.name} {name}"
+    return f"nothing is known of task {name}: it never came, or it is so long over that its story is forgotten"
+
+
+def _ask(watching: Watching, clients: list[int], task_id: int) -> dict[int, Story]:
+    """What the scheduler answers of these clients' tasks."""
     if len(clients) > MOST_CLIENTS:
-        raise UnknownTaskError(f"{many(len(clients), 'client')} may have a task {wanted.id}: name it as CLIENT/ID")
-    asked = [(client, wanted.id) for client in clients]
+        raise UnknownTaskError(f"{many(len(clients), 'client')} may have a task {task_id}: name it as CLIENT/ID")
+    asked = [(client, task_id) for client in clients]
     for task in asked:
         watching.subscribe(story_topic(*task))
     reader = watching.reader
     watching.until(lambda: all(task in reader.stories for task in asked), STORY_SECONDS)
-    found = [story_of(*task, reader.stories[task]) for task in asked if task in reader.stories]
-    return [
-        story
-        for story in found
-        if story.events and wanted.fits(story.client, story.id, names.get(story.client, ""), story.name)
-    ]
+    return {task[0]: story_of(*task, reader.stories[task]) for task in asked if task in reader.stories}
 
 
-def _nothing_known(wanted: WantedTask, clients: list[int]) -> str:
-    name = f"#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
-    among = f" of {many(len(clients), 'known client')}" if wanted.client is None else ""
-    return f"nothing is known of task {name}{among}: it never came, or it is so long over that its story is forgotten"
-
-
-def _remembered(watching: Watching, picture: Picture, wanted: WantedTask) -> list[int]:
-    """The clients of such tasks among those whose history the scheduler still has."""
+def _remembered(watching: Watching, wanted: WantedTask) -> list[Story]:
+    """Such tasks among all that the scheduler still has the history of."""
     watching.subscribe(HISTORY_TOPIC)
-    clients: dict[int, None] = {}
-    sequence = picture.snapshot.sequence
+    rows: dict[int, list[tuple[int, Event]]] = {}
+    sequence = watching.picture(has_rates=False).snapshot.sequence
 
     def has_come() -> bool:
         for history in watching.reader.take_history():
-            for client, task_id in zip(history.clients, history.ids):
-                if task_id == wanted.id:
-                    clients[client] = None
+            for row, (client, task_id) in enumerate(zip(history.clients, history.ids)):
+                if task_id == wanted.id and wanted.client in (None, client):
+                    rows.setdefault(client, []).append((history.first + row, _event(history, row)))
         newest = watching.reader.picture
         return newest is not None and newest.snapshot.sequence >= sequence + 2
 
     watching.until(has_come, HISTORY_SECONDS)
-    return list(clients)
+    # What is kept comes behind what has just happened.
+    ordered = {client: sorted(numbered, key=lambda each: each[0]) for client, numbered in rows.items()}
+    return [_told(client, wanted.id, [event for _, event in numbered]) for client, numbered in ordered.items()]
 
 
 def story_of(client: int, task_id: int, history: History) -> Story:
-    """Of what the scheduler has told."""
-    known = {int(kind): kind for kind in HistoryKind}
-    columns = zip(
-        history.kinds, history.times, history.attempts, history.workers, history.names, history.outcomes,
-        history.durations, history.errors,
-    )  # fmt: skip
-    events = [
-        Event(known.get(kind, kind), time / 1e6, attempt, worker, name, outcome, duration / 1e9, error)
-        for kind, time, attempt, worker, name, outcome, duration, error in columns
-    ]
-    names = [event.name for event in events if event.name]
-    return Story(client, task_id, names[0] if names else "", events)
+    """Of what the scheduler has answered."""
+    return _told(client, task_id, [_event(history, row) for row in range(len(history.ids))])
+
+
+def _told(client: int, task_id: int, events: list[Event]) -> Story:
+    return Story(client, task_id, next((event.name for event in events if event.name), ""), events)
+
+
+def _event(history: History, row: int) -> Event:
+    return Event(
+        _KINDS.get(history.kinds[row], history.kinds[row]),
+        history.times[row] / 1e6,
+        history.attempts[row],
+        history.workers[row],
+        history.names[row],
+        history.outcomes[row],
+        history.durations[row] / 1e9,
+        history.errors[row],
+    )
+
+
+_KINDS = {int(kind): kind for kind in HistoryKind}

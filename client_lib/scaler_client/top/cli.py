@@ -40,9 +40,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _run(config: Config, socket: MonitorSocket) -> int:
+    try:
+        import urwid  # noqa: F401  # not above: -h does without
+    except ModuleNotFoundError:
+        return fail(PROGRAM, "urwid is missing: pip install 'scaler-client[top]'")
     if config.once or config.json:
         return _print(config, socket)
-    from .terminal import is_terminal, show  # after the above: urwid is not needed for -h
+    from .terminal import is_terminal, show
 
     if not is_terminal():
         return fail(PROGRAM, "this is no terminal: --once or --json print what there is")

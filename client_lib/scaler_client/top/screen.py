@@ -18,11 +18,13 @@ from .tables import Column, header, place, row
 from .view import WORKERS, View
 from .worker_table import WORKER_COLUMNS, filtered, sorted_rows
 
-BESIDE_COLUMNS = 150
+BESIDE_COLUMNS = 180
 """From here on functions and clients stand beside the workers, and from so many lines for tables on below them."""
 BELOW_LINES = 24
-SIDE_SHARE = 0.38
+SIDE_SHARE = 0.3
+LEAST_SIDE = 58
 BELOW_SHARE = 0.3
+LEAST_BELOW = 6
 GAP = " | "
 LONGEST_NAME = 60
 
@@ -96,7 +98,7 @@ def _detail_lines(view: View, picture: Picture) -> List[Line]:
 
 def _tables(view: View, picture: Picture, width: int, height: int) -> List[Line]:
     if width >= BESIDE_COLUMNS:
-        side = int(width * SIDE_SHARE)
+        side = max(LEAST_SIDE, int(width * SIDE_SHARE))
         upper = (height + 1) // 2
         right_side = [
             *_filled(_side_table(view, picture, view.side, side, upper - 1), upper),
@@ -104,8 +106,8 @@ def _tables(view: View, picture: Picture, width: int, height: int) -> List[Line]
         ]
         main = width - side - len(GAP)
         return beside([(_worker_table(view, picture, main, height), main), (right_side, side)], height, GAP)
-    if height >= BELOW_LINES:
-        below = int(height * BELOW_SHARE)
+    below = max(LEAST_BELOW, int(height * BELOW_SHARE))
+    if height >= BELOW_LINES or height - len(picture.workers) - 2 > below:  # or nothing would be there
         half = (width - len(GAP)) // 2
         tables = [(_side_table(view, picture, name, half, below), half) for name in (view.side, CLIENTS)]
         return [

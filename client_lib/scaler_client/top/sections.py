@@ -9,7 +9,7 @@ from ..picture import Picture
 from .figures import clock, count, percent, rate, size
 from .fitting import Line, beside, left, right
 
-WIDE = 110
+WIDE = 118
 """Columns from which on counts are shown in full."""
 
 LONGEST_MESSAGES = 42

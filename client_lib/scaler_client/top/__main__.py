@@ -1,0 +1,7 @@
+"""`python -m scaler_client.top` is `scaler_top`."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())
