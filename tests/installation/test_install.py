@@ -17,8 +17,9 @@ from tests.integration.commands import Command, environment
 from scaler_client import Client, __version__
 
 PREFIX = "usr/local"
-PROGRAMS = ["scaler_cluster", "scaler_scheduler", "scaler_ui", "scaler_worker"]
-UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-ui")
+DOCUMENTED = ["scaler_client", "scaler_cluster", "scaler_exporter", "scaler_scheduler", "scaler_ui", "scaler_worker"]
+PROGRAMS = [*DOCUMENTED, "scaler_top"]
+UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter", "scaler-ui")
 CONFIGURATIONS = ("scheduler", "cluster", "ui")
 MINE = '# mine\nmemory_limit = "1G"\n'
 pytestmark = [
@@ -82,9 +83,9 @@ def test_what_is_installed(installed: Path) -> None:
     share = f"{PREFIX}/share"
     assert files(installed) == {
         *(f"{PREFIX}/bin/{program}" for program in PROGRAMS),
-        *(f"{share}/man/man1/{program}.1" for program in PROGRAMS),
-        *(f"{share}/bash-completion/completions/{program}" for program in PROGRAMS),
-        *(f"{share}/zsh/site-functions/_{program}" for program in PROGRAMS),
+        *(f"{share}/man/man1/{program}.1" for program in DOCUMENTED),
+        *(f"{share}/bash-completion/completions/{program}" for program in DOCUMENTED),
+        *(f"{share}/zsh/site-functions/_{program}" for program in DOCUMENTED),
         *(f"{PREFIX}/lib/systemd/system/{unit}.service" for unit in UNITS),
         f"{PREFIX}/lib/sysusers.d/scaler.conf",
         f"{PREFIX}/lib/scaler/manifest",
@@ -104,7 +105,7 @@ def test_nothing_names_the_folder_where_it_was_made(installed: Path) -> None:
 
 
 def test_the_installed_commands_run(installed: Path, tmp_path: Path) -> None:
-    for program in PROGRAMS:
+    for program in DOCUMENTED:
         ran = subprocess.run(
             [installed / PREFIX / "bin" / program, "--version"],
             env=environment(PYTHONPATH=""),
