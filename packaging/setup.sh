@@ -244,6 +244,7 @@ setup_system() {
     local missing=()
     command -v debootstrap >/dev/null || missing+=(debootstrap)
     command -v systemd-nspawn >/dev/null || missing+=(systemd-container)
+    command -v buildah >/dev/null || missing+=(buildah)
     if [ "$(id -u)" = 0 ] && [ ${#missing[@]} -gt 0 ] && may_install; then
         step "Debian packages: ${missing[*]}" apt_install "${missing[@]}"
     fi

@@ -89,14 +89,19 @@ class FunctionTotals:
         columns = snapshot.function_columns
         changes: dict[str, FunctionTotal] = {}
         rows = zip(columns.numbers, columns.names, columns.tasks, columns.done, columns.failed, columns.run_nanoseconds)
-        for number, name, tasks, *counts in rows:
-            done, failed, nanoseconds = counts
-            before = self._before(number, (done, failed, nanoseconds))
-            change = FunctionTotal(tasks, *(max(0, now - then) for now, then in zip(counts, before)))
-            if tasks or change.done or change.failed:
+        for number, name, tasks, done, failed, nanoseconds in rows:
+            now = done, failed, nanoseconds
+            before = self._before(number, now)
+            self._known[number] = now
+            change = changes.get(_kept(name))
+            if change is None:
+                change = changes[_kept(name)] = FunctionTotal()
+            change.open_tasks += tasks
+            if tasks or now != before:
+                change.done += max(0, done - before[0])
+                change.failed += max(0, failed - before[1])
+                change.run_nanoseconds += max(0, nanoseconds - before[2])
                 change.used_at = snapshot.uptime_seconds
-            changes.setdefault(_kept(name), FunctionTotal()).add(change)
-            self._known[number] = (done, failed, nanoseconds)
         while len(self._known) > MOST_NUMBERS:
             number = next(iter(self._known))
             del self._known[number]

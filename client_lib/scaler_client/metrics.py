@@ -30,6 +30,9 @@ from .snapshots import Snapshot, WorkerState
 ENDINGS = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED)]
 """How tasks end for their clients; the other two are between worker and scheduler."""
 
+USUAL_DEATHS = ("signal 9", "memory limit", "lease")
+"""Causes that are there from the start: of a counter that appears with its first event Prometheus sees no increase."""
+
 FIRST_BUCKET, LAST_BUCKET = 4, 27
 """Powers of two of microseconds, 16 us to 134 s: what is shorter is in the first bucket, what is longer in the last."""
 
@@ -232,7 +235,8 @@ def _histogram(name: str, text: str, counts: Sequence[int], microseconds: int) -
 
 
 def _losses(snapshot: Snapshot) -> Iterator[Metric]:
-    yield _counters("scaler_worker_deaths", "Workers that died or were given up.", "cause", snapshot.deaths)
+    deaths = dict.fromkeys(USUAL_DEATHS, 0) | snapshot.deaths
+    yield _counters("scaler_worker_deaths", "Workers that died or were given up.", "cause", deaths)
 
 
 def _hosts(picture: Picture) -> Iterator[Metric]:

@@ -33,6 +33,7 @@ class WantedTask:
     client: int | None = None
     """Its incarnation."""
     client_name: str | None = None
+    """Or its incarnation in hexadecimal digits, which can't be told from a name."""
     name: str | None = None
 
     def fits(self, client: int, task_id: int, client_name: str, name: str) -> bool:
@@ -40,7 +41,7 @@ class WantedTask:
         return (
             task_id == self.id
             and self.client in (None, client)
-            and (self.client_name is None or not client_name or self.client_name == client_name)
+            and (self.client_name is None or not client_name or self.client_name in (client_name, f"{client:x}"))
             and (self.name is None or not name or self.name == name)
         )
 

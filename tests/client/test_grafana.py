@@ -21,6 +21,7 @@ from scaler_client.monitoring import MonitorReader  # noqa: E402
 
 START = 1000.0
 ROOT = Path(__file__).resolve().parents[2]
+CASES = Path(__file__).with_name("alert_cases.yaml")
 FOLDER = ROOT / "packaging" / "grafana"
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "scaler.json").read_text())
 SCRAPES = [yaml.safe_load((FOLDER / f"{name}.yaml").read_text()) for name in ("prometheus", "prometheus-kubernetes")]
@@ -151,7 +152,9 @@ def test_the_autoscaler_goes_by_what_is_exported() -> None:
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
-@pytest.mark.parametrize("arguments", ["check config prometheus.yaml", "check rules scaler-alerts.yaml"])
+@pytest.mark.parametrize(
+    "arguments", ["check config prometheus.yaml", "check rules scaler-alerts.yaml", f"test rules {CASES}"]
+)
 def test_prometheus_takes_them(arguments: str) -> None:
     ran = subprocess.run(["promtool", *arguments.split()], cwd=FOLDER, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stdout + ran.stderr

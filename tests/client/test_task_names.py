@@ -47,4 +47,5 @@ def test_what_is_not_known_excludes_nothing() -> None:
     wanted = WantedTask(17, client_name="mine", name="fit")
     assert wanted.fits(1, 17, "", "") and wanted.fits(1, 17, "mine", "fit")
     assert not wanted.fits(1, 17, "others", "fit") and not wanted.fits(1, 17, "", "other")
+    assert WantedTask(17, client_name="ff").fits(255, 17, "mine", "")
     assert not wanted.fits(1, 18, "", "") and not WantedTask(17, 2).fits(1, 17, "", "")

@@ -169,7 +169,6 @@ def test_without_the_library(
 
 
 def test_an_option_from_the_environment(tmp_path: Path) -> None:
-    ran = run_once(
-        [sys.executable, "-m", "scaler_client.exporter", f"ipc://{tmp_path}/m"], SCALER_EXPORTER_PORT="70000"
-    )
+    command = [sys.executable, "-m", "scaler_client.exporter", f"ipc://{tmp_path}/monitor"]
+    ran = run_once(command, SCALER_EXPORTER_PORT="70000")
     assert (ran.returncode, ran.stderr.startswith("scaler_exporter: SCALER_EXPORTER_PORT: ")) == (2, True)

@@ -140,7 +140,8 @@ def test_the_story_of_one_that_is_not_known(running: Cluster, name: str) -> None
 
 def test_several_tasks_of_one_name(running: Cluster) -> None:
     with Client(running.scheduler.address) as other:
-        other.submit(fails).exception(30)
+        future = other.submit(abs, -1)  # it waits: the worker is busy
+        wait_until(lambda: running.json("status")["clients"] == 2 and future.task_id == 0, what="the second client")
         ran = running.ask("story", "0")
     assert ran.returncode == 1 and ran.stderr.startswith(
         "scaler_client: 2 tasks are called so, name one of them exactly: "

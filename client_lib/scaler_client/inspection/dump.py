@@ -116,6 +116,8 @@ def dump_json(watching: Watching, environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _newest(history: list[History]) -> list[History]:
+    """In order: what is kept comes behind what has just happened."""
+    history = sorted(history, key=lambda each: each.first)
     rows = 0
     for at in range(len(history) - 1, -1, -1):
         rows += len(history[at].ids)

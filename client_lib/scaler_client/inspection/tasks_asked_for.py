@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..picture import Picture
@@ -13,6 +14,8 @@ from .watching import Watching
 
 HISTORY_SECONDS = 2.5
 """How long what has happened lately is waited for: it comes with the next snapshot but one."""
+STORY_SECONDS = 2.5
+"""How long answers are waited for."""
 MOST_CLIENTS = 64
 """Of so many clients it is asked whether they have such a task."""
 MOST_NAMED = 5
@@ -45,24 +48,21 @@ class Story:
 
 
 def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Story:
-    """Of the one task that is meant.
+    """Of the one task that is meant: of a client that is there, or else of one whose tasks are still remembered.
 
     Raises:
         UnknownTaskError: it is not known, or there are several.
     """
-    clients = [wanted.client] if wanted.client is not None else _clients(watching, picture, wanted)
-    for client in clients[:MOST_CLIENTS]:
-        watching.subscribe(story_topic(client, wanted.id))
-    asked = {(client, wanted.id) for client in clients[:MOST_CLIENTS]}
-    reader = watching.reader
-    watching.until(lambda: asked <= reader.stories.keys(), HISTORY_SECONDS)
-    stories = [story_of(*task, reader.stories[task]) for task in sorted(asked) if task in reader.stories]
     names = {row.incarnation: row.name for row in picture.clients}
-    found = [
-        story
-        for story in stories
-        if story.events and wanted.fits(story.client, story.id, names.get(story.client, ""), story.name)
-    ]
+    if wanted.client is not None:
+        clients = [wanted.client]
+    else:
+        clients = [client for client, name in names.items() if wanted.fits(client, wanted.id, name, "")]
+    found = _ask(watching, clients, wanted, names)
+    if not found and wanted.client is None:
+        remembered = _remembered(watching, picture, wanted)
+        found = _ask(watching, [client for client in remembered if client not in clients], wanted, names)
+        clients = list(dict.fromkeys([*clients, *remembered]))
     if not found:
         raise UnknownTaskError(_nothing_known(wanted, clients))
     if len(found) > 1:
@@ -71,28 +71,45 @@ def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Stor
     return found[0]
 
 
+def _ask(watching: Watching, clients: list[int], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
+    """The stories that these clients' tasks have, as far as they may be meant."""
+    if len(clients) > MOST_CLIENTS:
+        raise UnknownTaskError(f"{many(len(clients), 'client')} may have a task {wanted.id}: name it as CLIENT/ID")
+    asked = [(client, wanted.id) for client in clients]
+    for task in asked:
+        watching.subscribe(story_topic(*task))
+    reader = watching.reader
+    watching.until(lambda: all(task in reader.stories for task in asked), STORY_SECONDS)
+    found = [story_of(*task, reader.stories[task]) for task in asked if task in reader.stories]
+    return [
+        story
+        for story in found
+        if story.events and wanted.fits(story.client, story.id, names.get(story.client, ""), story.name)
+    ]
+
+
 def _nothing_known(wanted: WantedTask, clients: list[int]) -> str:
     name = f"#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
     among = f" of {many(len(clients), 'known client')}" if wanted.client is None else ""
     return f"nothing is known of task {name}{among}: it never came, or it is so long over that its story is forgotten"
 
 
-def _clients(watching: Watching, picture: Picture, wanted: WantedTask) -> list[int]:
-    """Who may have it: clients that are there, and those whose tasks are still remembered."""
+def _remembered(watching: Watching, picture: Picture, wanted: WantedTask) -> list[int]:
+    """The clients of such tasks among those whose history the scheduler still has."""
     watching.subscribe(HISTORY_TOPIC)
-    remembered: dict[int, None] = {}
+    clients: dict[int, None] = {}
     sequence = picture.snapshot.sequence
 
     def has_come() -> bool:
         for history in watching.reader.take_history():
             for client, task_id in zip(history.clients, history.ids):
                 if task_id == wanted.id:
-                    remembered[client] = None
+                    clients[client] = None
         newest = watching.reader.picture
         return newest is not None and newest.snapshot.sequence >= sequence + 2
 
     watching.until(has_come, HISTORY_SECONDS)
-    return list(remembered | {row.incarnation: None for row in picture.clients})
+    return list(clients)
 
 
 def story_of(client: int, task_id: int, history: History) -> Story:

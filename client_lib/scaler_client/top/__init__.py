@@ -1,0 +1,1 @@
+"""scaler_top: a scheduler, its workers, functions and clients in a terminal."""

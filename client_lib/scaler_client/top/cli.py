@@ -1,1 +1,91 @@
+"""The command `scaler_top`."""
 
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Optional, Sequence
+
+from .. import __version__
+from ..command_line import answer, parse_arguments
+from ..monitor_socket import MonitorAccessError, MonitorSocket
+from ..monitoring import Presence
+from ..options import OptionError, fail, interpreter
+from .config import COMMAND, PROGRAM, Config, load
+
+NOT_HEARD = 1
+"""Exit status where no scheduler was heard."""
+INTERRUPTED = 130
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    try:
+        arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
+        status = answer(COMMAND, PROGRAM, _versions, arguments)
+        if status is not None:
+            return status
+        config = load(arguments, os.environ)
+        with MonitorSocket(config.monitor_address) as socket:
+            return _run(config, socket)
+    except (OptionError, MonitorAccessError) as error:
+        return fail(PROGRAM, str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever reads what is printed has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(config: Config, socket: MonitorSocket) -> int:
+    if config.once or config.json:
+        return _print(config, socket)
+    from .terminal import is_terminal, show  # after the above: urwid is not needed for -h
+
+    if not is_terminal():
+        return fail(PROGRAM, "this is no terminal: --once or --json print what there is")
+    return show(socket, config.sort)
+
+
+def _print(config: Config, socket: MonitorSocket) -> int:
+    """The screen or the object, of the first picture with rates, once a second has passed."""
+    reader = socket.reader
+    deadline = time.monotonic() + config.timeout_seconds
+    while reader.picture is None or not reader.picture.seconds:
+        left = deadline - time.monotonic()
+        if left <= 0 or reader.presence is Presence.OTHER_VERSION:
+            break
+        socket.wait(left)
+    picture = reader.picture
+    if picture is None:
+        obstacle = socket.obstacle()
+        nothing = f"nothing was heard at {config.monitor_address} for {config.timeout_seconds:g} s"
+        fail(PROGRAM, reader.problem or (f"{nothing}: {obstacle}" if obstacle else nothing))
+        return NOT_HEARD
+    if config.json:
+        from .as_json import as_json
+
+        print(json.dumps(as_json(picture), indent=2), flush=True)
+        return 0
+    from .fitting import plain
+    from .screen import printed
+    from .view import View
+
+    view = View()
+    view.sorted_by = config.sort
+    for line in printed(view, picture, str(config.monitor_address), config.columns):
+        text = plain(line).rstrip()
+        encoding = sys.stdout.encoding or "utf-8"
+        print(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()
+    return 0
+
+
+def _versions() -> str:
+    import zmq
+
+    from ..messages import PROTOCOL_VERSION
+
+    return f"{__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol version {PROTOCOL_VERSION}"

@@ -1,0 +1,64 @@
+"""All that is known of a scheduler as one JSON object, for scripts. The man page names its keys."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ..picture import Picture
+from ..snapshots import ObjectState
+from .sections import outcome_counts
+from .worker_table import state_letters
+
+
+def as_json(picture: Picture) -> Dict[str, Any]:
+    """What `json.dumps` takes."""
+    snapshot = picture.snapshot
+    process = snapshot.process
+    return {
+        "scheduler": {
+            "address": snapshot.address,
+            "version": snapshot.version,
+            "interpreter": process.interpreter,
+            "host": process.host,
+            "pid": process.pid,
+            "incarnation": snapshot.incarnation,
+            "unix_seconds": snapshot.unix_seconds,
+            "uptime_seconds": snapshot.uptime_seconds,
+            "cpu_percent": picture.cpu_percent,
+            "resident_bytes": process.resident_bytes,
+            "loop_percent": picture.loop_percent,
+            "loop_mean_seconds": picture.loop_mean_seconds,
+        },
+        "rates_seconds": picture.seconds,
+        "tasks": {
+            "waiting": snapshot.waiting,
+            "blocked": snapshot.blocked,
+            "dispatched": snapshot.dispatched,
+            "running": snapshot.running,
+            "suspended": snapshot.suspended,
+            "resolved": snapshot.resolved,
+            "resolved_rate": picture.resolved_rate,
+            **outcome_counts(picture),
+        },
+        "sent": _messages(snapshot.sent, picture.sent_rates),
+        "received": _messages(snapshot.received, picture.received_rates),
+        "dropped": dict(snapshot.dropped),
+        "workers": [{**row, "state": state_letters(row["state"])} for row in _rows(picture.workers)],
+        "agents": _rows(picture.agents),
+        "functions": _rows(picture.functions),
+        "objects": [{**row, "state": _object_state(row["state"])} for row in _rows(picture.objects)],
+        "clients": _rows(picture.clients),
+    }
+
+
+def _rows(rows: Sequence[Any]) -> List[Dict[str, Any]]:
+    return [dataclasses.asdict(row) for row in rows]
+
+
+def _messages(totals: Mapping[str, int], rates: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
+    return {name: {"total": total, "rate": rates.get(name, 0.0)} for name, total in sorted(totals.items())}
+
+
+def _object_state(state: Any) -> str:
+    return state.name.lower() if isinstance(state, ObjectState) else str(state)

@@ -1,0 +1,85 @@
+"""All that is known of one worker."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Tuple
+
+from ..picture import AgentRow, Picture, WorkerRow
+from .figures import count, duration, percent, rate, size
+from .fitting import Line, right
+from .worker_table import STATE_LETTERS, state_letters
+
+LABEL = 14
+
+
+def worker_of(picture: Picture, incarnation: int) -> Optional[WorkerRow]:
+    return next((row for row in picture.workers if row.incarnation == incarnation), None)
+
+
+def detail(picture: Picture, row: WorkerRow) -> List[Line]:
+    """The lines of a worker's own page."""
+    agent = next((one for one in picture.agents if one.incarnation == row.agent), None)
+    states = [meaning for bit, _, meaning in STATE_LETTERS if row.state & bit]
+    parts: List[Tuple[str, List[Tuple[str, str]]]] = [
+        (
+            f"Worker {row.name}",
+            [
+                ("host", row.host),
+                ("pid", str(row.pid)),
+                ("version", f"{row.version}, {row.language}"),
+                ("capabilities", row.capabilities or "none"),
+                ("incarnation", f"{row.incarnation:x}"),
+                ("state", f"{state_letters(row.state)}  {', '.join(states) or 'idle, without an agent'}"),
+                ("cpu", percent(row.cpu_percent)),
+                ("rss", size(row.resident_bytes)),
+            ],
+        ),
+        ("Runs", _running(picture, row)),
+        (
+            "Tasks",
+            [
+                ("held", f"{count(row.held)}: {row.running} run, {row.queued} queued, {row.suspended} suspended"),
+                ("free", f"{count(row.free)} more may be sent"),
+                ("sent", _with_rate(row.sent, row.sent_rate)),
+                ("done", _with_rate(row.done, row.done_rate)),
+            ],
+        ),
+        ("Host agent", _agent(agent, row)),
+    ]
+    lines: List[Line] = []
+    for title, entries in parts:
+        lines += [[], [("section", title)]] if lines else [[("section", title)]]
+        lines += [[("label", right(label, LABEL)), ("", f"  {text}")] for label, text in entries]
+    return lines
+
+
+def _running(picture: Picture, row: WorkerRow) -> List[Tuple[str, str]]:
+    if row.task is None:
+        return [("task", "none that is known: it is idle, or its tasks are short")]
+    client = next((one.name for one in picture.clients if one.incarnation == row.task.client), "")
+    return [
+        ("task", row.task.name),
+        ("for", duration(row.task.seconds)),
+        ("id", f"{row.task.id}, attempt {row.task.attempt}"),
+        ("client", f"{client or 'unknown'} ({row.task.client:x})"),
+    ]
+
+
+def _agent(agent: Optional[AgentRow], row: WorkerRow) -> List[Tuple[str, str]]:
+    if agent is None:
+        return [("agent", "none is here" if row.agent else "it has none")]
+    return [
+        ("name", agent.name),
+        ("host", agent.host),
+        ("pid", str(agent.pid)),
+        ("version", f"{agent.version}, {agent.language}"),
+        ("cpu", percent(agent.cpu_percent)),
+        ("rss", size(agent.resident_bytes)),
+        ("lag", duration(agent.lag_seconds)),
+        ("heard", f"{duration(agent.silent_seconds)} ago"),
+        ("workers", str(agent.workers)),
+    ]
+
+
+def _with_rate(total: int, a_second: float) -> str:
+    return f"{count(total)}, {rate(a_second) or '0'} a second"

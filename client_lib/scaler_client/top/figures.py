@@ -1,0 +1,60 @@
+"""Numbers as people read them, in few characters."""
+
+from __future__ import annotations
+
+LARGEST_FULL = 10_000_000
+"""From here on counts are shortened even where there is room."""
+
+
+def count(number: int, width: int = 10) -> str:
+    """As in 283,701; in no more characters than `width` (4 at least), 283k, 1.2M."""
+    full = f"{number:,}"
+    return full if len(full) <= width and number < LARGEST_FULL else _scaled(number, 1000.0, "kMGTPE")
+
+
+def size(number: int) -> str:
+    """Bytes, as in 130.1m: units of 1024."""
+    return "0" if not number else f"{number}b" if number < 1024 else _scaled(number, 1024.0, "kmgtpe", 1)
+
+
+def percent(share: float) -> str:
+    return f"{share:.1f}%" if share < 999.95 else f"{share:.0f}%"
+
+
+def rate(a_second: float, width: int = 8) -> str:
+    """How many a second, as in 1,234; empty where there is none."""
+    if a_second < 0.05:
+        return ""
+    return f"{a_second:.1f}" if a_second < 9.95 else count(round(a_second), width)
+
+
+def duration(seconds: float) -> str:
+    """What is short: 0.7ms, 35ms, 1.5s, 2:03, 1:02:03, 3d04h."""
+    if not seconds:
+        return "0"
+    if seconds < 0.0000995:
+        return f"{seconds * 1e6:.0f}us"
+    if seconds < 0.00995:
+        return f"{seconds * 1e3:.1f}ms"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.0f}ms"
+    return f"{seconds:.1f}s" if seconds < 59.95 else clock(seconds)
+
+
+def clock(seconds: float) -> str:
+    """What is long: 0:12, 1:02:03, 3d04h."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24}d{hours % 24:02}h"
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _scaled(number: float, base: float, units: str, decimals: int = 0) -> str:
+    for unit in units:
+        number /= base
+        if number < 999.5 or unit == units[-1]:  # what would be shown as 1000 is 1.0 of the next
+            break
+    if number < 9.95 or (decimals and number < 999.95):
+        return f"{number:.1f}{unit}"
+    return f"{number:.0f}{unit}"

@@ -1,0 +1,80 @@
+"""Texts of a certain width on the screen, whatever they are made of: names come from users.
+
+A line is a list of pieces, each with the name of its looks (`terminal.py` has the palette); empty: nothing special.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import List, Tuple
+
+from urwid import calc_text_pos, calc_width, get_encoding_mode
+
+Line = List[Tuple[str, str]]
+
+ELLIPSIS = "…" if get_encoding_mode() == "utf8" else "~"
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+"""Control characters, those that turn the direction of writing around, and those that are not seen."""
+
+
+def clean(text: str) -> str:
+    """A text without what a terminal would obey."""
+    return text if text.isascii() and text.isprintable() else _UNPRINTABLE.sub("?", text)
+
+
+def width_of(text: str) -> int:
+    """Columns on the screen."""
+    return len(text) if text.isascii() else calc_width(text, 0, len(text))
+
+
+def left(text: str, width: int) -> str:
+    """A text at the left of so many columns, its end cut off where it is longer."""
+    text = clean(text)
+    used = width_of(text)
+    if used > width:
+        end, used = calc_text_pos(text, 0, len(text), max(0, width - 1))
+        text, used = (text[:end] + ELLIPSIS, used + 1) if width > 0 else ("", 0)
+    return text + " " * (width - used)
+
+
+def right(text: str, width: int) -> str:
+    """At the right, its beginning cut off: of workers' names the end tells them apart."""
+    text = clean(text)
+    used = width_of(text)
+    while used > width:
+        text = text[2:] if text.startswith(ELLIPSIS) else text[1:]
+        text = ELLIPSIS + text if width > 0 else ""
+        used = width_of(text)
+    return " " * (width - used) + text
+
+
+def plain(line: Line) -> str:
+    """The text alone."""
+    return "".join(text for _, text in line)
+
+
+def padded(line: Line, width: int) -> Line:
+    """A line at exactly this width, without anything that a terminal would obey."""
+    kept: Line = []
+    for look, text in line:
+        text = clean(text)
+        used = width_of(text)
+        if used > width:
+            kept.append((look, left(text, width)))
+            return kept
+        kept.append((look, text))
+        width -= used
+    return [*kept, ("", " " * width)] if width else kept
+
+
+def beside(blocks: List[Tuple[List[Line], int]], height: int, separator: str = " | ") -> List[Line]:
+    """Blocks of lines with their widths, one beside the other."""
+    lines: List[Line] = []
+    for row in range(height):
+        line: Line = []
+        for number, (block, width) in enumerate(blocks):
+            if number:
+                line.append(("rule", separator))
+            line.extend(padded(block[row] if row < len(block) else [], width))
+        lines.append(line)
+    return lines

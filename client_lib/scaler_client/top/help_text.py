@@ -1,0 +1,39 @@
+"""What the keys do, and what the letters mean."""
+
+from __future__ import annotations
+
+from typing import List, Tuple
+
+from .fitting import Line, left
+from .worker_table import SORT_KEYS, STATE_LETTERS
+
+SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())
+"""The shortcuts of the workers' table."""
+
+KEYS: Tuple[Tuple[str, str], ...] = (
+    (" ".join(SORT_KEYS), "sort by a column: the line above the table; again: reversed"),
+    ("up down j k", "move; also PgUp, PgDn, Home, End, the mouse's wheel"),
+    ("Enter", "all about a worker; Esc or Enter goes back"),
+    ("/", "filter by words of what a row says; Enter keeps it, Esc drops it"),
+    ("Tab", "the next table: workers, functions, clients"),
+    ("o", "objects in place of functions, and back"),
+    ("? h", "this page"),
+    ("q Ctrl-C", "leave"),
+)
+
+
+def help_lines() -> List[Line]:
+    lines: List[Line] = [[("section", "Keys")]]
+    lines += [[("label", "  " + left(keys, 20)), ("", text)] for keys, text in KEYS]
+    lines += [[], [("section", "State of a worker")]]
+    lines += [[("label", "  " + left(letter, 20)), ("", meaning)] for _, letter, meaning in STATE_LETTERS]
+    lines += [
+        [],
+        [("section", "Figures")],
+        [("label", "  " + left("cpu", 20)), ("", "percent of one core")],
+        [("label", "  " + left("lag", 20)), ("", "from a heartbeat of the host's agent to its answer")],
+        [("label", "  " + left("loop", 20)), ("", "of the time, what the scheduler's loop is busy")],
+        [("label", "  " + left("unassigned", 20)), ("", "tasks that wait for a worker; blocked: for what they read")],
+        [("label", "  " + left("/s", 20)), ("", "a second")],
+    ]
+    return lines

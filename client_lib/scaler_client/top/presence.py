@@ -1,0 +1,51 @@
+"""What the first line says of the scheduler: there, gone since, back, of another version."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from ..monitoring import MonitorReader, Presence
+from .figures import clock
+
+BACK_SECONDS = 10.0
+"""How long it is said that the scheduler is back."""
+
+
+def seconds_in_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else clock(seconds)
+
+
+class Banner:
+    """Follows a reader, to say that what was gone is back."""
+
+    def __init__(self) -> None:
+        self._was = Presence.UNHEARD
+        self._gone_since = 0.0
+        self._schedulers = 0
+        self._back_at = float("-inf")
+        self._back = ""
+
+    def note(self, reader: MonitorReader) -> None:
+        """Look at the reader, whenever it has something new."""
+        if reader.presence is Presence.THERE and self._was is Presence.GONE:
+            self._back_at = reader.since
+            is_new = reader.schedulers != self._schedulers
+            gone = seconds_in_words(reader.since - self._gone_since)
+            self._back = f"scheduler back after {gone}{', started anew' if is_new else ''}"
+        if reader.presence is Presence.GONE:
+            self._gone_since = reader.since
+        self._was = reader.presence
+        self._schedulers = reader.schedulers
+
+    def text(self, reader: MonitorReader, now: float, obstacle: str) -> Tuple[str, str]:
+        """The look and the words of what is to be said; empty words where all is well."""
+        if reader.presence is Presence.OTHER_VERSION:
+            return "bad", reader.problem
+        if reader.presence is Presence.UNHEARD:
+            waiting = f"waiting for a scheduler since {seconds_in_words(now - reader.since)}"
+            return "bad", f"{waiting}: {obstacle}" if obstacle else waiting
+        if reader.presence is Presence.GONE:
+            return "bad", f"scheduler gone since {seconds_in_words(now - reader.since)}"
+        if now - self._back_at < BACK_SECONDS:
+            return "good", self._back
+        return "", ""

@@ -1,0 +1,81 @@
+"""The tables beside that of the workers: functions, objects, clients."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+from ..picture import ClientRow, FunctionRow, ObjectRow, Picture
+from ..snapshots import ObjectState
+from .figures import count, duration, rate, size
+from .tables import Column
+
+FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
+    Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
+    Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
+    Column("done", 8, lambda row: count(row.done, 7), lambda row: row.done),
+    Column("failed", 7, lambda row: count(row.failed, 6), lambda row: row.failed),
+    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=2),
+    Column("mean", 7, lambda row: duration(row.mean_seconds), lambda row: row.mean_seconds, rank=1),
+    Column("bytes", 7, lambda row: size(row.bytes), lambda row: row.bytes, rank=3),
+)
+_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on host"}
+
+
+def _object_name(row: ObjectRow) -> str:
+    return row.name or f"object {row.id}"
+
+
+def _object_state(row: ObjectRow) -> str:
+    return _STATES[row.state] if isinstance(row.state, ObjectState) else f"state {row.state}"
+
+
+OBJECT_COLUMNS: Tuple[Column[ObjectRow], ...] = (
+    Column("object", 12, _object_name, _object_name, stretches=True, is_text=True),
+    Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
+    Column("bytes", 8, lambda row: size(row.bytes), lambda row: row.bytes),
+    Column("state", 9, _object_state, _object_state, is_text=True),
+)
+
+
+def _client_name(row: ClientRow) -> str:
+    return f"{row.name} (nested)" if row.worker else row.name
+
+
+CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
+    Column("client", 12, _client_name, _client_name, stretches=True, is_text=True),
+    Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
+    Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
+    Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, rank=1),
+    Column("bytes", 7, lambda row: size(row.object_bytes), lambda row: row.object_bytes, rank=2),
+)
+
+FUNCTIONS, OBJECTS, CLIENTS = "functions", "objects", "clients"
+COLUMNS: Dict[str, Tuple[Column[Any], ...]] = {
+    FUNCTIONS: FUNCTION_COLUMNS,
+    OBJECTS: OBJECT_COLUMNS,
+    CLIENTS: CLIENT_COLUMNS,
+}
+SORTED_BY = "tasks"
+
+
+def side_rows(picture: Picture, table: str, words: str) -> List[Any]:
+    """The rows of a table in which each of the words is found, those with the most tasks first."""
+    tables: Dict[str, List[Any]] = {
+        FUNCTIONS: picture.functions,
+        OBJECTS: picture.objects,
+        CLIENTS: picture.clients,
+    }
+    wanted = words.lower().split()
+    name, tasks = (next(column for column in COLUMNS[table] if column.name == each) for each in (table[:-1], "tasks"))
+    rows = [row for row in tables[table] if all(word in name.text(row).lower() for word in wanted)]
+    return sorted(sorted(rows, key=name.order), key=tasks.order, reverse=True)
+
+
+def how_many(picture: Picture, table: str) -> int:
+    """Rows that there are; the scheduler publishes the largest of very many."""
+    snapshot = picture.snapshot
+    if table == FUNCTIONS:
+        return max(snapshot.functions, len(picture.functions))
+    if table == OBJECTS:
+        return max(snapshot.objects, len(picture.objects))
+    return max(snapshot.clients, len(picture.clients))

@@ -1,0 +1,87 @@
+"""A table of rows by columns: which of them fit, its header, its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Generic, List, Sequence, Tuple, TypeVar
+
+from .fitting import Line, left, right
+
+Row = TypeVar("Row")
+
+NAME_SPARE = 20
+"""Columns that a name gets before further columns are shown, where it is that long."""
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    name: str
+    width: int
+    """On the screen, with a space before it. Of the column that takes what is left: the least."""
+    text: Callable[[Row], str]
+    order: Callable[[Row], Any]
+    """What it is sorted by."""
+    key: str = ""
+    """That sorts by it."""
+    rank: int = 0
+    """Those of a higher one are left out first where there is no room."""
+    stretches: bool = False
+    is_text: bool = False
+    """Left-aligned."""
+    descends: bool = True
+    """The largest first, when it is chosen."""
+
+
+Placed = List[Tuple["Column[Row]", int]]
+
+
+def place(columns: Sequence[Column[Row]], width: int, longest: int) -> Placed[Row]:
+    """The columns that are shown in so much room, with their widths.
+
+    Args:
+        longest: of what is in the column that stretches; more it does not get as long as others can be shown.
+    """
+    shown: Dict[int, Column[Row]] = {}
+    free = width
+    first = next(column for column in columns if column.stretches)
+    for_name = max(0, min(longest, NAME_SPARE) + 1 - first.width)
+    for rank in sorted({column.rank for column in columns}):
+        for number, column in enumerate(columns):
+            need = column.width
+            if column.rank == rank and need <= free - (for_name if rank else 0):
+                shown[number] = column
+                free -= need
+    placed = [shown[number] for number in sorted(shown)]
+    gap = int(free >= len(placed) + longest)  # one more between columns, where there is room
+    free -= gap * len(placed)
+    stretching = [column for column in placed if column.stretches]
+    extra: Dict[str, int] = {}
+    for column in stretching:  # the first one takes what its texts need, the last one all that is left then
+        is_last = column is stretching[-1]
+        extra[column.name] = free if is_last else max(0, min(free, longest + 1 - column.width))
+        free -= extra[column.name]
+    return [(column, column.width + gap + extra.get(column.name, 0)) for column in placed]
+
+
+def header(placed: Placed[Row], sorted_by: str) -> Line:
+    """The names, that of the column which the rows are sorted by in brackets; one wider than the rows."""
+    text = ""
+    at = 0, 0
+    for column, width in placed:
+        begin = len(text) + 1 if column.is_text else len(text) + width - len(column.name)
+        text += left(" " + column.name, width) if column.is_text else right(column.name, width)
+        if column.name == sorted_by:
+            at = begin, begin + len(column.name)
+    text += " "
+    begin, end = at
+    if end:  # there is a space on both sides of each name
+        text = f"{text[: begin - 1]}[{text[begin:end]}]{text[end + 1 :]}"
+    return [("header", text)]
+
+
+def row(placed: Placed[Row], one: Row, look: str = "") -> Line:
+    text = ""
+    for column, width in placed:
+        cell = column.text(one)
+        text += " " + left(cell, width - 1) if column.is_text else right(cell, width)
+    return [(look, text)]

@@ -1,0 +1,140 @@
+"""The screen in a terminal, by urwid: its looks, keys, mouse and signals, and the monitor's socket in its loop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any, Dict, List
+
+import urwid
+
+from ..monitor_socket import MonitorSocket
+from .fitting import Line
+from .presence import Banner
+from .screen import page
+from .view import View
+
+LOOK_SECONDS = 0.5
+"""How often it is looked whether the scheduler is silent; what is said of time changes as often."""
+
+PALETTE = [
+    # name, colour, behind it, and what takes their place where there are no colours
+    ("title", "black", "dark cyan", "standout"),
+    ("section", "dark cyan,bold", "default", "bold"),
+    ("focus", "yellow,bold", "default", "bold,underline"),
+    ("header", "black", "dark green", "standout"),
+    ("chosen", "black", "light gray", "standout"),
+    ("label", "dark cyan", "default", "default"),
+    ("rule", "dark gray", "default", "default"),
+    ("shortcuts", "default", "default", "default"),
+    ("keys", "black", "dark cyan", "standout"),
+    ("bad", "white,bold", "dark red", "standout,bold"),
+    ("good", "black", "dark green", "standout"),
+]
+COLOURS = 16
+ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Page(urwid.Widget):
+    """The whole screen; asked for its lines when urwid draws it."""
+
+    _sizing = frozenset([urwid.BOX])
+    _selectable = True
+
+    def __init__(self, view: View, socket: MonitorSocket, banner: Banner) -> None:
+        super().__init__()
+        self._view = view
+        self._socket = socket
+        self._banner = banner
+
+    def render(self, size: Any, focus: bool = False) -> urwid.Canvas:
+        width, height = size
+        reader = self._socket.reader
+        self._banner.note(reader)
+        obstacle = "" if reader.picture is not None else self._socket.obstacle()
+        said = self._banner.text(reader, time.monotonic(), obstacle)
+        lines = page(self._view, reader.picture, str(self._socket.address), said, width, height)
+        return urwid.CanvasCombine([(_canvas(line, width), None, False) for line in lines])
+
+    def keypress(self, size: Any, key: str) -> Any:
+        if not self._view.press(key):
+            return key
+        if self._view.is_over:
+            raise urwid.ExitMainLoop
+        self.refresh()
+        return None
+
+    def mouse_event(self, size: Any, event: str, button: int, col: int, row: int, focus: bool) -> bool:
+        if event != "mouse press" or button not in (4, 5):
+            return False
+        self._view.wheel(-1 if button == 4 else 1)
+        self.refresh()
+        return True
+
+    def refresh(self) -> None:
+        self._invalidate()
+
+
+def _canvas(line: Line, width: int) -> urwid.Canvas:
+    markup: List[Any] = [(look, text) if look else text for look, text in line if text]
+    return urwid.Text(markup or " ", wrap="clip").render((width,))
+
+
+def show(socket: MonitorSocket, sorted_by: str) -> int:
+    """Until the user, or a signal, ends it; returns the exit status."""
+    view = View()
+    view.sorted_by = sorted_by
+    shown = Page(view, socket, Banner())
+    screen = urwid.raw_display.Screen()
+    has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in _COLOURLESS
+    screen.set_terminal_properties(colors=COLOURS if has_colours else 1)
+    loop = urwid.MainLoop(shown, PALETTE, screen=screen, event_loop=urwid.SelectEventLoop(), handle_mouse=True)
+    events = loop.event_loop
+
+    def look(*_: object) -> None:
+        socket.read()
+        shown.refresh()
+
+    def look_again() -> None:
+        look()
+        events.alarm(LOOK_SECONDS, look_again)
+
+    events.watch_file(socket.fileno(), look)
+    events.alarm(0, look_again)
+    with _Endings(loop):
+        loop.run()
+    return 0
+
+
+_COLOURLESS = ("vt100", "vt102", "vt220", "dumb")
+
+
+class _Endings:
+    """Signals that end it do so between two events, for the terminal to become what it was."""
+
+    def __init__(self, loop: urwid.MainLoop) -> None:
+        self._pipe = loop.watch_pipe(self._leave)
+        self._before: Dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        for name in ENDINGS:
+            number = getattr(signal, name, None)
+            if number is not None:
+                self._before[number] = signal.signal(number, self._take)
+
+    def __exit__(self, *_error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, *_: object) -> None:
+        os.write(self._pipe, b"x")
+
+    def _leave(self, _data: bytes) -> bool:
+        raise urwid.ExitMainLoop
+
+
+def is_terminal() -> bool:
+    """Whether there is one to show anything in."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

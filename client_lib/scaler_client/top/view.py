@@ -1,0 +1,159 @@
+"""What is looked at: which table, sorted how, filtered by what, scrolled where; and what keys do to that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Optional
+
+from .side_tables import CLIENTS, FUNCTIONS, OBJECTS
+from .worker_table import SORT_KEYS
+
+WORKERS = "workers"
+WHEEL_ROWS = 3
+LONGEST_FILTER = 80
+
+
+@dataclass
+class Scroll:
+    """Where a table stands."""
+
+    chosen: int = 0
+    first: int = 0
+    rows: int = 0
+    """That there are, and that are seen, when it was laid out last."""
+    seen: int = 1
+
+    def place(self, rows: int, seen: int) -> range:
+        """The rows to show, the chosen one among them."""
+        self.rows, self.seen = rows, max(1, seen)
+        self.chosen = max(0, min(self.chosen, rows - 1))
+        self.first = min(self.first, self.chosen, max(0, rows - self.seen))
+        self.first = max(self.first, self.chosen - self.seen + 1)
+        return range(self.first, min(rows, self.first + seen))
+
+    def move(self, by: int) -> None:
+        self.chosen = max(0, min(self.chosen + by, self.rows - 1))
+
+
+class View:
+    """The state of the screen beside what is known of the scheduler."""
+
+    def __init__(self) -> None:
+        self.sorted_by = "cpu"
+        self.is_reversed = False
+        self.filters: Dict[str, str] = {}
+        """By table: the words that its rows must have."""
+        self.is_typing = False
+        """The filter is being typed."""
+        self.is_help = False
+        self.detail: Optional[int] = None
+        """The incarnation of the worker whose own page is shown."""
+        self.focus = WORKERS
+        self.side = FUNCTIONS
+        """Functions or objects."""
+        self.scrolls: Dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
+        self.page = Scroll()
+        """Of the help or a worker's own page."""
+        self.chosen_worker: Optional[int] = None
+        """The incarnation of the one that the bar is on, as it was laid out last."""
+        self.is_over = False
+
+    @property
+    def scroll(self) -> Scroll:
+        """What the arrows move."""
+        return self.page if self.is_help or self.detail is not None else self.scrolls[self.focus]
+
+    @property
+    def words(self) -> str:
+        """The filter of the table in focus."""
+        return self.filters.get(self.focus, "")
+
+    @words.setter
+    def words(self, words: str) -> None:
+        self.filters[self.focus] = words
+
+    def press(self, key: str) -> bool:
+        """Take a key, by urwid's name; whether there is something new to show."""
+        if self.is_typing:
+            return self._type(key)
+        if key in ("q", "Q"):
+            self.is_over = True
+        elif key in _MOVES:
+            self._move(key)
+        elif self.is_help:
+            self.is_help = key not in ("?", "h", "esc", "enter")
+        elif self.detail is not None:
+            if key in ("esc", "enter", "backspace", "left"):
+                self.detail = None
+        else:
+            return self._press_at_tables(key)
+        return True
+
+    def wheel(self, by: int) -> None:
+        self.scroll.move(by * WHEEL_ROWS)
+
+    def _press_at_tables(self, key: str) -> bool:
+        if key in SORT_KEYS:
+            name = SORT_KEYS[key].name
+            self.is_reversed = name == self.sorted_by and not self.is_reversed
+            self.sorted_by = name
+        elif key in ("?", "h"):
+            self.is_help = True
+            self.page = Scroll()
+        elif key == "/":
+            self.is_typing = True
+        elif key == "esc":
+            self.words = ""
+        elif key == "tab":
+            order = [WORKERS, self.side, CLIENTS]
+            self.focus = order[(order.index(self.focus) + 1) % len(order)]
+        elif key == "o":
+            other = OBJECTS if self.side == FUNCTIONS else FUNCTIONS
+            self.focus = other if self.focus == self.side else self.focus
+            self.side = other
+        elif key in ("enter", "right"):
+            if self.focus == WORKERS and self.chosen_worker is not None:
+                self.detail = self.chosen_worker
+                self.page = Scroll()
+        else:
+            return False
+        return True
+
+    def _type(self, key: str) -> bool:
+        if key == "esc":
+            self.words, self.is_typing = "", False
+        elif key == "enter":
+            self.is_typing = False
+        elif key == "backspace":
+            self.words = self.words[:-1]
+        elif key == "ctrl u":
+            self.words = ""
+        elif key in ("up", "down", "page up", "page down"):
+            self._move(key)
+        elif len(key) == 1 and key.isprintable() and len(self.words) < LONGEST_FILTER:
+            self.words += key
+        else:
+            return False
+        return True
+
+    def _move(self, key: str) -> None:
+        scroll = self.scroll
+        if scroll is self.page:  # it has no bar: it moves whole
+            scroll.chosen = scroll.first if _MOVES[key] < 0 else scroll.first + scroll.seen - 1
+        scroll.move(_MOVES[key] * (scroll.seen if key.startswith("page") else 1))
+
+
+_MOVES = {
+    "up": -1,
+    "k": -1,
+    "down": 1,
+    "j": 1,
+    "page up": -1,
+    "page down": 1,
+    " ": 1,
+    "home": -(1 << 40),
+    "g": -(1 << 40),
+    "end": 1 << 40,
+    "G": 1 << 40,
+}
+"""By how many rows, or pages, keys move."""

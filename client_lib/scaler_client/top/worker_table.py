@@ -1,0 +1,76 @@
+"""The table of workers: its columns, what it is sorted by, and what a filter leaves of it."""
+
+from __future__ import annotations
+
+import re
+from typing import List, Sequence, Tuple, Union
+
+from ..picture import WorkerRow
+from ..snapshots import WorkerState
+from .figures import count, duration, percent, rate, size
+from .tables import Column
+
+STATE_LETTERS = (
+    (WorkerState.AGENT_IS_HERE, "A", "its agent is here"),
+    (WorkerState.HOLDS_TASK, "T", "it holds a task"),
+    (WorkerState.RUNS_LONG, "L", "it runs one for long"),
+    (WorkerState.DOES_NOT_ANSWER, "N", "asked to give queued tasks back, it does not answer"),
+)
+
+
+def state_letters(state: WorkerState) -> str:
+    """As in `AT--`: a letter a bit."""
+    return "".join(letter if state & bit else "-" for bit, letter, _ in STATE_LETTERS)
+
+
+def by_name(row: WorkerRow) -> List[Union[str, int]]:
+    """For node-2 to come before node-10."""
+    parts: List[Union[str, int]] = list(re.split("([0-9]{1,18})", row.name))
+    parts[1::2] = map(int, parts[1::2])
+    return parts
+
+
+def _counted(number: int) -> str:
+    return count(number, 7)
+
+
+def _running(row: WorkerRow) -> str:
+    return "" if row.task is None else f"{row.task.name} {duration(row.task.seconds)}"
+
+
+WORKER_COLUMNS: Tuple[Column[WorkerRow], ...] = (
+    Column("worker", 9, lambda row: row.name, by_name, "n", stretches=True, descends=False),
+    Column("agt_cpu", 8, lambda row: percent(row.agent_cpu_percent), lambda row: row.agent_cpu_percent, "C"),
+    Column("agt_rss", 8, lambda row: size(row.agent_resident_bytes), lambda row: row.agent_resident_bytes, "M"),
+    Column("cpu", 7, lambda row: percent(row.cpu_percent), lambda row: row.cpu_percent, "c"),
+    Column("rss", 7, lambda row: size(row.resident_bytes), lambda row: row.resident_bytes, "m"),
+    Column("free", 6, lambda row: count(row.free, 5), lambda row: row.free, "f"),
+    Column("sent", 8, lambda row: _counted(row.sent), lambda row: row.sent, "w"),
+    Column("queued", 7, lambda row: count(row.queued, 6), lambda row: row.queued, "d"),
+    Column("susp", 5, lambda row: count(row.suspended, 4), lambda row: row.suspended),
+    Column("lag", 7, lambda row: duration(row.lag_seconds), lambda row: row.lag_seconds, "l"),
+    Column("state", 6, lambda row: state_letters(row.state), lambda row: row.state),
+    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=1),
+    Column("runs", 16, _running, _running, rank=2, stretches=True, is_text=True),
+)
+SORT_KEYS = {column.key: column for column in WORKER_COLUMNS if column.key}
+BY_NAME = {column.name: column for column in WORKER_COLUMNS}
+
+
+def filtered(rows: Sequence[WorkerRow], words: str) -> List[WorkerRow]:
+    """Those in which each of the words is found: in name, host, capabilities, or the name of what it runs."""
+    wanted = words.lower().split()
+    if not wanted:
+        return list(rows)
+    return [row for row in rows if all(word in _text_of(row) for word in wanted)]
+
+
+def _text_of(row: WorkerRow) -> str:
+    task = "" if row.task is None else row.task.name
+    return f"{row.name} {row.host} {row.capabilities} {state_letters(row.state)} {task}".lower()
+
+
+def sorted_rows(rows: Sequence[WorkerRow], by: str, is_reversed: bool) -> List[WorkerRow]:
+    """By a column, in its own direction unless reversed; what is equal by name."""
+    column = BY_NAME[by]
+    return sorted(sorted(rows, key=by_name), key=column.order, reverse=column.descends != is_reversed)

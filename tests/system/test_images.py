@@ -1,0 +1,82 @@
+"""The images of scheduler and workers, built and run, the way Kubernetes would: another user, nothing to write to."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.system import roots
+from tests.system.images import Image, Images
+from tests.system.nspawn import Nspawn
+from tests.system.packages import DIST, Packages
+from tests.system.service import free_port
+from tests.system.work import check, submit_many
+from tests.waiting import wait_until
+
+from scaler_client import Client
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(shutil.which("buildah") is None, reason="needs buildah (Debian's package)"),
+]
+
+DOCKERFILES = roots.CHECKOUT / "packaging" / "container"
+Run = Callable[..., Nspawn]
+
+
+@pytest.fixture
+def images(built: Packages, tmp_path: Path) -> Images:
+    return Images(tmp_path / "images")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    containers: list[Nspawn] = []
+
+    def start(image: Image, *arguments: str) -> Nspawn:
+        log = tmp_path / f"{len(containers)}.log"
+        environment = [f"--setenv={variable}" for variable in image.environment]
+        user = ["--user=scaler", "--no-new-privileges=yes"]
+        assert image.user == "10001:10001"
+        command = ["--as-pid2", *image.entry, *arguments]
+        containers.append(Nspawn(image.root, log, {}, "--volatile=no", "--read-only", *environment, *user, *command))
+        return containers[-1]
+
+    yield start
+    for container in reversed(containers):
+        container.end()
+
+
+def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Path) -> None:
+    python = roots.python()
+    if _minor_version(python) != sys.version_info[1]:
+        pytest.skip("functions of one minor version of Python do not run on another's workers")
+    images.take("debian:bookworm-slim", roots.base())
+    # Debian's pip would leave the system's packages alone; the image that this stands for has nobody else's.
+    images.take("python:3.11-slim", python, "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED")
+    scheduler = images.build(DOCKERFILES / "scheduler.Dockerfile", "scaler-scheduler", DIST)
+    # What pip would load, without a network in there.
+    wheels = tmp_path / "wheels"
+    ours = [str(next(DIST.glob(f"{name}-*.whl"))) for name in ("scaler_client", "scaler_worker")]
+    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels), *ours], check=True)
+    offline = ("--env", "PIP_NO_INDEX=1", "--env", "PIP_FIND_LINKS=/loaded", "--volume", f"{wheels}:/loaded:ro")
+    workers = images.build(DOCKERFILES / "workers.Dockerfile", "scaler-workers", DIST, *offline)
+
+    address = f"tcp://127.0.0.1:{free_port()}"
+    there = run(scheduler, address)
+    wait_until(lambda: f"address {address}" in there.log(), 60.0, "the scheduler")
+    assert "PyPy" in there.log()
+    cluster = run(workers, "-n", "2", address)
+    with Client(address) as client:
+        check(submit_many(client, 20))
+    cluster.end()
+    wait_until(lambda: "has left" in there.log(), 60.0, "the agent's goodbye")
+
+
+def _minor_version(root: Path) -> int:
+    [library] = (root / "usr" / "lib").glob("python3.*")
+    return int(library.name.removeprefix("python3."))

@@ -1,0 +1,90 @@
+"""Numbers in few characters, texts of a certain width, and what is said of the scheduler."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.top.stand_ins import Reader, picture
+
+from scaler_client.monitoring import Presence
+from scaler_client.top import figures
+from scaler_client.top.as_json import as_json
+from scaler_client.top.fitting import ELLIPSIS, clean, left, right, width_of
+from scaler_client.top.presence import Banner
+
+
+@pytest.mark.parametrize(
+    "function, number, text",
+    [
+        (figures.count, 283701, "283,701"),
+        (figures.count, 12_345_678, "12M"),
+        (figures.size, 0, "0"),
+        (figures.size, 1023, "1023b"),
+        (figures.size, 136_418_099, "130.1m"),
+        (figures.size, 3 << 40, "3.0t"),
+        (figures.percent, 12.34, "12.3%"),
+        (figures.percent, 1600.0, "1600%"),
+        (figures.rate, 0.0, ""),
+        (figures.rate, 1.5, "1.5"),
+        (figures.rate, 1234.4, "1,234"),
+        (figures.duration, 0.0, "0"),
+        (figures.duration, 0.0000123, "12us"),
+        (figures.duration, 0.0007, "0.7ms"),
+        (figures.duration, 0.035, "35ms"),
+        (figures.duration, 1.5, "1.5s"),
+        (figures.duration, 123.4, "2:03"),
+        (figures.clock, 3723, "1:02:03"),
+        (figures.clock, 3 * 86400 + 4 * 3600, "3d04h"),
+    ],
+)
+def test_figures(function, number, text):
+    assert function(number) == text
+
+
+@pytest.mark.parametrize("number", [0, 999, 1000, 9949, 9950, 12345, 999_499, 999_500, 1_234_567, 10**12, 2**63])
+def test_counts_keep_to_their_width(number):
+    for width in (4, 5, 7):
+        assert len(figures.count(number, width)) <= width, figures.count(number, width)
+
+
+def test_texts_keep_to_their_width_and_are_not_obeyed():
+    assert left("abc", 5) == "abc  " and right("abc", 5) == "  abc"
+    assert left("abcdef", 4) == f"abc{ELLIPSIS}" and right("abcdef", 4) == f"{ELLIPSIS}def"
+    for text in ("数値計算", "a\tb", "\x1b[2J", "e\u0301clair", "\u202egnol", "\ud800x"):
+        for width in range(8):
+            assert width_of(left(text, width)) == width_of(right(text, width)) == width
+        assert "\x1b" not in clean(text) and "\u202e" not in clean(text) and "\t" not in clean(text)
+
+
+def test_what_is_said_of_the_scheduler():
+    banner = Banner()
+    assert banner.text(Reader(Presence.UNHEARD, 10.0), 13.0, "there is no /x yet") == (
+        "bad",
+        "waiting for a scheduler since 3 s: there is no /x yet",
+    )
+    there = Reader(Presence.THERE, 14.0)
+    banner.note(there)
+    assert banner.text(there, 100.0, "") == ("", "")
+    gone = Reader(Presence.GONE, 100.0)
+    banner.note(gone)
+    assert banner.text(gone, 112.4, "") == ("bad", "scheduler gone since 12 s")
+    back = Reader(Presence.THERE, 130.0, schedulers=2)
+    banner.note(back)
+    banner.note(back)
+    assert banner.text(back, 131.0, "") == ("good", "scheduler back after 30 s, started anew")
+    assert banner.text(back, 141.0, "") == ("", "")
+    other = Reader(Presence.OTHER_VERSION)
+    other.problem = "it has protocol version 9"
+    assert banner.text(other, 0.0, "") == ("bad", "it has protocol version 9")
+
+
+def test_all_there_is_as_json():
+    known = json.loads(json.dumps(as_json(picture())))
+    assert known["scheduler"]["resident_bytes"] == 136_418_099 and known["rates_seconds"] == 1.0
+    assert known["tasks"]["waiting"] == 1234567 and known["tasks"]["resolved_rate"] == 2500
+    assert known["sent"]["dispatch"] == {"total": 39240, "rate": 120.0}
+    worker = known["workers"][2]
+    assert (worker["name"], worker["state"], worker["task"]["name"]) == ("node-00-4711-2", "AT--", "price_options")
+    assert [row["state"] for row in known["objects"]] == ["here", "9"]
+    assert {"agents", "clients", "functions", "dropped", "received"} < set(known)

@@ -1,0 +1,140 @@
+"""The whole screen, without a terminal."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import List
+
+import pytest
+from tests.top.stand_ins import FIRST_WORKER, picture, text_of
+from tests.top.write_pictures import ADDRESS, FOLDER, drawn
+
+from scaler_client.top.fitting import ELLIPSIS, width_of
+from scaler_client.top.screen import page
+from scaler_client.top.view import View
+
+
+def shown(view: View, width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
+    return text_of(page(view, picture(workers), ADDRESS, ("", ""), width, height))
+
+
+def pressed(view: View, keys: List[str], width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
+    """The screen after keys, which is drawn after each as a terminal's is."""
+    lines = shown(view, width, height, workers)
+    for key in keys:
+        view.press(key)
+        lines = shown(view, width, height, workers)
+    return lines
+
+
+def names(lines: List[str]) -> List[int]:
+    """Of the workers that are seen, their numbers."""
+    found = [re.match(rf" *(?:node|{ELLIPSIS})\S*-(\d+) ", line) for line in lines]
+    return [int(each.group(1)) for each in found if each]
+
+
+def test_the_pictures() -> None:
+    made = drawn()
+    assert made == {name: (FOLDER / name).read_text("utf-8") for name in made}
+    assert set(made) == {path.name for path in FOLDER.iterdir()}
+
+
+@pytest.mark.parametrize("width", [80, 99, 109, 110, 149, 150, 260])
+@pytest.mark.parametrize("height", [24, 37, 60])
+@pytest.mark.parametrize("keys", [[], ["?"], ["enter"], ["tab"], ["tab", "tab"], ["o", "tab"], ["/", "x"]])
+def test_it_fits_any_terminal(width: int, height: int, keys: List[str]) -> None:
+    lines = pressed(View(), keys, width, height, 40)
+    assert len(lines) == height
+    assert {width_of(line) for line in lines} == {width}
+    assert not re.search(r"[\x00-\x1f\x7f]", "".join(lines))
+
+
+@pytest.mark.parametrize("width, height", [(1, 1), (10, 3), (40, 10), (79, 12)])
+def test_it_survives_terminals_that_are_too_small(width: int, height: int) -> None:
+    for keys in ([], ["?"], ["enter"], ["tab"]):
+        lines = pressed(View(), keys, width, height)
+        assert len(lines) <= max(2, height) and all(width_of(line) == width for line in lines)
+
+
+@pytest.mark.parametrize(
+    "key, column, first, last",
+    [
+        ("n", "worker", 0, 6),
+        ("c", "cpu", 5, 0),
+        ("m", "rss", 6, 0),
+        ("f", "free", 0, 6),
+        ("w", "sent", 6, 0),
+        ("d", "queued", 5, 0),
+    ],
+)
+def test_keys_sort_and_sort_the_other_way(key: str, column: str, first: int, last: int) -> None:
+    view = View()
+    view.sorted_by = "lag"
+    lines = pressed(view, [key])
+    assert f"[{column}]" in "".join(lines)
+    assert (names(lines)[0], names(lines)[-1]) == (first, last)
+    again = pressed(view, [key])
+    assert f"[{column}]" in "".join(again)
+    assert names(again)[0] == last or key == "d"
+    assert names(pressed(view, [key])) == names(lines)
+
+
+@pytest.mark.parametrize("key, column", [("C", "agt_cpu"), ("M", "agt_rss"), ("l", "lag")])
+def test_agents_figures_sort_too(key: str, column: str) -> None:
+    lines = pressed(View(), [key], workers=100)
+    assert f"[{column}]" in "".join(lines)
+    assert names(lines)[0] >= 96 or column != "lag"
+
+
+def test_scrolling_goes_to_both_ends() -> None:
+    view = View()
+    lines = pressed(view, ["n", "end"], workers=1000)
+    assert names(lines)[-1] == 999 and any("990-1,000 of 1,000" in line for line in lines)
+    assert names(pressed(view, ["up"] * 11, workers=1000))[0] == 988
+    assert names(pressed(view, ["page up"], workers=1000))[0] < 988
+    assert names(pressed(view, ["home"], workers=1000))[:2] == [0, 1]
+    assert names(pressed(view, ["page down", "page down"], workers=1000))[-1] == 22
+    view.wheel(1)
+    assert names(pressed(view, [], workers=1000))[-1] == 25
+
+
+def test_a_filter_finds_names_hosts_tasks_and_capabilities() -> None:
+    view = View()
+    lines = pressed(view, ["n", "/", *"NODE-03 gpu"], workers=1000)
+    assert any("Filter: NODE-03 gpu_" in line for line in lines)
+    assert names(lines) == [100, 105, 110, 115, 120, 125]
+    lines = pressed(view, ["enter"], workers=1000)
+    assert any("6 of them with 'NODE-03 gpu'" in line for line in lines)
+    assert "filter: NODE-03 gpu  Enter detail" in lines[-1]
+    assert names(pressed(view, ["esc"], workers=1000))[0] == 0
+    assert names(pressed(view, ["/", *"price", "backspace", *"ex"], workers=1000)) == []
+    assert len(names(pressed(view, ["esc"], workers=1000))) == 11
+
+
+def test_a_workers_own_page_follows_it() -> None:
+    view = View()
+    text = "\n".join(pressed(view, ["n", "down", "down", "enter"], height=40))
+    for wanted in ("Worker node-00-4711-2", "host  node-00", "pid  5002", "0.1.0, python 3.11.7", "price_options"):
+        assert wanted in text
+    for wanted in ("for  500ms", "id  2, attempt 1", "client  of process 77 on desk", "heard  300ms ago", "workers  7"):
+        assert wanted in text
+    assert view.detail == FIRST_WORKER + 2
+    assert "Keys" in "\n".join(pressed(view, ["esc", "?"]))
+    view.is_help, view.detail = False, 4711
+    assert "this worker is gone" in "\n".join(shown(view))
+    assert names(pressed(view, ["esc"]))
+
+
+def test_a_thousand_workers_are_drawn_in_no_time() -> None:
+    view, all_of_them = View(), picture(1000)
+    page(view, all_of_them, ADDRESS, ("", ""), 200, 60)
+    began = time.process_time()
+    for _ in range(10):
+        page(view, all_of_them, ADDRESS, ("", ""), 200, 60)
+    assert time.process_time() - began < 2.0, "one takes 5 ms on a quiet machine"
+
+
+def test_before_the_first_snapshot_it_says_what_it_waits_for() -> None:
+    lines = text_of(page(View(), None, ADDRESS, ("bad", "waiting for a scheduler since 3 s"), 80, 24))
+    assert ADDRESS in lines[0] and lines[1].strip() == "waiting for a scheduler since 3 s" and len(lines) == 24
