@@ -47,7 +47,7 @@ CORE_STANDARD_LIBRARY = {
 # Which part of the scheduler may import which others. A part is a module, or a folder of them, of scaler_scheduler.
 SCHEDULER_PARTS: dict[str, set[str]] = {
     "core": {"core"},
-    "wire": {"wire", "core.events", "core.effects", "core.ids"},
+    "wire": {"wire", "core.events", "core.effects", "core.ids", "core.lines"},
     "sockets": {"addresses"},
 }
 TABLES = ["functions", "clients", "workers", "objects", "timers"]

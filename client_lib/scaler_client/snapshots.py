@@ -70,7 +70,8 @@ class GraphState(enum.IntEnum):
 
 @dataclass
 class Graphs:
-    """Nodes of graphs that are not over, in columns: `inputs[i]` are the ids that row i reads, of the same client.
+    """Nodes of graphs that are not over, or have just failed, in columns: `inputs[i]` are the ids that row i reads, of
+    the same client, those of other nodes or of objects that it has sent; of `DONE` nodes they are forgotten.
 
     `total` is how many nodes there are, also of those without a row. `names` are of functions, or given to a task.
     """

@@ -100,7 +100,7 @@ class Daemon:
         try:
             if self.is_stopping:
                 return None
-            if self._publisher.is_replaying:
+            if self._publisher.is_in_haste:
                 return self.router.wait_briefly(int(PAUSE_SECONDS * 1000))
             return self.router.wait()
         except StopWaiting:

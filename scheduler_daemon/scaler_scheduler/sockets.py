@@ -160,14 +160,25 @@ class Monitor(BoundSocket):
     def __init__(self, bound: zmq.Socket[bytes]) -> None:
         super().__init__(bound)
         self._subscriptions: Set[bytes] = set()
+        self.has_more = False
+        """Whether subscribers may have said more than was taken at the last look."""
 
-    def look(self, topics: Sequence[bytes]) -> List[bytes]:
-        """Take what subscribers have said, up to a bound; returns new subscriptions to any of these topics."""
+    def look(self, topics: Sequence[bytes], question: bytes) -> List[bytes]:
+        """Take what subscribers have said, up to a bound.
+
+        Args:
+            topics: what is published to whoever has subscribed.
+            question: the begin of topics that are questions, which are answered once.
+
+        Returns:
+            New subscriptions to topics, and questions.
+        """
         found: List[bytes] = []
+        self.has_more = False
         for _ in range(_SUBSCRIPTIONS):
             events: Any = self._socket.getsockopt(_EVENTS)
             if not events & _POLLIN:
-                break
+                return found
             message = self._socket.recv(zmq.NOBLOCK)
             subscription = message[1:]
             if message[:1] == b"\0":  # of the last one that had this subscription
@@ -176,6 +187,9 @@ class Monitor(BoundSocket):
                 # Of all others nothing is kept here: anybody may subscribe to anything, a million times.
                 self._subscriptions.add(subscription)
                 found.append(subscription)
+            elif message[:1] == b"\1" and subscription.startswith(question):
+                found.append(subscription)
+        self.has_more = True
         return found
 
     def is_wanted(self, topic: bytes) -> bool:

@@ -9,7 +9,9 @@ import sys
 from typing import Dict, List, Sequence, Tuple
 
 from .core.counts import Durations
+from .core.nodes import nodes
 from .core.scheduler import Scheduler
+from .core.story import story
 from .status_columns import (
     Texts,
     agent_columns,
@@ -18,6 +20,7 @@ from .status_columns import (
     object_columns,
     worker_columns,
 )
+from .status_graphs import graphs_frame
 from .status_history import history_frame
 from .tidying import resident_bytes
 from .wire.columns import with_tables
@@ -113,6 +116,15 @@ class Status:
         first, runs = self._core.tables.history.rows(begin, limit)
         end = first + sum([len(run.ids) for run in runs])
         return end, history_frame(first, runs, self._identity.incarnation, self._started) if runs else b""
+
+    def graphs(self) -> bytes:
+        """Frame 0 of a Graphs."""
+        return graphs_frame(*nodes(self._core.tables), self._identity.incarnation)
+
+    def story(self, client: int, task_id: int) -> bytes:
+        """Frame 0 of a History of this task alone."""
+        rows = story(self._core.tables, client, task_id)
+        return history_frame(0, rows, self._identity.incarnation, self._started)
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts

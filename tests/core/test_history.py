@@ -202,3 +202,39 @@ def test_a_submit_of_many_functions(watched, happened):
     assert [(row[2], row[4]) for row in happened()] == [
         (7, "function 1"), (8, "function 1"), (9, "function 2"),
     ]  # fmt: skip
+
+
+def test_of_what_tasks_failed(watched, happened):
+    row = running(watched, 5)
+    event = results_event(W, [row, (11, 77, 1)], 1500, effects.OUTCOME_EXCEPTION, b"pickled")
+    event.errors = ["ValueError: no such curve", "nobody waits for this"]
+    watched.feed(event)
+    watched.take()
+    row = running(watched, 6)
+    watched.cancel(C, 6, force=True)
+    watched.results(W, [row], 10, effects.OUTCOME_EXCEPTION, b"stopped")
+    watched.submit(C, [7], retries=0)
+    [row] = [sent[2][0][:3] for sent in watched.take() if sent[0] == "dispatch"]
+    watched.died(A, 22, row)
+    watched.take()
+    runs = happened.kept.rows(0, 1000)[1]
+    errors = [error for run in runs for kind, error in zip(run.kinds, run.errors) if kind == ENDED]
+    assert errors == [
+        "ValueError: no such curve", "cancelled",
+        "function 1: the worker died in its only attempt: attempt 1 on host (pid 4711): signal 9 (SIGKILL)",
+    ]  # fmt: skip
+
+
+def test_nodes_that_read_what_has_failed(watched, happened):
+    event = submit_event(C, [30, 31], [1], [b"", b""], ())
+    event.keep, event.inputs = array("B", [events.KEEP_YES] * 2), array("q", [30])
+    event.input_counts = array("I", [0, 1])
+    watched.feed(event)
+    [row] = [sent[2][0][:3] for sent in watched.take() if sent[0] == "dispatch"]
+    failing = results_event(W, [row], 10, effects.OUTCOME_EXCEPTION, b"pickled")
+    failing.errors = ["KeyError: 1"]
+    watched.feed(failing)
+    watched.take()
+    runs = happened.kept.rows(0, 1000)[1]
+    ended = {task: error for run in runs for kind, task, error in zip(run.kinds, run.ids, run.errors) if kind == ENDED}
+    assert ended == {30: "KeyError: 1", 31: "what it reads has failed"}

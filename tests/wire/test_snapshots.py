@@ -12,7 +12,7 @@ pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 
 if sys.version_info < (3, 10):
     pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
 
-from tests.core.harness import C2, W2, A, C, Core, W, joined, rows_of, running
+from tests.core.harness import C2, W2, A, C, Core, W, joined, results_event, rows_of, running
 
 from scaler_client import wire
 from scaler_client.columns import write_batch
@@ -262,6 +262,20 @@ def test_what_has_happened(core: Core) -> None:
     core.take()
     read = wire.decode([of.history(4, 1)[1]])
     assert isinstance(read, History) and (read.first, read.ids) == (4, [2])
+
+
+def test_of_what_tasks_have_failed(core: Core) -> None:
+    of = publisher(core)
+    joined(core)
+    core.results(W, [running(core)])
+    core.take()
+    event = results_event(W, [running(core, 2)], 5, effects.OUTCOME_EXCEPTION, b"pickled")
+    event.errors = ["KeyError: 'Zo\u00eb'"]
+    core.feed(event)
+    core.take()
+    read = wire.decode([of.history(0, 100)[1]])
+    assert isinstance(read, History) and read.ids == [1] * 4 + [2] * 4
+    assert read.errors == [""] * 7 + ["KeyError: 'Zo\u00eb'"]
 
 
 def test_texts_of_a_history_that_are_not_there() -> None:

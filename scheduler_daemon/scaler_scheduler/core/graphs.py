@@ -12,6 +12,7 @@ from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.giving import Giver
+from scaler_scheduler.core.nodes import failed_node
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import BALANCE, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
@@ -253,6 +254,7 @@ class Graphs:
         failing = [task]
         while failing:
             over = failing.pop()
+            self._tables.failed_nodes.append(failed_node(over, self._tables.history.now))
             self._release_inputs(over)
             stored = self._kept(over)
             if stored is None:

@@ -9,8 +9,16 @@ from array import array
 from collections import deque
 from typing import Deque, List, Optional, Sequence, Tuple, TypeVar
 
+from scaler_scheduler.core.effects import (
+    OUTCOME_CANCELLED,
+    OUTCOME_INPUT_LOST,
+    OUTCOME_TIMED_OUT,
+    OUTCOME_VALUE,
+    OUTCOME_WORKER_DIED,
+)
 from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.lines import as_line
 from scaler_scheduler.core.records import Client, Task, Worker
 
 SUBMITTED = 0
@@ -31,6 +39,9 @@ _RUNS = 10_000
 """Most runs that are kept, of however few rows: each is an object or ten."""
 
 _ZERO = (0,)
+
+_TEXTS = (OUTCOME_WORKER_DIED, OUTCOME_TIMED_OUT, OUTCOME_INPUT_LOST)
+"""Outcomes whose payload is a text."""
 
 
 class Rows:
@@ -104,6 +115,13 @@ def _compact(ids: Sequence[int]) -> Sequence[int]:
     """The same ids, which ascend: most often they are those from one to another, and nothing more need be kept."""
     first, rows = ids[0], len(ids)
     return range(first, first + rows) if ids[-1] - first == rows - 1 else ids
+
+
+def _line(outcome: int, payload: bytes) -> str:
+    """Of what a task failed that the scheduler has answered."""
+    if outcome in _TEXTS:
+        return as_line(payload)
+    return "cancelled" if outcome == OUTCOME_CANCELLED else "what it reads has failed"
 
 
 class _Packing:
@@ -199,11 +217,15 @@ class History:
         return begin, found
 
     def of_task(self, client: int, task_id: int) -> List[Rows]:
-        """The rows of one task."""
+        """The rows of one task, one by one."""
         found: List[Rows] = []
         for run in self._runs:
             ids, clients = run.ids, run.clients
             if len(clients) == 1 and clients[0] != client:
+                continue
+            if isinstance(ids, range):
+                if task_id in ids:
+                    found.append(run.part(ids.index(task_id), ids.index(task_id) + 1))
                 continue
             for row in range(len(ids)):
                 if ids[row] == task_id and (len(clients) == 1 or clients[row] == client):
@@ -232,9 +254,10 @@ class History:
     def returned(self, task: Task) -> None:
         self._add(RETURNED, NO_WORKER, task.name, (task.client.incarnation,), (task.id,), (task.attempt,))
 
-    def ended(self, client: Client, task_id: int, attempt: int, name: str, outcome: int) -> None:
-        """The scheduler itself has an answer to the task."""
-        self._add(ENDED, NO_WORKER, name, (client.incarnation,), (task_id,), (attempt,), (outcome,))
+    def ended(self, client: Client, task_id: int, attempt: int, name: str, outcome: int, payload: bytes) -> None:
+        """The scheduler itself has this answer to the task."""
+        error = "" if outcome == OUTCOME_VALUE else _line(outcome, payload)
+        self._add(ENDED, NO_WORKER, name, (client.incarnation,), (task_id,), (attempt,), (outcome,), _ZERO, (error,))
 
     def results(
         self, event: Results, worker: Worker, function: Function, begin: int, end: int, skipped: List[int]

@@ -5,7 +5,7 @@ They stand in one module as they point to one another: a task to its client, its
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
@@ -239,6 +239,17 @@ class StoredObject:
         self.copies.leftovers.discard(agent)
         self.copies.agents.add(agent)
         agent.objects.add(self)
+
+
+class FailedNode(NamedTuple):
+    """A node of a graph, which is over, for whoever has the graph drawn."""
+
+    client: int
+    id: int
+    name: str
+    inputs: Sequence[int]
+    seconds: float
+    """When, of the monotonic clock."""
 
 
 LaneKey = Tuple[int, Capabilities]

@@ -104,7 +104,7 @@ class Withdrawals:
             self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += 1
             function = batch.function_at(row)
             name = batch.options.name or function.name
-            self._tables.history.ended(client, task_id, 0, name, effects.OUTCOME_CANCELLED)
+            self._tables.history.ended(client, task_id, 0, name, effects.OUTCOME_CANCELLED, b"")
             self._tables.functions.let_go(function)
             self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
             return

@@ -3,7 +3,7 @@
 from array import array
 from typing import List
 
-from scaler_scheduler.core.ids import LINE_LIMIT
+from scaler_scheduler.core.lines import LINE_LIMIT, as_line
 from scaler_scheduler.wire.errors import WireError
 
 
@@ -17,8 +17,3 @@ def read_lines(text: bytes, sizes: "array[int]") -> List[str]:
         lines.append(as_line(text[begin : begin + min(size, 4 * LINE_LIMIT)]) if size else "")
         begin += size
     return lines
-
-
-def as_line(text: bytes) -> str:
-    said = text.decode("utf-8", "replace")[:LINE_LIMIT]
-    return said if said.isprintable() else "".join([letter if letter.isprintable() else " " for letter in said])
