@@ -106,8 +106,6 @@ class Watcher:
         """A second passes in which these tasks end."""
         self.now += 1.0
         self.sequence += 1
-        if self.reader.picture is None:  # of what was before the first one readers know nothing
-            self.reader.feed(snapshot(0, 0), self.now)
         if ids:
             self.reader.feed(ended(self.rows, self.sequence, ids, function), self.now)
             self.rows += len(ids)

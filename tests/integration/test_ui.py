@@ -134,6 +134,17 @@ def test_a_page_sees_tasks_run(running: SchedulerCommand, ui: Ui, tmp_path: Path
     assert seen["picture"][-1]["tasks"]["resolved"] >= 503 and seen["series"][-1]["columns"]["workers"][-1] == 2
 
 
+def test_what_has_led_here_is_there_too(running: SchedulerCommand, tmp_path: Path) -> None:
+    with cluster(tmp_path, running.address, 1), Client(running.address) as client:
+        assert client.submit(square, 7).result(SECONDS) == 49
+    ui = Ui(tmp_path, running.monitor_address)
+    try:
+        [found] = rows(ui.watch("tasks", until=lambda seen: rows(seen)))
+        assert found["function"].endswith("square") and found["submitted"] < found["start"] <= found["end"]
+    finally:
+        ui.end()
+
+
 def test_the_scheduler_goes_and_another_comes(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
     ui.watch(until=lambda seen: seen.get("picture"))
     running.stop()

@@ -71,7 +71,7 @@ def watched(browser: Browser) -> Iterator[OpenPage]:
     finally:
         for context in contexts:
             context.close()
-    assert not complaints
+    assert not complaints, "\n".join(complaints)
 
 
 def go(page: Page, view: str) -> None:

@@ -174,7 +174,8 @@ class Live:
         _remember(self._client_names, snapshot.client_columns.incarnations, snapshot.client_columns.names)
         self.executions.miss(self.reader.missed_history - self._missed_history)
         self._missed_history = self.reader.missed_history
-        for history in self.reader.take_history():
+        # What the scheduler has kept may come behind what has just happened.
+        for history in sorted(self.reader.take_history(), key=lambda history: history.first):
             self.executions.take(history, self._started)
         self.series.take(picture)
         oldest = snapshot.unix_seconds - self.limits.window

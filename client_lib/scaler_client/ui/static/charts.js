@@ -1,6 +1,6 @@
 // A chart of some columns of the series over time, by uPlot.
 
-import { element } from "./elements.js";
+import { element, setText } from "./elements.js";
 import { clock } from "./format.js";
 
 const BINARY_STEPS = [];
@@ -20,8 +20,14 @@ export class Chart {
     this.options = options;
     this.plot = null;
     this.holder = element("div", { class: "plot" });
+    this.moment = element("span", { class: "note" });
     this.empty = element("p", { class: "empty", text: "Nothing in the window yet" });
-    this.element = element("section", { class: "card chart", "aria-label": `${title} over time` }, element("h2", { text: title }), this.holder);
+    this.element = element(
+      "section",
+      { class: "card chart", "aria-label": `${title} over time` },
+      element("header", {}, element("h2", { text: title }), this.moment),
+      this.holder,
+    );
     this.holder.append(this.empty);
     new ResizeObserver(() => this.#resize()).observe(this.holder);
     theme.onChange(() => this.#forget());
@@ -35,6 +41,7 @@ export class Chart {
     if (!this.plot) this.#make(data);
     else this.plot.setData(data);
     if (columns.time.length && this.plot.cursor.idx == null) this.plot.setLegend({ idx: columns.time.length - 1 });
+    if (this.#legendHeight !== this.legendHeight) this.#resize();
   }
 
   #make(data) {
@@ -50,8 +57,17 @@ export class Chart {
   #resize() {
     const width = this.holder.clientWidth;
     if (!this.plot || !width) return;
-    const legend = this.plot.root.querySelector(".u-legend")?.offsetHeight ?? 0;
-    this.plot.setSize({ width, height: this.holder.clientHeight - legend });
+    this.legendHeight = this.#legendHeight;
+    this.plot.setSize({ width, height: this.holder.clientHeight - this.legendHeight });
+  }
+
+  get #legendHeight() {
+    return this.plot.root.querySelector(".u-legend")?.offsetHeight ?? 0;
+  }
+
+  #showMoment(plot) {
+    const time = plot.data[0][plot.legend.idx];
+    setText(this.moment, time === undefined ? "" : clock(time * 1000));
   }
 
   #settings() {
@@ -61,6 +77,8 @@ export class Chart {
     return {
       width: Math.max(100, this.holder.clientWidth),
       height: 160,
+      padding: [8, 16, 0, 0],
+      hooks: { setLegend: [(plot) => this.#showMoment(plot)] },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: {
         x: { time: true, range: () => this.range },
@@ -71,7 +89,7 @@ export class Chart {
         { ...axis, space: 34, size: 68, ...(this.options.binary ? { incrs: BINARY_STEPS } : {}), values: (_plot, values) => values.map(format) },
       ],
       series: [
-        { label: "Time", value: (_plot, time) => (time == null ? "–" : clock(time * 1000)) },
+        {},
         ...this.lines.map((line) => ({
           label: line.name,
           stroke: theme.colour(line.colour),

@@ -10,7 +10,7 @@ export function count(value) {
 /** Something each second: 0.4/s, 12.3/s, 4,567/s. */
 export function rate(value) {
   if (!value) return "0/s";
-  return `${value < 100 ? value.toFixed(1) : WHOLE.format(value)}/s`;
+  return `${value < 100 && value % 1 ? value.toFixed(1) : WHOLE.format(value)}/s`;
 }
 
 export function bytes(value) {

@@ -11,7 +11,9 @@ export class Tip {
 
   /** @param x, y in the window; `others` are as near, and too narrow to be told apart */
   show(execution, others, x, y) {
+    const called = execution.function.name;
     const lines = [
+      ...(called === execution.name ? [] : [["Function", visible(called)]]),
       ["State", execution.outcome.name, execution.outcome.kind === "failed" ? "bad" : ""],
       ["Duration", duration(execution.duration)],
       ["Started", clock(execution.start, 1)],

@@ -12,21 +12,22 @@ export const overview = {
   create: (context) => new Overview(context),
 };
 
+/** Each with what it shows, and what below that, of the picture and the number of failed tasks. */
 const FIGURES = [
   ["throughput", "Throughput", (picture) => rate(picture.tasks.resolved_rate), (picture) => `${count(picture.tasks.resolved)} done since the start`],
   ["waiting", "Waiting", (picture) => count(picture.tasks.waiting), (picture) => `${count(picture.tasks.blocked)} blocked by inputs`],
   ["running", "Running", (picture) => count(picture.tasks.running), (picture) => `${count(picture.tasks.queued)} queued at workers`],
   ["suspended", "Suspended", (picture) => count(picture.tasks.suspended), () => "for tasks of their own"],
-  ["failed", "Failed", (picture) => count(failedOf(picture)), (picture) => shareOf(failedOf(picture), picture)],
+  ["failed", "Failed", (_picture, failed) => count(failed), (picture, failed) => shareOf(failed, picture)],
   ["workers", "Workers", (picture) => count(picture.peers.workers), (picture) => `${plural(picture.peers.agents, "host agent")}, ${plural(picture.peers.clients, "client")}`],
   ["loop", "Scheduler loop", (picture) => percent(picture.process.loop), (picture) => `busy; ${percent(picture.process.cpu)} of a core`],
-  ["memory", "Scheduler memory", (picture) => bytes(picture.process.rss), (picture) => `tasks and objects ${bytes(picture.memory.tasks + picture.memory.objects)} of ${bytes(picture.memory.limit)}`],
+  ["memory", "Scheduler memory", (picture) => bytes(picture.process.rss), (picture) => `holds ${bytes(picture.memory.tasks + picture.memory.objects)} of ${bytes(picture.memory.limit)}`],
 ];
 
 const LEAST_WINDOW = 30;
-let kinds = new Map();
 
-function failedOf(picture) {
+function failedOf(picture, hello) {
+  const kinds = new Map(hello?.outcomes.map(([, name, kind]) => [name, kind]));
   return picture.outcomes.reduce((sum, [name, total]) => sum + (kinds.get(name) === "failed" ? total : 0), 0);
 }
 
@@ -81,13 +82,13 @@ class Overview {
     const from = Math.max(now / 1000 - windowSeconds, oldest);
     for (const chart of this.charts) chart.update(series.columns, from, now / 1000);
     if (!picture) return;
-    kinds = new Map(hello?.outcomes.map(([, name, kind]) => [name, kind]));
+    const failed = failedOf(picture, hello);
     for (const [id, , value, small] of FIGURES) {
       const { big, below } = this.figures.get(id);
-      setText(big, value(picture));
-      setText(below, small(picture));
-      setTitle(below, small(picture));
-      if (id === "failed") setClass(big, failedOf(picture) ? "bad" : "");
+      setText(big, value(picture, failed));
+      setText(below, small(picture, failed));
+      setTitle(below, small(picture, failed));
+      if (id === "failed") setClass(big, failed ? "bad" : "");
     }
     this.lists[0].show(schedulerFacts(picture));
     this.lists[1].show(picture.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));

@@ -131,7 +131,7 @@ class Tasks {
   }
 
   #matches(row) {
-    return this.search.isEmpty || this.search.matches(row.name, row.id, row.workerName, row.clientName, row.error);
+    return this.search.isEmpty || this.search.matches(row.name, row.function?.name ?? "", row.id, row.workerName, row.clientName, row.error);
   }
 }
 

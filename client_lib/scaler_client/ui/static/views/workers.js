@@ -25,8 +25,8 @@ function stateOf(row) {
 const STATE_CLASSES = { silent: "bad", "no agent": "bad", "long task": "good", busy: "good", "has tasks": "good", idle: "muted" };
 
 const COLUMNS = [
-  named("name", "Worker", 170, 2, (row) => row.name),
-  named("host", "Host", 100, 1, (row) => row.host),
+  named("name", "Worker", 130, 2, (row) => row.name),
+  named("host", "Host", 84, 1, (row) => row.host),
   { id: "state", title: "State", width: 76, value: stateOf, text: stateOf, style: (row) => STATE_CLASSES[stateOf(row)] },
   { id: "task", title: "Runs", width: 130, grow: 2, value: (row) => row.task, text: (row) => cut(row.task, 60), full: (row) => visible(row.task) },
   number("seconds", "For", 76, (row) => (row.task ? row.task_seconds : -1), (row) => (row.task ? duration(row.task_seconds * 1000) : "–")),
