@@ -91,12 +91,9 @@ def names(screen: str) -> list[str]:
     return re.findall(r"^ *(\S+-\d+) .* [A-]", screen, re.MULTILINE)
 
 
-def top_process() -> psutil.Process:
-    [process] = [
-        each
-        for each in psutil.process_iter(["cmdline"])
-        if each.info["cmdline"] and each.info["cmdline"][:3] == TOP and each.status() != psutil.STATUS_ZOMBIE
-    ]
+def top_process(address: str) -> psutil.Process:
+    """That which watches there."""
+    [process] = [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == [*TOP, address]]
     return process
 
 
@@ -200,7 +197,7 @@ def test_the_terminal_is_left_as_it_was(
         terminal.enter(f"{' '.join(TOP)} {busy.monitor_address}; echo status $?")
         assert "it was here" not in terminal.wait_for("HeartbeatEcho")
         if way.startswith("SIG"):
-            top_process().send_signal(getattr(signal, way))
+            top_process(busy.monitor_address).send_signal(getattr(signal, way))
         else:
             terminal.press(way)
         assert "it was here" in terminal.wait_for("status 0")

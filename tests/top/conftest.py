@@ -6,9 +6,6 @@ import importlib.util
 import sys
 from pathlib import Path
 
-import pytest
-
 LIBRARY = Path(__file__).resolve().parents[2] / "client_lib"
 if importlib.util.find_spec("scaler_client") is None:  # PyPy's environment has the scheduler alone
     sys.path.append(str(LIBRARY))
-pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")

@@ -7,6 +7,8 @@ import json
 import pytest
 from tests.top.stand_ins import Reader, picture
 
+pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
+
 from scaler_client.monitoring import Presence
 from scaler_client.top import figures
 from scaler_client.top.as_json import as_json

@@ -10,6 +10,8 @@ import pytest
 from tests.top.stand_ins import FIRST_WORKER, picture, text_of
 from tests.top.write_pictures import ADDRESS, FOLDER, drawn
 
+pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
+
 from scaler_client.top.fitting import ELLIPSIS, width_of
 from scaler_client.top.screen import page
 from scaler_client.top.view import View

@@ -31,9 +31,9 @@ def help_lines() -> List[Line]:
         [],
         [("section", "Figures")],
         [("label", "  " + left("cpu", 20)), ("", "percent of one core")],
+        [("label", "  " + left("susp", 20)), ("", "suspended: tasks that wait for tasks of their own")],
         [("label", "  " + left("lag", 20)), ("", "from a heartbeat of the host's agent to its answer")],
         [("label", "  " + left("loop", 20)), ("", "of the time, what the scheduler's loop is busy")],
         [("label", "  " + left("unassigned", 20)), ("", "tasks that wait for a worker; blocked: for what they read")],
-        [("label", "  " + left("/s", 20)), ("", "a second")],
     ]
     return lines
