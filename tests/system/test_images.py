@@ -56,15 +56,16 @@ def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Pat
     if _minor_version(python) != sys.version_info[1]:
         pytest.skip("functions of one minor version of Python do not run on another's workers")
     images.take("debian:bookworm-slim", roots.base())
-    # Debian's pip would leave the system's packages alone; the image that this stands for has nobody else's.
-    images.take("python:3.11-slim", python, "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED")
+    # Debian's pip would leave the system's packages alone; the image that this stands for has nobody else's. What pip
+    # would load is there: there may be no network in it.
+    offline = "printf '[global]\\nno-index = true\\nfind-links = /loaded\\n' > /etc/pip.conf"
+    images.take("python:3.11-slim", python, "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED", offline)
     scheduler = images.build(DOCKERFILES / "scheduler.Dockerfile", "scaler-scheduler", DIST)
-    # What pip would load, without a network in there.
     wheels = tmp_path / "wheels"
     ours = [str(next(DIST.glob(f"{name}-*.whl"))) for name in ("scaler_client", "scaler_worker")]
     subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels), *ours], check=True)
-    offline = ("--env", "PIP_NO_INDEX=1", "--env", "PIP_FIND_LINKS=/loaded", "--volume", f"{wheels}:/loaded:ro")
-    workers = images.build(DOCKERFILES / "workers.Dockerfile", "scaler-workers", DIST, *offline)
+    volume = ("--volume", f"{wheels}:/loaded:ro")
+    workers = images.build(DOCKERFILES / "workers.Dockerfile", "scaler-workers", DIST, *volume)
 
     address = f"tcp://127.0.0.1:{free_port()}"
     there = run(scheduler, address)
