@@ -14,7 +14,6 @@ from tests.system.images import Image, Images
 from tests.system.nspawn import Nspawn
 from tests.system.packages import DIST, Packages
 from tests.system.service import free_port
-from tests.system.work import check, submit_many
 from tests.waiting import wait_until
 
 from scaler_client import Client
@@ -40,10 +39,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
     def start(image: Image, *arguments: str) -> Nspawn:
         log = tmp_path / f"{len(containers)}.log"
         environment = [f"--setenv={variable}" for variable in image.environment]
-        user = ["--user=scaler", "--no-new-privileges=yes"]
-        assert image.user == "10001:10001"
-        command = ["--as-pid2", *image.entry, *arguments]
-        containers.append(Nspawn(image.root, log, {}, "--volatile=no", "--read-only", *environment, *user, *command))
+        user, group = image.user.split(":")
+        become = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs"]
+        command = ["--as-pid2", *become, *image.entry, *arguments]
+        containers.append(Nspawn(image.root, log, {}, "--volatile=no", "--read-only", *environment, *command))
         return containers[-1]
 
     yield start
@@ -73,7 +72,7 @@ def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Pat
     assert "PyPy" in there.log()
     cluster = run(workers, "-n", "2", address)
     with Client(address) as client:
-        check(submit_many(client, 20))
+        assert client.map(pow, range(20), [2] * 20) == [value**2 for value in range(20)]
     cluster.end()
     wait_until(lambda: "has left" in there.log(), 60.0, "the agent's goodbye")
 
