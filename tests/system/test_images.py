@@ -72,7 +72,7 @@ def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Pat
     assert "PyPy" in there.log()
     cluster = run(workers, "-n", "2", address)
     with Client(address) as client:
-        assert client.map(pow, range(20), [2] * 20) == [value**2 for value in range(20)]
+        assert client.map(pow, [(value, 2) for value in range(20)]) == [value**2 for value in range(20)]
     cluster.end()
     wait_until(lambda: "has left" in there.log(), 60.0, "the agent's goodbye")
 
