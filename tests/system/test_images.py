@@ -14,7 +14,6 @@ from tests.system.images import Image, Images
 from tests.system.nspawn import Nspawn
 from tests.system.packages import DIST, Packages
 from tests.system.service import free_port
-from tests.system.work import check, submit_many
 from tests.waiting import wait_until
 
 from scaler_client import Client
@@ -40,10 +39,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
     def start(image: Image, *arguments: str) -> Nspawn:
         log = tmp_path / f"{len(containers)}.log"
         environment = [f"--setenv={variable}" for variable in image.environment]
-        user = ["--user=scaler", "--no-new-privileges=yes"]
-        assert image.user == "10001:10001"
-        command = ["--as-pid2", *image.entry, *arguments]
-        containers.append(Nspawn(image.root, log, {}, "--volatile=no", "--read-only", *environment, *user, *command))
+        user, group = image.user.split(":")
+        become = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs"]
+        command = ["--as-pid2", *become, *image.entry, *arguments]
+        containers.append(Nspawn(image.root, log, {}, "--volatile=no", "--read-only", *environment, *command))
         return containers[-1]
 
     yield start
@@ -56,15 +55,16 @@ def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Pat
     if _minor_version(python) != sys.version_info[1]:
         pytest.skip("functions of one minor version of Python do not run on another's workers")
     images.take("debian:bookworm-slim", roots.base())
-    # Debian's pip would leave the system's packages alone; the image that this stands for has nobody else's.
-    images.take("python:3.11-slim", python, "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED")
+    # Debian's pip would leave the system's packages alone; the image that this stands for has nobody else's. What pip
+    # would load is there: there may be no network in it.
+    offline = "printf '[global]\\nno-index = true\\nfind-links = /loaded\\n' > /etc/pip.conf"
+    images.take("python:3.11-slim", python, "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED", offline)
     scheduler = images.build(DOCKERFILES / "scheduler.Dockerfile", "scaler-scheduler", DIST)
-    # What pip would load, without a network in there.
     wheels = tmp_path / "wheels"
     ours = [str(next(DIST.glob(f"{name}-*.whl"))) for name in ("scaler_client", "scaler_worker")]
     subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels), *ours], check=True)
-    offline = ("--env", "PIP_NO_INDEX=1", "--env", "PIP_FIND_LINKS=/loaded", "--volume", f"{wheels}:/loaded:ro")
-    workers = images.build(DOCKERFILES / "workers.Dockerfile", "scaler-workers", DIST, *offline)
+    volume = ("--volume", f"{wheels}:/loaded:ro")
+    workers = images.build(DOCKERFILES / "workers.Dockerfile", "scaler-workers", DIST, *volume)
 
     address = f"tcp://127.0.0.1:{free_port()}"
     there = run(scheduler, address)
@@ -72,7 +72,7 @@ def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Pat
     assert "PyPy" in there.log()
     cluster = run(workers, "-n", "2", address)
     with Client(address) as client:
-        check(submit_many(client, 20))
+        assert client.map(pow, [(value, 2) for value in range(20)]) == [value**2 for value in range(20)]
     cluster.end()
     wait_until(lambda: "has left" in there.log(), 60.0, "the agent's goodbye")
 
