@@ -1,10 +1,11 @@
-"""The images of scheduler and workers, built and run, the way Kubernetes would: another user, nothing to write to."""
+"""The images of scheduler, workers and exporter, built and run, the way Kubernetes would: another user, nothing to write to."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         container.end()
 
 
-def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Path) -> None:
+def test_they_are_built_and_run(images: Images, run: Run, tmp_path: Path) -> None:
     python = roots.python()
     if _minor_version(python) != sys.version_info[1]:
         pytest.skip("functions of one minor version of Python do not run on another's workers")
@@ -62,9 +63,11 @@ def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Pat
     scheduler = images.build(DOCKERFILES / "scheduler.Dockerfile", "scaler-scheduler", DIST)
     wheels = tmp_path / "wheels"
     ours = [str(next(DIST.glob(f"{name}-*.whl"))) for name in ("scaler_client", "scaler_worker")]
-    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels), *ours], check=True)
+    wanted = [f"{ours[0]}[exporter]", ours[1]]
+    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels), *wanted], check=True)
     volume = ("--volume", f"{wheels}:/loaded:ro")
     workers = images.build(DOCKERFILES / "workers.Dockerfile", "scaler-workers", DIST, *volume)
+    exporter = images.build(DOCKERFILES / "exporter.Dockerfile", "scaler-exporter", DIST, *volume)
 
     address = f"tcp://127.0.0.1:{free_port()}"
     there = run(scheduler, address)
@@ -75,6 +78,20 @@ def test_scheduler_and_workers_run_tasks(images: Images, run: Run, tmp_path: Pat
         assert client.map(pow, [(value, 2) for value in range(20)]) == [value**2 for value in range(20)]
     cluster.end()
     wait_until(lambda: "has left" in there.log(), 60.0, "the agent's goodbye")
+    port = free_port()
+    run(exporter, "--port", str(port), f"tcp://127.0.0.1:{free_port()}")
+    wait_until(
+        lambda: "scaler_up 0.0" in _page(f"http://127.0.0.1:{port}/metrics"), 60.0, "metrics without a scheduler"
+    )
+
+
+def _page(address: str) -> str:
+    """Empty while nobody answers."""
+    try:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            return answer.read().decode()  # type: ignore[no-any-return]
+    except OSError:
+        return ""
 
 
 def _minor_version(root: Path) -> int:
