@@ -1,4 +1,4 @@
-"""The images of scheduler, workers and exporter, built and run as Kubernetes would: another user, nothing to write to."""
+"""The images of scheduler, workers and exporter, built and run as Kubernetes would: another user, nowhere to write."""
 
 from __future__ import annotations
 
