@@ -124,7 +124,7 @@ def test_a_task_that_grows_past_the_workers_limit_is_stopped(daemon: SchedulerCo
             future = client.options(retries=0, name="glutton").submit(grow, log, 1000)
             wait_until(lambda: notes(log), what="it begins")
             modest = [client.submit(sized, 100) for _ in range(4)]
-            with pytest.raises(WorkerDiedError, match=r"glutton: .*memory limit of 400 MiB exceeded: \d+ MiB"):
+            with pytest.raises(WorkerDiedError, match=r"glutton#\d+: .*memory limit of 400 MiB exceeded: \d+ MiB"):
                 future.result(SECONDS)
             assert [each.result(SECONDS) for each in modest] == [100] * 4
             assert len(notes(log)) == 1
