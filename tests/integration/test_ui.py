@@ -47,15 +47,24 @@ class Ui(Command):
         return asyncio.run(asyncio.wait_for(self._watch(topics, until), SECONDS))
 
     async def _watch(
-        self, topics: tuple[str, ...], until: Callable[[dict[str, list[Any]]], object]
+        self, topics: tuple[str, ...], until: Callable[[dict[str, list[Any]]], object], **more: str
     ) -> dict[str, list[Any]]:
+        """`more` is said beside what is watched."""
         seen: dict[str, list[Any]] = {}
         async with aiohttp.ClientSession() as browser, browser.ws_connect(self.url + "live", max_msg_size=0) as page:
             await page.send_str(json.dumps({"type": "watch", "topics": topics}))
+            if more:
+                await page.send_str(json.dumps(more))
             while not until(seen):
                 message = json.loads(await page.receive_str())
                 seen.setdefault(message["type"], []).append(message)
         return seen
+
+    def story(self, client: str, task_id: str) -> dict[str, list[Any]]:
+        """The columns of what has happened to a task."""
+        asked = self._watch((), lambda seen: seen.get("story"), type="story", client=client, id=task_id)
+        columns: dict[str, list[Any]] = asyncio.run(asyncio.wait_for(asked, SECONDS))["story"][0]["columns"]
+        return columns
 
     def status(self, path: str, **headers: str) -> int:
         return asyncio.run(self._status(path, headers))
@@ -125,6 +134,7 @@ def test_a_page_sees_tasks_run(running: SchedulerCommand, ui: Ui, tmp_path: Path
     assert all(one["start"] <= one["end"] and began - 1 < one["start_time"] < time.time() + 1 for one in squares)
     failures = [one for one in found if one["function"].endswith("fail")]
     assert [one["outcome"] for one in failures] == [1, 1, 1]
+    assert sorted(one["error"] for one in failures) == [f"ValueError: no such number: {x}" for x in range(3)]
     functions = seen["functions"][-1]["columns"]
     table = {name: row for row, name in enumerate(functions["name"])}
     row = next(row for name, row in table.items() if name.endswith("square"))
@@ -132,6 +142,36 @@ def test_a_page_sees_tasks_run(running: SchedulerCommand, ui: Ui, tmp_path: Path
     assert len(seen["workers"][-1]["columns"]["id"]) == 2
     assert [name for name in seen["running"][-1]["columns"]["name"] if name.endswith("sleep")]
     assert seen["picture"][-1]["tasks"]["resolved"] >= 503 and seen["series"][-1]["columns"]["workers"][-1] == 2
+
+
+def test_the_story_of_a_task(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
+    with cluster(tmp_path, running.address, 1), Client(running.address) as client:
+        assert client.submit(fail, 7).exception(SECONDS) is not None
+        seen = ui.watch("tasks", until=lambda seen: rows(seen))
+        identity, task_id = seen["tasks"][0]["clients"][0], seen["tasks"][0]["columns"]["id"][0]
+        for _ in range(2):  # whoever asks again is answered again
+            story = ui.story(identity, task_id)
+            assert story["kind"][0] == "submitted" and story["kind"][-1] == "ended"
+            assert story["outcome"][-1] == 1 and story["error"][-1] == "ValueError: no such number: 7"
+            assert story["time"] == sorted(story["time"]) and story["worker_name"][-1]
+        assert ui.story(identity, "12345")["kind"] == []
+
+
+def test_a_graph_is_seen_while_it_runs(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
+    with cluster(tmp_path, running.address, 1), Client(running.address) as client:
+        graph = {"a": (time.sleep, 600), "b": (fail, "a"), "c": (fail, "a")}
+        futures = client.submit_graph(graph, keys=["b", "c"])
+        seen = ui.watch("graphs", until=lambda seen: any(
+            "running" in message["columns"]["state"] for message in seen.get("graphs", [])
+        ))  # fmt: skip
+        last = seen["graphs"][-1]
+        states = last["columns"]["state"]
+        assert last["total"] == 3 and sorted(states) == ["blocked", "blocked", "running"]
+        assert {states[row] for row in last["edges"]["from"]} == {"running"} and len(last["edges"]["to"]) == 2
+        assert all(future.cancel() for future in futures)
+        ui.watch("graphs", until=lambda seen: any(
+            sorted(message["columns"]["state"]) == ["failed", "failed", "running"] for message in seen.get("graphs", [])
+        ))  # fmt: skip
 
 
 def test_what_has_led_here_is_there_too(running: SchedulerCommand, tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ Topics that are sent only to pages that watch them; each message has the topic a
 
 `graphs`: `now`, `total` (nodes of all open graphs) and `columns` of those that are shown: `client`, `id`, `name`,
     `state` ("blocked", "waiting", "running", "done", "failed"); `edges`: two lists `from` and `to` of row numbers:
-    `to` reads what `from` gives. The page finds connected parts and layers itself. Sent when it has changed.
+    `to` reads what `from` gives. The page finds connected parts and layers itself. Sent when it has changed. What a
+    node that is done has read is not known any more; failed ones stay for half a minute.
 
 `story`: the answer to a page that has asked for it: `client`, `id`, and `columns`, a row for each thing that is
     known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned"), `time`,

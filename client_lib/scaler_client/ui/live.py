@@ -100,6 +100,10 @@ class Live:
             self._texts.pop("graphs", None)
         self._note_presence()
 
+    def forget_graphs(self) -> None:
+        """They are not subscribed to any more: what is known of them gets old."""
+        self.reader.graphs = None
+
     def note_obstacle(self, obstacle: str) -> bool:
         """Why nothing may ever come, as far as that can be seen. Returns whether that is new."""
         before, self._obstacle = self._obstacle, obstacle

@@ -17,7 +17,7 @@ from .. import __version__
 from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from ..monitoring import Presence
 from ..options import fail, interpreter
-from ..published import HISTORY_TOPIC, SNAPSHOT_TOPIC
+from ..published import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
 from ..service_manager import ServiceManager, take_variables
 from .access import Access, is_loopback, made_token
 from .config import PROGRAM, Config
@@ -115,6 +115,8 @@ class _Server:
             self._monitor.subscribe(topic)
         for topic in self._subscribed - needed:
             self._monitor.unsubscribe(topic)
+            if topic == GRAPHS_TOPIC:
+                self._live.forget_graphs()
         self._subscribed = needed
 
     def _status(self) -> str:

@@ -21,7 +21,7 @@ class Graphs {
     this.model = model;
     this.open = open;
     this.job = 0;
-    this.layoutOf = "";
+    this.layoutOf = this.graph = this.wanted = "";
     this.sketch = null;
     this.worker = new Worker(new URL("../graphs/layout_worker.js", import.meta.url), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.#laidOut(data));
@@ -32,8 +32,8 @@ class Graphs {
     const { model } = this;
     model.graphBook.settle(model.executions);
     const found = model.graphBook.graphs();
-    this.#offer(found);
-    const graph = found.find((each) => each.key === this.choice.value) ?? found[0];
+    const graph = this.#chosenOf(found);
+    this.#offer(found, graph);
     const { total } = model.graphBook;
     setText(this.note, found.length ? `${count(found.length)} graph${found.length === 1 ? "" : "s"}, ${count(total)} open nodes` : "");
     this.empty.hidden = Boolean(graph);
@@ -49,7 +49,10 @@ class Graphs {
     this.note = element("span", { class: "note" });
     this.how = element("span", { class: "note", role: "status" });
     this.choice = select([], "", { "aria-label": "Graph" });
-    this.choice.addEventListener("change", () => this.update());
+    this.choice.addEventListener("change", () => {
+      this.wanted = this.choice.value;
+      this.update();
+    });
     const buttons = [["−", "Zoom out (-)", () => this.canvas.zoom(1 / 1.4)], ["+", "Zoom in (+)", () => this.canvas.zoom(1.4)], ["All", "See all (0)", () => this.canvas.fit()]].map(([text, label, act]) => {
       const button = element("button", { type: "button", text, title: label, "aria-label": label });
       button.addEventListener("click", act);
@@ -68,20 +71,27 @@ class Graphs {
     );
   }
 
-  #offer(found) {
+  /** The one that a person wants; else that which is shown, until it is over and another one runs. */
+  #chosenOf(found) {
+    const wanted = found.find((each) => each.key === this.wanted);
+    if (wanted) return wanted;
+    const shown = found.find((each) => each.key === this.graph);
+    return shown?.open ? shown : (found.find((each) => each.open) ?? shown ?? found[0]);
+  }
+
+  #offer(found, graph) {
     const names = new Map((this.model.clients ?? []).map((row) => [row.id, row.name]));
     const offered = found.slice(0, MOST_CHOICES).map((graph) => {
       const done = graph.nodes.filter((node) => node.state === "done").length;
       return [graph.key, `${visible(names.get(graph.client) || `client ${graph.client}`)}: ${count(done)} of ${count(graph.nodes.length)} done`];
     });
     this.choice.hidden = !offered.length;
-    const { value } = this.choice;
     const keys = offered.map(([key]) => key).join();
     if (keys !== this.offered) {
       this.offered = keys;
       this.choice.replaceChildren(...offered.map(([key, text]) => element("option", { value: key, text })));
-      this.choice.value = offered.some(([key]) => key === value) ? value : (offered[0]?.[0] ?? "");
     } else offered.forEach(([, text], at) => setText(this.choice.options[at], text));
+    this.choice.value = graph?.key ?? "";
   }
 
   #show(graph) {

@@ -235,7 +235,8 @@ class Timeline {
 
   #hover(x, y, event) {
     const { execution, number } = this.#at(x, y);
-    if (execution) this.tip.show(execution, number - 1, event.clientX, event.clientY);
+    const isNarrow = execution && execution.duration < (NEAR * this.viewport.span) / this.viewport.width;
+    if (execution) this.tip.show(execution, isNarrow ? number - 1 : 0, event.clientX, event.clientY);
     else this.tip.hide();
   }
 
