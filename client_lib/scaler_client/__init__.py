@@ -16,6 +16,7 @@ from .errors import (
     SchedulerLostError,
     SerializerError,
     TaskTimeoutError,
+    UnauthorizedError,
     WorkerDiedError,
 )
 from .executor import ClusterExecutor
@@ -47,6 +48,7 @@ __all__ = [
     "TaskFuture",
     "TaskStoppedError",
     "TaskTimeoutError",
+    "UnauthorizedError",
     "WorkerDiedError",
     "register_joblib",
 ]

@@ -23,7 +23,12 @@ _connections: dict[str, Connection] = {}
 
 
 def attach(
-    host: TaskHost, address: str, timeout_seconds: float, heartbeat_interval_seconds: float, scheduler: int = 0
+    host: TaskHost,
+    address: str,
+    timeout_seconds: float,
+    heartbeat_interval_seconds: float,
+    scheduler: int = 0,
+    keys: str | None = None,
 ) -> Connection:
     """The connection of this worker process for a client that asks for this scheduler.
 
@@ -32,6 +37,7 @@ def attach(
         timeout_seconds, heartbeat_interval_seconds: for a connection that is not there yet.
         scheduler: its incarnation where the client came from. Schedulers have several names: a worker may know its own
             by another one than the client does.
+        keys: the folder of keys for another scheduler; the worker's own is talked to with the worker's.
 
     Raises:
         ConnectionError: as for Connection.
@@ -43,7 +49,7 @@ def attach(
         own = _connections.get(_NESTED)
         if own is None or own.agent.is_closed:
             own_address = parse_connect_address(host.address)
-            own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker)
+            own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
             _connections[_NESTED] = _connections[own.address] = own
             nesting.stop_children = own.agent.stop_children
             own.agent.forward_output(host.forward_output)
@@ -52,7 +58,8 @@ def attach(
             return own
         known = _connections.get(address)
         if known is None or known.agent.is_closed:
-            known = Connection(parse_connect_address(address), timeout_seconds, heartbeat_interval_seconds)
+            where = parse_connect_address(address)
+            known = Connection(where, timeout_seconds, heartbeat_interval_seconds, keys=keys)
             if known.scheduler == own.scheduler:
                 known.agent.close("the worker's own client serves this scheduler")
                 known = own

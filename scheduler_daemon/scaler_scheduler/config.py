@@ -9,6 +9,7 @@ from typing import Mapping, Optional
 from . import options
 from .addresses import ADDRESS_VARIABLE, Address, parse_bind_address
 from .command_line import Arguments, resolve
+from .key_files import KEYS_VARIABLE
 from .logs import LOGGING_OPTIONS
 from .machine import usable_memory
 from .options import Command, Kind, Option, parse_text
@@ -44,6 +45,10 @@ class Config:
     """Payload bytes and what goes with them: beyond it clients are granted no more."""
     protected: bool
     """Whether clients are refused to end the scheduler and its clusters."""
+    keys: str
+    """The folder with the server's key and the list of those who may connect; empty: nobody has keys."""
+    insecure: bool
+    """Whether addresses that others reach are bound without keys."""
     monitor_address: Optional[Address]
     """Where snapshots are published; None: what `addresses` has for the bound address, or for a service."""
     parent_process: int
@@ -152,6 +157,20 @@ COMMAND = Command(
             options.switch(),
             True,
             "refuse clients that ask to end the scheduler and its clusters (Client.shutdown)",
+        ),
+        Option(
+            "keys",
+            options.text("DIR", is_file=True),
+            "",
+            "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only the keys "
+            "that it lists may connect; needed wherever others than this machine reach the address",
+            environment=KEYS_VARIABLE,
+        ),
+        Option(
+            "insecure",
+            options.switch(),
+            False,
+            "bind an address that others reach without keys: whoever reaches it can run code on the workers",
         ),
         Option(
             "monitor-address",

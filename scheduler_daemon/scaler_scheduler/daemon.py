@@ -21,8 +21,11 @@ from .core import effects, events
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
+from .exposure import INSECURE_WARNING, exposed, refusal
+from .gate import Gate
+from .key_files import KeyFileError
 from .service_manager import ServiceManager, take_variables
-from .sockets import BindError, Context, Monitor, Router
+from .sockets import BindError, Context, Doorkeeper, Monitor, Router
 from .status import Status, interpreter
 from .tidying import Tidying
 from .wire.decode import decode
@@ -84,6 +87,9 @@ class Daemon:
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
         self.status = Status(self.core, self.identity, str(router.address), clock())
         self.traffic = self.status.traffic
+        self.gate: Optional[Gate] = None
+        """Where peers have keys."""
+        self.doorkeeper: Optional[Doorkeeper] = None
         self._parent_process = config.parent_process
         self._clock = clock
         self._turn_began = now = clock()
@@ -131,6 +137,7 @@ class Daemon:
             # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
             self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
             self._tell_status()
+            self._count_refused(now)
             self._tidy()
             self._look_for_parent()
         if now >= self._next_beat:
@@ -139,6 +146,8 @@ class Daemon:
         if self.is_hung_up:
             self.is_hung_up = False
             _log.info("SIGHUP: the log files are opened again")  # by this line
+            if self.gate is not None and self.gate.read_again(lambda users: self.core.cut_off(users, now)):
+                self.monitor.bind_again()
         if not received and not collected:
             return False
         self.status.loop.note(self._clock() - self._turn_began)
@@ -206,8 +215,9 @@ class Daemon:
                 self.traffic.dropped["unreachable"] += 1
 
     def _tell_hello(self, event: events.Event) -> None:
-        """Log who comes."""
+        """Log who comes, and have the core know by which key."""
         assert isinstance(event, events.Hello)
+        event.user = self.router.user(event.route)
         # Until it is welcomed an agent repeats its hello, and all of them arrive together.
         tables = self.core.tables
         peer = tables.clients.by_route.get(event.route) or tables.agents.by_route.get(event.route)
@@ -224,6 +234,11 @@ class Daemon:
             f"{len(tables.workers)} workers on {len(tables.agents)} hosts, {len(tables.clients)} clients; "
             f"{counts.waiting:,} tasks wait, {counts.dispatched:,} are with workers, {counts.resolved:,} are done"
         )
+
+    def _count_refused(self, now: float) -> None:
+        if self.gate is not None and self.doorkeeper is not None:
+            refused = self.traffic.dropped["unauthorized"] = self.doorkeeper.refused + self.router.refused
+            self.gate.tell_refused(refused, self.doorkeeper, now)
 
     def _tidy(self) -> None:
         counts = self.core.counts
@@ -256,18 +271,33 @@ class Daemon:
 
 def run(config: Config) -> int:
     """The scheduler's life, from binding to the last goodbye. Returns the exit status."""
+    gate = None
+    try:
+        gate = Gate(config.keys) if config.keys else None
+    except KeyFileError as error:
+        return fail(str(error))
+    exposed_address = None if gate else exposed(config.address, config.monitor_address)
+    if exposed_address is not None and not config.insecure:
+        return fail(refusal(exposed_address))
     context = Context(config.io_threads)
+    if gate is not None:
+        context.admit(gate)
     try:
         router = context.bind_router(config.address)
     except BindError as error:
+        context.close()
         return fail(str(error))
     try:
         monitor = context.bind_monitor(config.monitor_address or _default_monitor_address(router.address))
     except (BindError, ValueError) as error:
         router.close()
+        context.close()
         return fail(str(error))
     manager = ServiceManager(take_variables(os.environ))
     daemon = Daemon(config, router, monitor, manager, time.monotonic)
+    daemon.gate, daemon.doorkeeper = gate, context.doorkeeper
+    if exposed_address is not None:
+        _log.warning(INSECURE_WARNING, exposed_address)
     status = 0
     try:
         _run_until_signal(config, daemon, manager)
@@ -293,6 +323,8 @@ def _log_start(config: Config, daemon: Daemon) -> None:
     address = daemon.router.address
     _log.info("address %s, event loop %s, %d I/O thread(s)", address, config.event_loop, config.io_threads)
     _log.info("monitor address %s", daemon.monitor.address)
+    if daemon.gate is not None:
+        _log.info("keys of %s: %d may connect", config.keys, len(daemon.gate))
 
 
 def _run_until_signal(config: Config, daemon: Daemon, manager: ServiceManager) -> None:

@@ -38,7 +38,7 @@ class Traffic:
     def __init__(self) -> None:
         self.received = [0] * len(KIND_NAMES)
         self.sent = [0] * len(KIND_NAMES)
-        self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0}
+        self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0, "unauthorized": 0}
 
 
 class LoopTimes:

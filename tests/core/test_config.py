@@ -71,6 +71,8 @@ def test_defaults():
         task_retries=3,
         memory_limit_bytes=machine.usable_memory() // 2,
         protected=True,
+        keys="",
+        insecure=False,
         monitor_address=None,
         parent_process=0,
         logging_level="INFO",
@@ -82,14 +84,14 @@ def test_defaults():
 def test_every_option():
     loaded = load(
         *"--io-threads 2 --event-loop builtin --client-timeout-seconds 1.5 --worker-timeout-seconds 7".split(),
-        *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G --no-protected".split(),
+        *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G --no-protected --keys /k --insecure".split(),
         *"--monitor-address ipc:///tmp/m --logging-level debug".split(),
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "ipc:///tmp/s"),
     )
     assert dataclasses.astuple(loaded) == (
         ("ipc", "", 0, "/tmp/s"),
-        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False),
+        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False, "/k", True),
         ("ipc", "", 0, "/tmp/m"),
         44,
         *("DEBUG", ("/tmp/a", "/tmp/b", "/dev/stdout"), "/tmp/c"),

@@ -1,8 +1,9 @@
 """Who is there: hello, heartbeat, goodbye, leases."""
 
-from typing import Optional
+from typing import Container, List, Optional, Union
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.admission import objection
 from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
@@ -68,7 +69,8 @@ class Peers:
         if not 0 < event.incarnation < INCARNATION_LIMIT:
             text = f"incarnation {event.incarnation} is not between 1 and 2^63"
             return effects.Refused(event.route, effects.REFUSED_MALFORMED_HELLO, text)
-        return None
+        text = objection(event, self._tables)
+        return effects.Refused(event.route, effects.REFUSED_NOT_AUTHORIZED, text) if text else None
 
     def _leave_route(self, event: events.Hello, now: float) -> None:
         """Whoever else spoke on this connection before has been replaced."""
@@ -89,7 +91,7 @@ class Peers:
         deadline = now + self._limits.client_timeout_seconds
         if client is None:
             name = event.name or f"of process {event.pid} on {event.host}"
-            client = Client(event.incarnation, event.route, name, event.worker, deadline)
+            client = Client(event.incarnation, event.route, name, event.worker, deadline, event.user)
             clients.add(client)
         else:
             # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
@@ -112,6 +114,9 @@ class Peers:
 
     def _welcome_worker(self, event: events.Hello, now: float) -> None:
         known = self._tables.workers.find(event.incarnation)
+        for client in self._tables.clients.nested_in(event.incarnation):
+            if client.user != event.user:  # it came first, and claimed to live there
+                self._cut_off_client(client, "it doesn't live in the worker that it has named", now)
         # A new connection of a known worker: what was on its way to it is lost, and nothing says what arrived.
         wishes = {} if known is None else self._losses.connection_lost(known, event.running)
         worker = Worker(
@@ -123,6 +128,7 @@ class Peers:
             event.pid,
             event.capabilities,
             now + self._limits.worker_timeout_seconds,
+            event.user,
         )
         worker.language, worker.version = event.language, event.version
         if known is not None:
@@ -140,7 +146,7 @@ class Peers:
         agent = agents.find(event.incarnation)
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
-            agent = Agent(event.incarnation, event.route, event.name, event.host, deadline)
+            agent = Agent(event.incarnation, event.route, event.name, event.host, deadline, event.user)
             agent.pid, agent.language, agent.version, agent.heard_at = event.pid, event.language, event.version, now
             agents.add(agent)
         else:
@@ -205,6 +211,28 @@ class Peers:
             for worker in tables.workers:
                 if worker.agent == agent.incarnation:
                     self._losses.worker_left(worker, now)
+
+    def cut_off(self, users: Container[str], now: float) -> int:
+        """These may not be here any more: they are lost, with all that they hold. Returns how many peers that were."""
+        tables = self._tables
+        peers: List[Union[Client, Worker, Agent]] = [*tables.agents, *tables.workers, *tables.clients]
+        routes = [peer.route for peer in peers if peer.user in users]
+        for route in routes:
+            client = tables.clients.by_route.get(route)
+            worker = tables.workers.by_route.get(route)
+            agent = tables.agents.by_route.get(route)
+            if agent is not None:
+                self._losses.agent_left(agent)
+            if worker is not None:
+                self._losses.worker_left(worker, now)
+            if client is not None:
+                self._losses.client_left(client, now)
+            self._outbox.add(effects.Refused(route, effects.REFUSED_NOT_AUTHORIZED, "its key was revoked"))
+        return len(routes)
+
+    def _cut_off_client(self, client: Client, text: str, now: float) -> None:
+        self._losses.client_left(client, now)
+        self._outbox.add(effects.Refused(client.route, effects.REFUSED_NOT_AUTHORIZED, text))
 
     def give_up_silent(self, now: float, stall: float) -> None:
         """Give up those whose lease has run out.

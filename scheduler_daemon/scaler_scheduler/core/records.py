@@ -296,13 +296,16 @@ class Client:
         "stale_attempt",
         "suspended",
         "tasks",
+        "user",
         "worker",
     )
 
-    def __init__(self, incarnation: int, route: bytes, name: str, worker: int, deadline: float) -> None:
+    def __init__(self, incarnation: int, route: bytes, name: str, worker: int, deadline: float, user: str = "") -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
+        self.user = user
+        """Whose it is, as in its first hello; empty where nobody has keys."""
         self.worker = worker
         """A nested client's: the incarnation of the worker that it lives in; 0 for others."""
         self.deadline = deadline
@@ -396,6 +399,7 @@ class Worker:
         "tasks",
         "unclaimed",
         "usage",
+        "user",
         "version",
     )
 
@@ -409,6 +413,7 @@ class Worker:
         pid: int,
         capabilities: Capabilities,
         deadline: float,
+        user: str = "",
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
@@ -417,6 +422,7 @@ class Worker:
         self.host = host
         self.pid = pid
         self.capabilities = dict(capabilities)
+        self.user = user
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: Dict[int, Task] = {}
@@ -501,15 +507,17 @@ class Agent:
         "pid",
         "route",
         "usage",
+        "user",
         "version",
     )
 
-    def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float) -> None:
+    def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float, user: str = "") -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
         self.host = host
         self.deadline = deadline
+        self.user = user
         self.objects: Set[StoredObject] = set()
         """What it has been sent, for all workers of its host, or has from these, and was not told to forget."""
         self.gone_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)

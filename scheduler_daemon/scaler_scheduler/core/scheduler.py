@@ -4,7 +4,7 @@
 a peer. Time comes in as an argument, in seconds of a monotonic clock.
 """
 
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Container, Dict, List, Optional, Tuple
 
 from scaler_scheduler.core import balance, effects, events
 from scaler_scheduler.core.adoption import Adoption
@@ -156,6 +156,10 @@ class Scheduler:
         tables = self.tables
         routes = [*tables.clients.by_route, *tables.workers.by_route, *tables.agents.by_route]
         return [effects.Goodbye(route, reason) for route in routes]
+
+    def cut_off(self, users: Container[str], now: float) -> int:
+        """Keys were revoked: whoever has joined with one is lost, and told so. Returns how many peers that were."""
+        return self._peers.cut_off(users, now)
 
     # -------------------------------------------------------------------------------------------------------- functions
 
