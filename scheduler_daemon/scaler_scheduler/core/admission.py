@@ -29,7 +29,7 @@ def _wrong_role(event: events.Hello) -> str:
     if not event.user.startswith(CLIENT_USER):
         return "its key is neither a client's nor a worker's"
     if event.role != events.CLIENT:
-        return f"its key is a client's: a {role} needs a worker's (authorize --as worker)"
+        return f"its key is a client's: {role}s need a worker's (authorize --as worker)"
     return "its key is a client's, and so it doesn't live in a worker" if event.worker else ""
 
 
