@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from . import (
+    encryption,
     graph_analysis,
     graph_rate,
     large_argument,
@@ -48,6 +49,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "large": large_argument.measure,
     "graph": graph_rate.measure,
     "analysis": graph_analysis.measure,
+    "encryption": encryption.measure,
 }
 
 QUIET_SECONDS = 1.0

@@ -37,6 +37,12 @@ FIGURES = {
     "large": {"large.round_trip"},
     "graph": {"graph.plain", "graph.tree", "graph.tree_ratio", "graph.levels", "graph.levels_ratio"},
     "analysis": {"analysis.tree.999.python", "analysis.levels.1000.python"},
+    "encryption": {
+        f"encryption.{each}"
+        for name in ("keyed_", "plain_")
+        for each in (f"{name}rate", f"{name}median", f"{name}large")
+    }
+    | {"encryption.rate_ratio", "encryption.median_ratio", "encryption.large_ratio"},
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
 WITH_GRAPHBLAS = {
