@@ -14,6 +14,7 @@ from .connection import Connection
 from .custom_serializer import Serializer, call_dumper, check_serializer
 from .display import counted, html_table, rows_of
 from .graph_order import check_backend
+from .key_files import absolute
 from .local import LocalCluster
 from .objects_and_graphs import ObjectsAndGraphs, shut_down
 from .submitting import DISCONNECTED, Handle
@@ -253,7 +254,7 @@ def check_arguments(
 
 def _given_keys(address: Any, keys: Any) -> str | None:
     if keys is not None:
-        return os.fspath(keys)
+        return absolute(keys)
     return address.keys if address is not None and isinstance(address, LocalCluster) else None
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass, field
-from typing import Tuple
+from typing import Tuple, Union
 
 KEYS_VARIABLE = "SCALER_KEYS"
 SERVER = "server"
@@ -39,6 +39,12 @@ class PeerKeys:
     server: bytes
     public: bytes
     secret: bytes = field(repr=False)
+
+
+def absolute(directory: Union[str, os.PathLike[str]]) -> str:
+    """A folder's name that holds wherever the process goes; empty stays empty, which means none."""
+    given = os.fspath(directory)
+    return os.path.abspath(given) if given else ""
 
 
 def read_peer_keys(directory: str, role: str) -> PeerKeys:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from .addresses import Address, parse_bind_address
 from .display import counted, html_table, rows_of
 from .interrupts import interrupts_deferred
-from .key_files import KEYS_VARIABLE
+from .key_files import KEYS_VARIABLE, absolute
 from .logs import LEVELS
 from .monitor import Watch
 
@@ -211,10 +211,10 @@ def _checked_bind(address: Any) -> Address:
 def _checked_keys(keys: Any, bind: Address) -> str:
     if keys is None:
         is_local = bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
-        return "" if is_local else os.environ.get(KEYS_VARIABLE, "")
+        return "" if is_local else absolute(os.environ.get(KEYS_VARIABLE, ""))
     if not isinstance(keys, (str, os.PathLike)):
         raise TypeError(f"keys must be a folder's path, not {keys!r}")
-    return os.fspath(keys)
+    return absolute(keys)
 
 
 def _checked_level(level: Any) -> str:

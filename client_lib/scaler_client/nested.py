@@ -10,8 +10,9 @@ import os
 import threading
 
 from . import nesting
-from .addresses import parse_connect_address
+from .addresses import Address, parse_connect_address
 from .connection import Connection
+from .errors import UnauthorizedError
 from .nesting import TaskHost
 
 _NESTED = ""
@@ -59,12 +60,27 @@ def attach(
         known = _connections.get(address)
         if known is None or known.agent.is_closed:
             where = parse_connect_address(address)
-            known = Connection(where, timeout_seconds, heartbeat_interval_seconds, keys=keys)
-            if known.scheduler == own.scheduler:
+            known = None
+            if host.keys and keys is None:  # it may be the worker's own by another name, where others have no key
+                known = _own_elsewhere(host, where, own, timeout_seconds, heartbeat_interval_seconds)
+            known = known or Connection(where, timeout_seconds, heartbeat_interval_seconds, keys=keys)
+            if known is not own and known.scheduler == own.scheduler:
                 known.agent.close("the worker's own client serves this scheduler")
                 known = own
             _connections[address] = known
         return known
+
+
+def _own_elsewhere(
+    host: TaskHost, where: Address, own: Connection, timeout_seconds: float, heartbeat_interval_seconds: float
+) -> Connection | None:
+    """The worker's own connection, where this is its scheduler by another name and knows its key."""
+    try:
+        other = Connection(where, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
+    except UnauthorizedError:
+        return None
+    other.agent.close("the worker's own client serves this scheduler")
+    return own if other.scheduler == own.scheduler else None
 
 
 def _forget_all() -> None:

@@ -226,6 +226,8 @@ class Daemon:
         role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
         who = " ".join(filter(None, (role, event.name)))
         text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
+        if self.gate is not None:
+            text += f", by the key of {self.gate.name(event.user)}"
         _log.log(level, logs.on_one_line(text))
 
     def _tell_status(self) -> None:

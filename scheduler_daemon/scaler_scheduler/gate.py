@@ -42,6 +42,11 @@ class Gate:
             return b""
         return entry.user.encode()
 
+    def name(self, user: str) -> str:
+        """What its key is called in the list; empty where it is not there."""
+        entry = self._entries.get(user.rpartition(":")[2])
+        return "" if entry is None else entry.name
+
     def read_again(self, cut_off: Callable[[Set[str]], int]) -> bool:
         """Take in what the folder says now, and have the users cut off who may be here no more.
 

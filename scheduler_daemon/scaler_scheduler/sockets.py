@@ -54,6 +54,9 @@ interpreter at most, and a question of somebody else's waits for what ZeroMQ's o
 _FAILURES = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
 _AUTH = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH)
 _LOOK_MILLISECONDS = 1000
+_REFUSED_AT_ONCE = 256
+"""Messages of who may not speak are passed over so many at once."""
+
 _ROUTE_BYTES = 5
 """Of ZeroMQ's own names of connections, which begin with a zero."""
 
@@ -319,7 +322,14 @@ class KeyedRouter(Router):
 
     def receive(self) -> Optional[List[bytes]]:
         events: Any = self._socket.getsockopt(_EVENTS)
-        return self._take(self._socket.recv(zmq.NOBLOCK)) if events & _POLLIN else None
+        for _ in range(_REFUSED_AT_ONCE):
+            if not events & _POLLIN:
+                return None
+            frames = self._take(self._socket.recv(zmq.NOBLOCK))
+            if frames is not None:
+                return frames
+            events = self._socket.getsockopt(_EVENTS)
+        return None
 
     def send(self, route: bytes, frames: List[bytes]) -> bool:
         return super().send(route[:_ROUTE_BYTES], frames)

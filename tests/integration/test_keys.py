@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -50,6 +51,12 @@ def square(x: int) -> int:
 
 def sum_of_squares(client: Client, count: int) -> int:
     return sum(future.result() for future in [client.submit(square, i) for i in range(count)])
+
+
+def by_another_name(address: str) -> int:
+    """In a task: a client that is given the address of the worker's own scheduler otherwise than the worker was."""
+    with Client(address) as client:
+        return client.submit(square, 9).result()
 
 
 def until_there(path: str) -> str:
@@ -119,6 +126,9 @@ def test_with_keys_everything_works(tmp_path: Path, keys: str, daemon: Scheduler
             assert client.submit(square, 3).result(SECONDS) == 9
             assert client.map(square, [(i,) for i in range(1000)])[-1] == 999**2
             assert client.submit(sum_of_squares, client, 5).result(SECONDS) == 30
+            assert (
+                client.submit(by_another_name, daemon.address.replace("127.0.0.1", "localhost")).result(SECONDS) == 81
+            )
             ref = client.send_object(b"x" * 3_000_000)
             assert [client.submit(len, ref).result(SECONDS) for _ in range(2)] == [3_000_000] * 2
             assert client.get({"a": 2, "b": (square, "a"), "c": (square, "b")}, keys=["c"]) == {"c": 16}
@@ -127,6 +137,7 @@ def test_with_keys_everything_works(tmp_path: Path, keys: str, daemon: Scheduler
             with cluster(tmp_path, daemon.address, 1, "--keys", keys):
                 assert later.result(SECONDS) == 16
     assert unauthorized(daemon) == 0
+    assert re.search("INFO.*client says hello: python .*, by the key of client\n", daemon.log())
 
 
 def test_a_scheduler_that_is_started_anew(tmp_path: Path, keys: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import zmq
 
 from scaler_client.curve import secure
-from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, read_peer_keys
+from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.sockets import Reconnects, receive
 from scaler_client.wire import WireError, decode, encode
@@ -316,7 +316,7 @@ class _Agent:
             logging_level=config.logging_level,
             logging_paths=config.logging_paths,
             capabilities=config.capabilities,
-            keys=config.keys,
+            keys=absolute(config.keys),
             objects=self._directory,
         )
         self._nursery.start(start.slot, settings)
