@@ -11,7 +11,8 @@ from collections import deque
 
 from . import wire
 from .picture import Picture, Usages, picture_of, usages_of
-from .snapshots import History, Snapshot
+from .published import STORY_TOPIC, split_topic, task_of
+from .snapshots import Graphs, History, Snapshot
 
 SILENCE_SECONDS = 3.5
 """Without a snapshot, of which one comes each second: then the scheduler is gone."""
@@ -22,6 +23,10 @@ RATE_SECONDS = 0.5
 
 HISTORY_BATCHES = 600
 """Of history that nobody takes so many messages are kept, one of which comes a second."""
+
+
+STORIES = 100
+"""Of so many tasks that were asked for the stories are kept."""
 
 
 class Presence(enum.Enum):
@@ -42,6 +47,10 @@ class MonitorReader:
         """Why nothing can be shown, for people, where it is of another version."""
         self.picture: Picture | None = None
         """The newest one; it stays when the scheduler is gone."""
+        self.graphs: Graphs | None = None
+        """The newest ones of this scheduler, where they are subscribed to."""
+        self.stories: dict[tuple[int, int], History] = {}
+        """By client and id: what was answered last to whoever has asked for this task."""
         self.missed_snapshots = 0
         """Of this scheduler, which came too late for this reader or while it did not read."""
         self.missed_history = 0
@@ -77,7 +86,12 @@ class MonitorReader:
             self._hear(Presence.THERE, now)
             self._take(message)
         elif isinstance(message, History):
+            topic, _ = split_topic(frame)
+            if topic.startswith(STORY_TOPIC):
+                return self._take_story(*task_of(topic), message)
             return self._take_history(message)
+        elif isinstance(message, Graphs):
+            return self._take_graphs(message)
         else:
             self.malformed += 1
             return False
@@ -125,6 +139,20 @@ class MonitorReader:
         self._history.append(history)
         return True
 
+    def _take_graphs(self, graphs: Graphs) -> bool:
+        if self.picture is None or graphs.incarnation != self.picture.snapshot.incarnation:
+            return False
+        self.graphs = graphs
+        return True
+
+    def _take_story(self, client: int, task_id: int, story: History) -> bool:
+        """Of any scheduler that answers: who asks for a story may not have waited for a picture."""
+        self.stories.pop((client, task_id), None)
+        if len(self.stories) == STORIES:
+            del self.stories[next(iter(self.stories))]
+        self.stories[client, task_id] = story
+        return True
+
     def _take(self, snapshot: Snapshot) -> None:
         newest = None if self.picture is None else self.picture.snapshot
         if newest is None or newest.incarnation != snapshot.incarnation:
@@ -132,6 +160,10 @@ class MonitorReader:
             self.missed_snapshots = self.missed_history = 0
             self._history.clear()
             self._next_row = None
+            self.graphs = None
+            self.stories = {
+                key: story for key, story in self.stories.items() if story.incarnation == snapshot.incarnation
+            }
             self._recent.clear()
             self._usages = {}
         elif snapshot.sequence <= newest.sequence:

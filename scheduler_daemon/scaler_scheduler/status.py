@@ -8,6 +8,7 @@ import socket
 import sys
 from typing import Dict, List, Sequence
 
+from .core.counts import Durations
 from .core.scheduler import Scheduler
 from .status_columns import (
     Texts,
@@ -24,10 +25,6 @@ from .wire.encode import PROTOCOL_VERSION, Identity
 from .wire.kinds import KIND_NAMES
 from .wire.schema import Counter, Message, SchedulerProcess, Snapshot
 
-_DURATIONS = 32
-"""Powers of two in microseconds that turns of the loop are told apart by; the last one has all that take longer."""
-
-
 _FIRST_TABLE = 7
 """Snapshot's pointer `texts`; those of the other tables follow it, as in the schema."""
 
@@ -41,28 +38,14 @@ class Traffic:
         self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0, "unauthorized": 0}
 
 
-class LoopTimes:
-    """How long turns of the loop took, those that had something to do."""
-
-    def __init__(self) -> None:
-        self.turns = 0
-        self.microseconds = 0
-        self.durations = [0] * _DURATIONS
-
-    def note(self, seconds: float) -> None:
-        microseconds = int(seconds * 1e6)
-        self.turns += 1
-        self.microseconds += microseconds
-        self.durations[min(microseconds.bit_length(), _DURATIONS - 1)] += 1
-
-
 class Status:
     """Makes the snapshots of one scheduler, from its start to its end."""
 
     def __init__(self, core: Scheduler, identity: Identity, address: str, started: float) -> None:
         """`started` is in seconds of the monotonic clock."""
         self.traffic = Traffic()
-        self.loop = LoopTimes()
+        self.loop = Durations()
+        """Turns of the loop that had something to do."""
         self.monitor_seconds = 0.0
         """Spent on what is published."""
         self._core = core
@@ -107,6 +90,13 @@ class Status:
                 functions=len(tables.functions),
                 objects=len(tables.objects),
                 process=self._process(),
+                deaths=_counters(list(counts.deaths), list(counts.deaths.values())),
+                retries=counts.retries,
+                dispatch_latencies=counts.dispatch_latencies.by_size,
+                dispatch_latency_microseconds=counts.dispatch_latencies.microseconds,
+                waiting_bytes=counts.payload_bytes,
+                object_bytes=tables.objects.bytes,
+                memory_limit_bytes=self._core.limits.memory_limit_bytes,
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
@@ -129,9 +119,9 @@ class Status:
             pid=os.getpid(),
             resident_bytes=resident_bytes(),
             cpu_milliseconds=round((times.user + times.system) * 1000),
-            loop_turns=self.loop.turns,
+            loop_turns=self.loop.times,
             loop_microseconds=self.loop.microseconds,
-            loop_durations=self.loop.durations,
+            loop_durations=self.loop.by_size,
             monitor_microseconds=int(self.monitor_seconds * 1e6),
         )
 

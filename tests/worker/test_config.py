@@ -77,6 +77,7 @@ def test_defaults():
         capabilities={},
         keys="",
         preload="",
+        retire_seconds=0.0,
         parent_process=0,
         logging_level="INFO",
         logging_paths=("/dev/stderr",),
@@ -88,13 +89,13 @@ def test_every_option():
     loaded = load(
         *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
         *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0".split(),
-        *"--worker-memory-limit 512M --capabilities gpu=2,linux --keys /k --preload a.b:c".split(),
+        *"--worker-memory-limit 512M --capabilities gpu=2,linux --keys /k --preload a.b:c --retire-seconds 25".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "tcp://[::1]:1"),
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "/k", "a.b:c"),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "/k", "a.b:c", 25.0),
         44,
         *("WARNING", ("/tmp/a",), "/tmp/c"),
     )

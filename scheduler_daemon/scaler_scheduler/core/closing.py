@@ -12,6 +12,7 @@ def close(tables: Tables, task: Task) -> None:
     client = task.client
     del client.tasks[task.id]
     client.returned += task.size + TASK_OVERHEAD
+    tables.counts.payload_bytes -= task.size
     tables.functions.let_go(task.function)
     tables.clients.bury(client)
 

@@ -36,7 +36,7 @@ class Graphs:
         """Bytes that the client sends; what is here already stays."""
         if self._tables.objects.find(client, event.id) is None:
             stored = StoredObject(client, event.id, event.name, None)
-            stored.fill(event.frames)
+            self._tables.objects.fill(stored, event.frames)
             client.held += stored.size + TASK_OVERHEAD
             self._tables.objects.add(stored)
 
@@ -145,6 +145,7 @@ class Graphs:
         task.keep = keep
         client.tasks[task.id] = task
         task.function.tasks += 1
+        self._tables.counts.payload_bytes += task.size
         if keep:
             self._tables.objects.add(StoredObject(client, task.id, task.name, task))
         lost = self._bind(task, inputs, begin, end) if end > begin else None
@@ -217,7 +218,7 @@ class Graphs:
         stored = self._kept(task)
         if stored is not None:
             task.function.observe_kept(len(payload))
-            stored.fill([payload])
+            self._tables.objects.fill(stored, [payload])
             self.produced(stored)
 
     def _stored(self, task: Task, worker: Worker, size: int) -> None:

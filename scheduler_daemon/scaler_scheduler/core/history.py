@@ -69,7 +69,7 @@ class History:
         self.is_on = False
         """Whether somebody watches: else nothing may be noted."""
         self.now = 0.0
-        """The time of what is noted, in seconds of the monotonic clock; kept up while somebody watches."""
+        """The time of what happens, in seconds of the monotonic clock."""
         self._limit = limit
         self._runs: Deque[Run] = deque()
         self._rows = 0

@@ -11,3 +11,6 @@ ATTEMPT_LIMIT = 1 << 31
 """No task gets there; what a peer says of larger ones must not make a counter overflow on the wire."""
 NAME_LIMIT = 256
 """Longest name, in characters, that is kept of a peer or a function; the rest is cut off."""
+
+LINE_LIMIT = 200
+"""Longest line, in characters, that is kept to say of what a task failed."""

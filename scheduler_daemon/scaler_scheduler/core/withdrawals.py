@@ -95,6 +95,7 @@ class Withdrawals:
                 continue
             batch, row = found
             client.returned += batch.size_of(row) + TASK_OVERHEAD
+            self._tables.counts.payload_bytes -= batch.size_of(row)
             batch.cancelled.add(row)
             batch.large.pop(row, None)
             touched.add(lane)

@@ -1,0 +1,106 @@
+"""The options that all programs have which watch a scheduler: where it publishes what it says of itself.
+
+A program's table begins with MONITOR_OPTIONS; `monitor_address` makes of their values the address to connect to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from .addresses import (
+    ADDRESS_VARIABLE,
+    Address,
+    AddressError,
+    default_monitor_address,
+    parse_bind_address,
+    parse_connect_address,
+)
+from .options import Command, Kind, Option, OptionError
+from .toml_file import read_file
+
+MONITOR_VARIABLE = "SCALER_MONITOR_ADDRESS"
+SCHEDULER_FILE = "/etc/scaler/scheduler.toml"
+SERVICE_MONITOR = Address("ipc", "", 0, "/run/scaler/monitor")
+"""Where the scheduler's unit has it."""
+
+MONITOR_OPTIONS = (
+    Option(
+        "monitor-address",
+        Kind("ADDRESS", parse_connect_address, (str,)),
+        None,
+        "where the scheduler publishes its state, as in ipc:///tmp/127.0.0.1_2345_monitor",
+        positional=True,
+        environment=MONITOR_VARIABLE,
+        default_text=f"that of the scheduler at --scheduler-address, else of the one that {SCHEDULER_FILE} is for",
+    ),
+    Option(
+        "scheduler-address",
+        Kind("ADDRESS", parse_bind_address, (str,)),
+        None,
+        "the scheduler's own address, where it runs on this machine and publishes where it does unless told otherwise",
+        environment=ADDRESS_VARIABLE,
+    ),
+)
+
+_SCHEDULER = Command(
+    description="",
+    environment_prefix="SCALER_SCHEDULER",
+    default_file=SCHEDULER_FILE,
+    options=(
+        Option("address", Kind("ADDRESS", parse_bind_address, (str,)), None, ""),
+        Option("monitor-address", Kind("ADDRESS", parse_bind_address, (str,)), None, ""),
+    ),
+)
+"""Of the scheduler's options those that say where it publishes."""
+
+
+def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_FILE) -> Address:
+    """Where to connect to.
+
+    Args:
+        values: of MONITOR_OPTIONS, by key, as `command_line.resolve` gives them.
+        scheduler_file: the scheduler's configuration, where it is on this machine and may be read.
+
+    Raises:
+        OptionError: nothing says where.
+    """
+    given: Address | None = values["monitor_address"]
+    if given is not None:
+        return given
+    address: Address | None = values["scheduler_address"]
+    if address is None:
+        configured = _configured(scheduler_file)
+        if "monitor_address" in configured:
+            return configured["monitor_address"]
+        address = configured.get("address")
+    if address is None:
+        raise OptionError(
+            f"no monitor address: give it as an argument or in {MONITOR_VARIABLE}, "
+            f"or the scheduler's address in {ADDRESS_VARIABLE}"
+        )
+    return _derived(address)
+
+
+def _configured(path: str) -> dict[str, Address]:
+    """What the scheduler's file says of the two; nothing where there is none, or it is not for us to read."""
+    try:
+        found, _ = read_file(_SCHEDULER, path)  # its other keys are unknown here, and none of our business
+    except OptionError:
+        return {}
+    return {key: one.value for key, one in found.items()}
+
+
+def _derived(address: Address) -> Address:
+    """That of a scheduler at this address which was not told where, wherever its socket is."""
+    hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if address.transport == "tcp" else (address.host,)
+    try:
+        candidates = [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
+    except AddressError as error:
+        raise OptionError(f"the monitor address of {address}: {error}") from None
+    for candidate in [*candidates, SERVICE_MONITOR]:
+        if os.path.exists(candidate.path):
+            return candidate
+    return candidates[0]

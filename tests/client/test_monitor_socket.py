@@ -1,0 +1,185 @@
+"""The socket of the monitor's programs, and how they find where to connect to."""
+
+from __future__ import annotations
+
+import grp  # noqa: F401  # these two here, while the files that they are in can be read
+import os
+import pwd  # noqa: F401
+import select
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+
+from scaler_client.addresses import Address, parse_bind_address
+from scaler_client.command_line import parse_arguments, resolve
+from scaler_client.monitor_options import MONITOR_OPTIONS, monitor_address
+from scaler_client.monitor_socket import MonitorAccessError, MonitorSocket, check_access, obstacle
+from scaler_client.options import Command, Option, OptionError, whole
+
+GARBAGE = b"snapshotgarbage."
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Address:
+    return Address("ipc", "", 0, str(tmp_path / "monitor"))
+
+
+@pytest.fixture
+def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    yield context
+    context.destroy(linger=0)
+
+
+def publisher(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> zmq.Socket[bytes]:
+    publishing = context.socket(zmq.XPUB)
+    publishing.bind(str(address))
+    return publishing
+
+
+def subscription(publishing: zmq.Socket[bytes]) -> bytes:
+    assert publishing.poll(10_000), "nobody subscribes"
+    return publishing.recv()
+
+
+def test_what_is_published_goes_to_the_reader(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
+    publishing = publisher(context, address)
+    with MonitorSocket(address, [b"snapshot"]) as watching:
+        assert subscription(publishing) == b"\1snapshot"
+        watching.subscribe(b"history\0")
+        assert subscription(publishing) == b"\1history\0"
+        publishing.send(GARBAGE)
+        while not watching.reader.malformed:
+            watching.wait(0.05)
+        watching.unsubscribe(b"history\0")
+        assert subscription(publishing) == b"\0history\0"
+
+
+def test_an_event_loop_waits_for_its_descriptor(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
+    publishing = publisher(context, address)
+    with MonitorSocket(address) as watching:
+        subscription(publishing)
+        watching.read()
+        publishing.send(GARBAGE)
+        while not watching.reader.malformed:
+            assert select.select([watching.fileno()], [], [], 10)[0]
+            watching.read()
+
+
+def test_it_waits_for_a_scheduler_and_connects_again(address: Address) -> None:
+    with MonitorSocket(address) as watching:
+        assert (
+            watching.obstacle() == f"there is no {address.path} yet: the scheduler does not run, or publishes elsewhere"
+        )
+        assert not watching.wait(0.01)
+        for _ in range(2):
+            context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+            publishing = publisher(context, address)
+            while not publishing.poll(10):
+                watching.read()  # a subscriber says again what it wants when it reads
+            assert (publishing.recv(), watching.obstacle()) == (b"\1snapshot", "")
+            context.destroy(linger=0)  # which waits until the socket's file is gone
+
+
+def test_what_is_no_socket_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(MonitorAccessError, match=f"ipc://{path}: {path} is no socket"):
+        MonitorSocket(Address("ipc", "", 0, str(path)))
+    assert obstacle(parse_bind_address("tcp://127.0.0.1:1")) == "" == obstacle(Address("ipc", "", 0, "@name"))
+
+
+def as_somebody_else(ask: Callable[[], None]) -> str:
+    """What is raised as a user to whom nothing belongs."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            ask()
+        except MonitorAccessError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    return text
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """One that other users can enter, as pytest's own are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="needs root, to be somebody else")
+def test_who_may_not_connect_is_told_which_group_may(open_folder: Path) -> None:
+    address = Address("ipc", "", 0, str(open_folder / "monitor"))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address.path)
+        os.chmod(address.path, 0o770)
+        said = as_somebody_else(lambda: check_access(address))
+        assert said == f"{address}: permission denied: it is for the user root and the group root"
+        os.chmod(address.path, 0o700)
+        assert as_somebody_else(lambda: check_access(address)).endswith("it is for the user root alone")
+        os.chmod(open_folder, 0o700)
+        said = as_somebody_else(lambda: check_access(address))
+        assert said.startswith(f"{address}: permission denied: the folder of {address.path} can't be entered")
+
+
+COMMAND = Command(
+    "", "SCALER_EXAMPLE", "/nonexistent/example.toml", (*MONITOR_OPTIONS, Option("limit", whole(1, 9), 1, "a limit"))
+)
+
+
+def found(*argv: str, scheduler_file: Path | None = None, **environ: str) -> str:
+    values = resolve(COMMAND, parse_arguments(COMMAND, argv), environ)
+    return str(monitor_address(values, str(scheduler_file or "/nonexistent")))
+
+
+def test_where_to_connect_to_is_said_in_many_ways(tmp_path: Path) -> None:
+    beside = f"ipc://{tmp_path}/scheduler"
+    assert found("ipc:///a", SCALER_MONITOR_ADDRESS="ipc:///b", SCALER_ADDRESS="tcp://h:1") == "ipc:///a"
+    assert found(SCALER_MONITOR_ADDRESS="tcp://h:2346", SCALER_ADDRESS="tcp://h:1") == "tcp://h:2346"
+    assert found(SCALER_ADDRESS=beside) == f"{beside}_monitor"
+    assert found("--scheduler-address", beside, SCALER_ADDRESS="tcp://h:1") == f"{beside}_monitor"
+    file = tmp_path / "scheduler.toml"
+    file.write_text(f'address = "{beside}"\nio_threads = 2\n')
+    assert found(scheduler_file=file) == f"{beside}_monitor"
+    file.write_text(f'address = "{beside}"\nmonitor_address = "ipc:///m"\n')
+    assert found(scheduler_file=file) == "ipc:///m"
+    assert found(scheduler_file=file, SCALER_ADDRESS=beside) == f"{beside}_monitor"
+
+
+def test_a_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"/tmp/*_2345_monitor"}
+    monkeypatch.setattr(os.path, "exists", lambda path: path in there)
+    assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == "ipc:///tmp/*_2345_monitor"
+    there.clear()
+    assert found(SCALER_ADDRESS="tcp://node-7:2345") == "ipc:///tmp/node-7_2345_monitor"
+    there.add("/run/scaler/monitor")
+    assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == "ipc:///run/scaler/monitor"
+
+
+@pytest.mark.parametrize(
+    "argv, complaint",
+    [
+        ([], "no monitor address: give it as an argument or in SCALER_MONITOR_ADDRESS, or the scheduler's address in"),
+        (["tcp://*:1"], "monitor-address: bad address 'tcp://.:1': the host . is only for binding"),
+        (["nonsense"], "monitor-address: bad address 'nonsense': it must be tcp://HOST:PORT or ipc://PATH"),
+        (["--scheduler-address", "ipc:///" + "x" * 100], "the monitor address of .*: bad address .* at most"),
+    ],
+)
+def test_no_address_and_bad_ones(argv: list[str], complaint: str) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        found(*argv)
