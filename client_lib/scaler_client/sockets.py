@@ -74,6 +74,7 @@ class Reconnects:
                 is_again = self._has_connected
                 self._has_connected = True
                 self._cut = 0
+                self.failure = None
         except zmq.Again:
             return is_again
 

@@ -34,6 +34,7 @@ from scaler_client import Client, LocalCluster, SchedulerLostError, Unauthorized
 from scaler_client.addresses import parse_connect_address
 from scaler_client.curve import given_keys, secure, secure_monitor
 from scaler_client.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_public
+from scaler_client.monitor_socket import MonitorAccessError, MonitorSocket
 from scaler_client.published import SNAPSHOT_TOPIC
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -310,6 +311,27 @@ def test_the_monitor_is_for_its_keys_alone(
         finally:
             for watcher in watchers:
                 watcher.close()
+
+
+def test_the_programs_that_watch_say_why_they_hear_nothing_and_go_on_trying(
+    tmp_path: Path, keys: str, strangers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with scheduler(tmp_path, "--keys", keys, "--monitor-address", "tcp://127.0.0.1:*") as daemon:
+        address = parse_connect_address(daemon.monitor_address)
+        with MonitorSocket(address, keys=strangers) as eve, MonitorSocket(address, keys="") as nobody:
+            wait_until(lambda: not eve.wait(0.1) and eve.obstacle(), what="the refusal")
+            assert f"{strangers}/monitor.key (as monitor): there it takes" in eve.obstacle()
+            wait_until(lambda: not nobody.wait(0.1) and nobody.obstacle(), what="the refusal")
+            assert "wants keys, and none were given" in nobody.obstacle()
+            key_command("authorize", keys, f"{strangers}/monitor.key", "--as", "monitor", "--name", "eve")
+            reload(daemon, "4 may connect")
+            wait_until(lambda: eve.wait(1.0) and eve.reader.picture, what="she is let in")
+            assert not eve.obstacle()
+        monkeypatch.setenv("SCALER_KEYS", keys)
+        with MonitorSocket(address) as operator:
+            wait_until(lambda: operator.wait(1.0) and operator.reader.picture, what="the operator is")
+        with pytest.raises(MonitorAccessError, match="there is no folder of keys at /nowhere"):
+            MonitorSocket(address, keys="/nowhere")
 
 
 def test_a_monitors_file_needs_no_keys(daemon: SchedulerCommand, keys: str) -> None:
