@@ -17,26 +17,20 @@ from typing import Callable, List, Optional
 from . import __version__, event_loops, logs
 from .addresses import Address, default_monitor_address
 from .config import Config, fail
-from .core import effects, events
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
+from .intake import Intake
+from .muting import Muting
 from .service_manager import ServiceManager, take_variables
-from .sockets import BindError, Context, Monitor, Router
+from .sockets import BindError, Context, Monitor, Router, allow_many_connections
 from .status import Status, interpreter
 from .tidying import Tidying
-from .wire.decode import decode
-from .wire.encode import PROTOCOL_VERSION, Identity, encode
-from .wire.errors import WireError
+from .wire.encode import PROTOCOL_VERSION, Identity
 
-DRAIN_MESSAGES = 256
-"""Messages taken in one step: more would let the first of them wait for its answer."""
-
-DRAIN_BYTES = 16 << 20
-"""Bytes taken in one step, for the same reason."""
-
-DRAIN_SECONDS = 0.005
-"""Time spent on them: workers could begin with what has come first, such as the first rows of a large graph."""
+IGNORED_PAUSE_SECONDS = 0.0005
+"""The loop rests for a moment where there is nothing but what muted connections send: whoever floods fills its own
+buffers then, and not a processor that others need."""
 
 SNAPSHOT_SECONDS = 1.0
 LOOK_SECONDS = 0.25
@@ -45,12 +39,6 @@ LOOK_SECONDS = 0.25
 SNAPSHOT_TOPIC = b"snapshot"
 HISTORY_TOPIC = b"history\0"
 """What is published begins with its kind: the union's member in eight bytes."""
-
-MALFORMED_LOG_SECONDS = 1.0
-"""At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
-
-MALFORMED_ANSWERS = 10_000
-"""Most answers to malformed messages in that time: whoever sends them and never reads does not fill the memory."""
 
 FAREWELL_MILLISECONDS = 500
 EXIT_SOFTWARE = 70
@@ -80,6 +68,13 @@ class Daemon:
             config.task_retries,
             config.memory_limit_bytes,
             config.protected,
+            config.batch_limit,
+            config.client_task_limit,
+            config.client_object_limit,
+            config.client_object_size_limit,
+            config.client_function_limit,
+            config.peer_limit,
+            config.hello_rate_limit,
         )
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
         self.status = Status(self.core, self.identity, str(router.address), clock())
@@ -90,9 +85,7 @@ class Daemon:
         self._next_snapshot = self._next_look = now
         self._manager = manager
         self._next_beat = now if manager.beat_seconds else float("inf")
-        self._next_malformed_line = now
-        self._malformed_unsaid = 0
-        self._malformed_answers = 0
+        self._intake = Intake(router, self.core, self.traffic, self.identity, Muting(config.waste_limit), clock)
         self._tidying = Tidying()
         self._resolved = 0
         """Tasks that were when it was looked last whether nothing is under way."""
@@ -113,11 +106,16 @@ class Daemon:
         Returns:
             Whether anything was received or sent.
         """
-        received = self._receive(first)
+        self._turn_began = self._clock()
+        self._intake.is_closed = self.is_stopping
+        received = self._intake.receive(first, self._turn_began)
+        if self._intake.is_only_ignored:
+            time.sleep(IGNORED_PAUSE_SECONDS)
         now = self._clock()
         self.core.tick(now)
         collected = self.core.collect()
-        self._send(collected)
+        self._intake.send(collected)
+        self._intake.give_up_stuck(now)
         if self.core.is_shut_down and not self.is_stopping:
             _log.info("a client has asked that everything ends")
             self.is_stopping = True
@@ -126,6 +124,7 @@ class Daemon:
         is_due = now >= self._next_snapshot
         if is_due or now >= self._next_look:
             self._next_look = now + LOOK_SECONDS
+            self._intake.listen_again(now)
             self._publish(is_due, now)
         if is_due:
             # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
@@ -151,72 +150,7 @@ class Daemon:
         )
 
     def say_goodbye(self) -> None:
-        self._send(self.core.farewell("the scheduler stops"))
-
-    def _receive(self, frames: Optional[List[bytes]]) -> int:
-        """Take what has arrived, up to a bound; returns the number of messages."""
-        now = self._turn_began = self._clock()
-        size = 0
-        for received in range(DRAIN_MESSAGES):
-            if frames is None:
-                # Not once it stops: the signal may have cut a message in two, and what is left of it is none.
-                frames = None if self.is_stopping or size >= DRAIN_BYTES else self.router.receive()
-            if frames is None:
-                return received
-            route = frames.pop(0)
-            try:
-                event = decode(route, frames)
-            except WireError as error:
-                self._drop(route, frames, error, now)
-            else:
-                self.traffic.received[event.kind] += 1
-                if event.kind == events.HELLO:
-                    self._tell_hello(event)
-                self.core.handle(event, now)
-            for frame in frames:
-                size += len(frame)
-            frames = None
-            if self._clock() - now > DRAIN_SECONDS:
-                return received + 1
-        return DRAIN_MESSAGES
-
-    def _drop(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
-        """A malformed message is counted, logged at a limited rate and dropped, and its sender is told."""
-        self.traffic.dropped["malformed"] += 1
-        self._malformed_unsaid += 1
-        if now >= self._next_malformed_line:
-            self._next_malformed_line = now + MALFORMED_LOG_SECONDS
-            size = sum(len(frame) for frame in frames)
-            count = self._malformed_unsaid
-            reason = logs.on_one_line(str(error))
-            _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", count, size, reason)
-            self._malformed_unsaid = 0
-            self._malformed_answers = MALFORMED_ANSWERS
-        if self._malformed_answers:
-            self._malformed_answers -= 1
-            self._send([effects.Error(route, str(error))])
-
-    def _send(self, collected: List[effects.Effect]) -> None:
-        sent = self.traffic.sent
-        for effect in collected:
-            if self.router.send(effect.route, encode(effect, self.identity)):
-                sent[effect.kind] += 1
-            else:
-                # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
-                self.traffic.dropped["unreachable"] += 1
-
-    def _tell_hello(self, event: events.Event) -> None:
-        """Log who comes."""
-        assert isinstance(event, events.Hello)
-        # Until it is welcomed an agent repeats its hello, and all of them arrive together.
-        tables = self.core.tables
-        peer = tables.clients.by_route.get(event.route) or tables.agents.by_route.get(event.route)
-        is_known = peer is not None and peer.incarnation == event.incarnation
-        level = logging.DEBUG if is_known or event.role == events.WORKER else logging.INFO
-        role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
-        who = " ".join(filter(None, (role, event.name)))
-        text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
-        _log.log(level, logs.on_one_line(text))
+        self._intake.send(self.core.farewell("the scheduler stops"))
 
     def _tell_status(self) -> None:
         tables, counts = self.core.tables, self.core.counts
@@ -256,13 +190,15 @@ class Daemon:
 
 def run(config: Config) -> int:
     """The scheduler's life, from binding to the last goodbye. Returns the exit status."""
+    allow_many_connections()
     context = Context(config.io_threads)
     try:
-        router = context.bind_router(config.address)
+        router = context.bind_router(config.address, config.message_size_limit)
     except BindError as error:
         return fail(str(error))
     try:
-        monitor = context.bind_monitor(config.monitor_address or _default_monitor_address(router.address))
+        address = config.monitor_address or _default_monitor_address(router.address)
+        monitor = context.bind_monitor(address, config.subscription_limit)
     except (BindError, ValueError) as error:
         router.close()
         return fail(str(error))

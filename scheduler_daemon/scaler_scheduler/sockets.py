@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import socket
 import stat
 from typing import Any, List, Optional, Set
@@ -21,6 +22,23 @@ WAIT_MILLISECONDS = 250
 _EVENTS = int(zmq.EVENTS)
 _POLLIN = int(zmq.POLLIN)
 
+_ROUTER_QUEUE = 500_000
+"""Messages that are kept for a peer that does not read; one that has so many is given up. An honest client that stands
+still for its lease, while its tasks end at the rate of 5,000 messages a second, has 300,000."""
+
+_HANDSHAKE_MILLISECONDS = 10_000
+"""Until when whoever has connected must have said that it speaks ZeroMQ's protocol."""
+
+_STUCK_MILLISECONDS = 120_000
+"""A connection that takes no byte for so long is cut: its peer has lost its lease."""
+
+_CONNECTING = 4096
+"""Connections that may wait to be accepted: after a restart all peers come at once."""
+
+_LONGEST_SUBSCRIPTION = 1024
+_SUBSCRIPTIONS_A_LOOK = 1000
+"""What subscribers say is read so far at once: there is other work."""
+
 _MONITOR_QUEUE = 8
 """Messages that are kept for a subscriber that does not read."""
 
@@ -35,29 +53,43 @@ class BindError(Exception):
     """The address can't be bound; the text is one line that says why."""
 
 
+def allow_many_connections() -> None:
+    """Each is a file descriptor, of which many systems allow a process a thousand unless it asks for more."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except (OSError, ValueError):
+        pass  # some systems say that there is no limit, and set one
+
+
 class Context:
     """ZeroMQ's threads, and the sockets made in them."""
 
     def __init__(self, io_threads: int) -> None:
         self._context = zmq.Context(io_threads)
 
-    def bind_router(self, address: Address) -> Router:
-        return Router(self._bind(zmq.ROUTER, address))
+    def bind_router(self, address: Address, longest_frame: int) -> Router:
+        """`longest_frame` in bytes: a connection that announces more is cut."""
+        return Router(self._bind(zmq.ROUTER, address, longest_frame))
 
-    def bind_monitor(self, address: Address) -> Monitor:
-        return Monitor(self._bind(zmq.XPUB, address))
+    def bind_monitor(self, address: Address, most_subscriptions: int) -> Monitor:
+        return Monitor(self._bind(zmq.XPUB, address, _LONGEST_SUBSCRIPTION), most_subscriptions)
 
-    def _bind(self, kind: int, address: Address) -> zmq.Socket[bytes]:
+    def _bind(self, kind: int, address: Address, longest_frame: int) -> zmq.Socket[bytes]:
         _refuse_taken_path(address)
         bound = self._context.socket(kind)
         bound.setsockopt(zmq.LINGER, 0)
         bound.setsockopt(zmq.IPV6, int(address.is_ipv6))
         bound.setsockopt(zmq.TCP_KEEPALIVE, 1)
         bound.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 60)
+        bound.setsockopt(zmq.MAXMSGSIZE, longest_frame)
+        bound.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
+        bound.setsockopt(zmq.TCP_MAXRT, _STUCK_MILLISECONDS)
+        bound.setsockopt(zmq.BACKLOG, _CONNECTING)
         if kind == zmq.ROUTER:
-            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks), not by a count of
-            # messages: at ZeroMQ's own limit a ROUTER drops.
-            bound.setsockopt(zmq.SNDHWM, 0)
+            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks) and its lease: this
+            # bound is for those who go on asking and never read.
+            bound.setsockopt(zmq.SNDHWM, _ROUTER_QUEUE)
             bound.setsockopt(zmq.RCVHWM, 1000)
             bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
             bound.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
@@ -120,6 +152,10 @@ class BoundSocket:
 class Router(BoundSocket):
     """Where clients, workers and agents connect. A message is a list of frames, the route first."""
 
+    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+        super().__init__(bound)
+        self._stuck: Set[bytes] = set()
+
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for at most WAIT_MILLISECONDS; None when none came."""
         # Copied: under PyPy frames that borrow ZeroMQ's memory are slower, and hold it until a collection.
@@ -137,32 +173,44 @@ class Router(BoundSocket):
         return self._socket.recv_multipart(zmq.NOBLOCK)
 
     def send(self, route: bytes, frames: List[bytes]) -> bool:
-        """Queue a message for a connection; False where there is no such connection any more."""
+        """Queue a message for a connection; False where there is no such connection any more, or too much waits for it,
+        which `take_stuck` then names."""
         try:
             self._socket.send_multipart([route, *frames], zmq.NOBLOCK)
         except zmq.ZMQError as error:
-            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
-                return False
-            raise
+            if error.errno == zmq.EAGAIN:
+                self._stuck.add(route)
+            elif error.errno != zmq.EHOSTUNREACH:
+                raise
+            return False
         return True
+
+    def take_stuck(self) -> Set[bytes]:
+        """Connections for which there was no room, since the last call."""
+        stuck, self._stuck = self._stuck, set()
+        return stuck
 
 
 class Monitor(BoundSocket):
     """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics."""
 
-    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+    def __init__(self, bound: zmq.Socket[bytes], most_subscriptions: int) -> None:
         super().__init__(bound)
+        self._most_subscriptions = most_subscriptions
         self._subscriptions: Set[bytes] = set()
 
     def look(self) -> bool:
         """Take what subscribers have said; returns whether there is a new one."""
         is_new = False
         events: Any = self._socket.getsockopt(_EVENTS)
-        while events & _POLLIN:
+        for _ in range(_SUBSCRIPTIONS_A_LOOK):
+            if not events & _POLLIN:
+                break
             message = self._socket.recv(zmq.NOBLOCK)
             if message[:1] == b"\1":
-                is_new = True
-                self._subscriptions.add(message[1:])
+                if len(self._subscriptions) < self._most_subscriptions or message[1:] in self._subscriptions:
+                    is_new = True
+                    self._subscriptions.add(message[1:])
             elif message[:1] == b"\0":  # of the last one that had this subscription
                 self._subscriptions.discard(message[1:])
             events = self._socket.getsockopt(_EVENTS)

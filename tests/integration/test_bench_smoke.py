@@ -31,6 +31,16 @@ FIGURES = {
         "monitor.cost", "monitor.snapshot", "monitor.rate", "monitor.unwatched_rate", "monitor.slowdown",
         "monitor.history_rate", "monitor.history_slowdown",
     },
+    "hostile": {
+        "hostile.spinning", "hostile.half_open", "hostile.half_message",
+        *(
+            f"hostile.{flood}{bound}"
+            for flood in (
+                "heartbeats", "hellos", "malformed", "strangers", "replays", "cancels", "submits", "subscriptions",
+            )
+            for bound in ("", "_unbounded")
+        ),
+    },
     "sleep": {"sleep.fixed", "sleep.random"},
     "ipc": {"ipc.map_rate"},
     "start": {"start.seconds"},

@@ -4,9 +4,25 @@ from typing import List
 
 from scaler_scheduler.core.effects import OUTCOMES
 
+# What messages cost that change nothing, and the rows of others that are in vain, in microseconds, about.
+VAIN_MESSAGE = 50
+VAIN_HELLO = 500
+VAIN_ROW = 1
+
 
 class Counts:
-    __slots__ = ("dispatched", "late", "outcomes", "output_dropped", "resolved", "retracted", "stopped", "waiting")
+    __slots__ = (
+        "dispatched",
+        "late",
+        "outcomes",
+        "output_dropped",
+        "refused",
+        "resolved",
+        "retracted",
+        "stopped",
+        "vain_microseconds",
+        "waiting",
+    )
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -21,6 +37,10 @@ class Counts:
         """Results that nobody waits for any more: of an attempt, a worker or a client given up."""
         self.output_dropped = 0
         """Rows of output that nobody was sent: their client has no room for them, or is gone."""
+        self.refused = 0
+        """Messages that were legal and wrong, or too much."""
+        self.vain_microseconds = 0
+        """What messages that change nothing have cost, by the estimates below; some are in order, as heartbeats."""
         self.retracted = 0
         """Tasks that workers gave back."""
         self.stopped = 0

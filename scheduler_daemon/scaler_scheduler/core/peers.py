@@ -3,7 +3,9 @@
 from typing import Optional
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.admission import Admission
 from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import ProtocolError
@@ -32,8 +34,10 @@ class Peers:
         limits: Limits,
         protocol_version: int,
         notices: Notices,
+        admission: Admission,
     ) -> None:
         self._notices = notices
+        self._admission = admission
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
@@ -47,6 +51,8 @@ class Peers:
     # ------------------------------------------------------------------------------------------------------------ hello
 
     def hello(self, event: events.Hello, now: float) -> None:
+        self._tables.counts.vain_microseconds += VAIN_HELLO
+        self._admission.check_hello(event, now)
         refusal = self._refusal(event)
         if refusal is not None:
             self._outbox.add(refusal)
@@ -163,6 +169,7 @@ class Peers:
 
     def heartbeat(self, event: events.Heartbeat, now: float) -> None:
         tables = self._tables
+        tables.counts.vain_microseconds += VAIN_MESSAGE
         worker_deadline = now + self._limits.worker_timeout_seconds
         client = tables.clients.by_route.get(event.route)
         agent = tables.agents.by_route.get(event.route)
@@ -180,6 +187,8 @@ class Peers:
                     named.deadline = worker_deadline
                     if event.usages:
                         named.usage = event.usages[row]
+                else:
+                    tables.counts.vain_microseconds += VAIN_ROW
         elif worker is not None:
             worker.said += 1
             worker.deadline = worker_deadline
@@ -259,4 +268,5 @@ class Peers:
         tables = self._tables
         if route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route:
             raise ProtocolError(f"this message is a {wanted}'s to send")
+        tables.counts.vain_microseconds += VAIN_MESSAGE
         self._outbox.add(effects.HelloWanted(route))

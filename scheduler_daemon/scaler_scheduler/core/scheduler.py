@@ -7,8 +7,9 @@ a peer. Time comes in as an argument, in seconds of a monotonic clock.
 from typing import Callable, Dict, List, Optional, Tuple
 
 from scaler_scheduler.core import balance, effects, events
+from scaler_scheduler.core.admission import Admission
 from scaler_scheduler.core.adoption import Adoption
-from scaler_scheduler.core.counts import Counts
+from scaler_scheduler.core.counts import VAIN_MESSAGE, VAIN_ROW, Counts
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatch import wants_work
 from scaler_scheduler.core.dispatcher import Dispatcher
@@ -47,7 +48,8 @@ class Scheduler:
         self._graphs = Graphs(tables, dispatcher, giver, outbox)
         self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
-        self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
+        self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes, limits.client_tasks)
+        self._admission = admission = Admission(limits, tables)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._host_results, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
         self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
@@ -74,6 +76,7 @@ class Scheduler:
             limits,
             protocol_version,
             self.notices,
+            admission,
         )
         self._leases = LeaseTimer(now)
         self.is_shut_down = False
@@ -117,6 +120,8 @@ class Scheduler:
         try:
             handler(event, now)
         except ProtocolError as error:
+            self.counts.refused += 1
+            self.counts.vain_microseconds += VAIN_MESSAGE
             self.outbox.add(effects.Error(event.route, str(error)))
 
     def tick(self, now: float) -> None:
@@ -130,6 +135,22 @@ class Scheduler:
             self._credits.look_at_all()
             self._look_for_silent()
             self._unserved.look(now)
+
+    def knows(self, route: bytes) -> bool:
+        """Whether somebody was welcomed on this connection."""
+        tables = self.tables
+        return route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route
+
+    def name_of(self, route: bytes) -> str:
+        """Who speaks on this connection, for people."""
+        tables = self.tables
+        client = tables.clients.by_route.get(route)
+        worker = tables.workers.by_route.get(route)
+        agent = tables.agents.by_route.get(route)
+        for role, peer in (("client", client), ("worker", worker), ("agent", agent)):
+            if peer is not None:
+                return f"{role} {peer.name}"
+        return "somebody who has not said hello"
 
     @property
     def next_deadline(self) -> float:
@@ -168,6 +189,7 @@ class Scheduler:
             if known.digest == event.digest:
                 return
             raise ProtocolError(f"function number {event.number} is taken")
+        self._admission.check_function(client)
         function = self.tables.functions.add(event.digest, event.name, event.serializer, event.payload)
         client.functions[event.number] = function
         self.tables.functions.hold(function, client.incarnation)
@@ -178,7 +200,9 @@ class Scheduler:
             return
         for number in event.numbers:
             function = client.functions.pop(number, None)
-            if function is not None:
+            if function is None:
+                self.counts.vain_microseconds += VAIN_ROW
+            else:
                 self.tables.functions.release(function, client.incarnation)
 
     def _forget_unused_functions(self) -> None:
@@ -195,6 +219,8 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             client.deadline = now + self.limits.client_timeout_seconds
+            self._admission.check_rows(len(event.ids))
+            self._admission.count_submit(client, event)
             self._submissions.take(client, event, now)
 
     def _object(self, event: events.Object, now: float) -> None:
@@ -205,6 +231,8 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is None:
             return
+        if event.id not in client.objects:
+            self._admission.check_object(client, event)
         is_taken = event.id in client.objects or self._credits.has_room(client, event)
         if is_taken:
             self._graphs.take_object(client, event)
@@ -233,7 +261,10 @@ class Scheduler:
             self.counts.late += len(event.ids)
             return
         worker.said += 1
+        self._admission.check_rows(len(event.ids))
+        late = self.counts.late
         take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs, self._host_results)
+        self.counts.vain_microseconds += VAIN_ROW * (self.counts.late - late)
         self._submissions.claim_ready(now)
         self._offer(worker)
 
@@ -250,6 +281,7 @@ class Scheduler:
         for row in range(len(event.ids)):
             task = self.tables.named(event.clients[row], event.ids[row], event.attempts[row])
             if task is None or task.worker is None:
+                self.counts.vain_microseconds += VAIN_ROW
                 continue
             if agent is not None:
                 # Its word is for workers that can't say so themselves; of the others it is old.
@@ -306,6 +338,7 @@ class Scheduler:
     def _cancel(self, event: events.Cancel, now: float) -> None:
         client = self._peers.client(event.route)
         if client is not None:
+            self._admission.check_rows(len(event.ids))
             self._withdrawals.cancel(client, event.ids, event.force, now)
 
     def _received(self, event: events.Received, now: float) -> None:
