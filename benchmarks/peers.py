@@ -30,8 +30,8 @@ class Peer:
         self.socket.setsockopt(zmq.RCVHWM, 0)
         self.socket.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
         self.socket.connect(address)
-        incarnation = secrets.randbits(62) + 1
-        self.send(Hello(role, incarnation, platform.python_version(), "bench", "bench", os.getpid()))
+        self.incarnation = secrets.randbits(62) + 1
+        self.send(Hello(role, self.incarnation, platform.python_version(), "bench", "bench", os.getpid()))
         welcome = decode(self.socket.recv_multipart())
         if not isinstance(welcome, Welcome):
             raise RuntimeError(f"{address} did not welcome a {role.name.lower()}: {welcome}")
@@ -64,6 +64,7 @@ class FakeClient:
         self._peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
         self._template = template
         self._next_id = 0
+        self.incarnation = self._peer.incarnation
 
     def close(self) -> None:
         self._peer.socket.close()

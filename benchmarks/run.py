@@ -20,6 +20,7 @@ from typing import Any
 from . import (
     graph_analysis,
     graph_rate,
+    hostile,
     large_argument,
     latency,
     makespan,
@@ -48,6 +49,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "large": large_argument.measure,
     "graph": graph_rate.measure,
     "analysis": graph_analysis.measure,
+    "hostile": hostile.measure,
 }
 
 QUIET_SECONDS = 1.0

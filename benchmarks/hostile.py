@@ -1,0 +1,90 @@
+"""What a hostile peer takes away from the others: an honest client's throughput beside it, and without it.
+
+The peers of the measure share the machine's cores with the scheduler, and so does a flooder, who takes one of them for
+itself where nothing bounds it: what of that is the machine's doing, a program that only computes shows (`spinning`).
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+
+from .figures import Figure, at_least, ratios
+from .peers import FakeClient
+from .processes import allow_many_files, free_address, running_module, running_scheduler
+from .scheduler_alone import LEASES, ROWS, WINDOW, echoing_peers
+
+WORKERS = 4
+BOUNDED_RATE = 2000
+"""Messages a second of a flooder that is held to about what an honest peer of this measure sends."""
+
+QUIET = {
+    "half_open": "200 connections that say nothing",
+    "half_message": "50 peers that stop in the middle of a message",
+}
+FLOODS = {
+    "heartbeats": "heartbeats",
+    "hellos": "hellos, each of somebody else",
+    "malformed": "malformed messages",
+    "strangers": "messages of who never said hello",
+    "replays": "the honest client's own hello",
+    "cancels": "cancels of 1,000 tasks that are none",
+    "submits": "submits of one tiny task, answers unread",
+    "subscriptions": "subscriptions at the monitor",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    runs: int
+    batches: int
+    """Submits of one run."""
+    warm_up_batches: int
+    settle_seconds: float
+    """For which a hostile peer is at it before a run begins."""
+
+
+FULL = Sizes(runs=5, batches=800, warm_up_batches=800, settle_seconds=1.0)
+QUICK = Sizes(runs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
+
+
+def measure(is_quick: bool) -> list[Figure]:
+    sizes = QUICK if is_quick else FULL
+    allow_many_files()
+    figures = [_figure("spinning", "spinning", 0, "a program that computes, for comparison", sizes, has_bar=False)]
+    for behaviour, title in QUIET.items():
+        figures.append(_figure(behaviour, behaviour, 0, title, sizes))
+    for behaviour, title in FLOODS.items():
+        figures.append(_figure(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}", sizes))
+        figures.append(_figure(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}", sizes))
+    return figures
+
+
+def _figure(name: str, behaviour: str, rate: int, title: str, sizes: Sizes, has_bar: bool = True) -> Figure:
+    """One scheduler for each: what one hostile peer has left behind is not for the next one's account."""
+    address = free_address()
+    alone: list[float] = []
+    beside: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder:
+        monitor = f"ipc://{folder}/monitor"
+        options = (*LEASES, "--monitor-address", monitor, "--logging-level", "ERROR")
+        with running_scheduler(address, *options), echoing_peers(address, WORKERS) as client:
+            client.run(sizes.warm_up_batches, WINDOW)
+            arguments = (behaviour, address, monitor, str(client.incarnation), str(rate))
+            for _ in range(sizes.runs):
+                alone.append(_rate(client, sizes.batches))
+                with running_module("hostile_peer", *arguments) as peer:
+                    assert peer.stdout is not None
+                    if peer.stdout.readline() != "ready\n":
+                        raise RuntimeError(f"the hostile peer did not start: {behaviour}")
+                    time.sleep(sizes.settle_seconds)
+                    beside.append(_rate(client, sizes.batches))
+    bar = at_least(0.8) if has_bar else None
+    return Figure(f"hostile.{name}", f"an honest client's share beside {title}", "x", ratios(beside, alone), bar)
+
+
+def _rate(client: FakeClient, batches: int) -> float:
+    begin = time.perf_counter()
+    client.run(batches, WINDOW)
+    return batches * ROWS / (time.perf_counter() - begin)
