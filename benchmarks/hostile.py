@@ -10,7 +10,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from .figures import Figure, at_least, ratios
+from .figures import Bar, Figure, at_least, ratios
 from .peers import FakeClient
 from .processes import allow_many_files, free_address, running_module, running_scheduler
 from .scheduler_alone import LEASES, ROWS, WINDOW, echoing_peers
@@ -18,6 +18,8 @@ from .scheduler_alone import LEASES, ROWS, WINDOW, echoing_peers
 WORKERS = 4
 BOUNDED_RATE = 2000
 """Messages a second of a flooder that is held to about what an honest peer of this measure sends."""
+
+BAR = at_least(0.8)
 
 QUIET = {
     "half_open": "200 connections that say nothing",
@@ -45,43 +47,60 @@ class Sizes:
     """For which a hostile peer is at it before a run begins."""
 
 
-FULL = Sizes(runs=5, batches=800, warm_up_batches=800, settle_seconds=1.0)
+FULL = Sizes(runs=7, batches=300, warm_up_batches=800, settle_seconds=1.0)
 QUICK = Sizes(runs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A behaviour, and how often."""
+
+    name: str
+    behaviour: str
+    rate: int
+    """Messages a second; 0: as many as it can."""
+    title: str
+    bar: Bar | None = BAR
+
+    def figure(self, client: FakeClient, address: str, monitor: str, sizes: Sizes) -> Figure:
+        alone: list[float] = []
+        beside: list[float] = []
+        arguments = (self.behaviour, address, monitor, str(client.incarnation), str(self.rate))
+        for _ in range(sizes.runs):
+            alone.append(_rate(client, sizes.batches))
+            with running_module("hostile_peer", *arguments) as peer:
+                assert peer.stdout is not None
+                if peer.stdout.readline() != "ready\n":
+                    raise RuntimeError(f"the hostile peer did not start: {self.behaviour}")
+                time.sleep(sizes.settle_seconds)
+                beside.append(_rate(client, sizes.batches))
+        title = f"an honest client's share beside {self.title}"
+        return Figure(f"hostile.{self.name}", title, "x", ratios(beside, alone), self.bar)
 
 
 def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     allow_many_files()
-    figures = [_figure("spinning", "spinning", 0, "a program that computes, for comparison", sizes, has_bar=False)]
-    for behaviour, title in QUIET.items():
-        figures.append(_figure(behaviour, behaviour, 0, title, sizes))
+    subjects = [Subject("spinning", "spinning", 0, "a program that computes, for comparison", None)]
+    subjects += [Subject(behaviour, behaviour, 0, title) for behaviour, title in QUIET.items()]
+    figures = _figures(subjects, sizes)
+    # One scheduler for each flood: what one has left behind is not for the next one's account.
     for behaviour, title in FLOODS.items():
-        figures.append(_figure(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}", sizes))
-        figures.append(_figure(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}", sizes))
+        bounded = Subject(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}")
+        unbounded = Subject(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}")
+        figures += _figures([bounded, unbounded], sizes)
     return figures
 
 
-def _figure(name: str, behaviour: str, rate: int, title: str, sizes: Sizes, has_bar: bool = True) -> Figure:
-    """One scheduler for each: what one hostile peer has left behind is not for the next one's account."""
+def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:
+    """Of one scheduler with its workers."""
     address = free_address()
-    alone: list[float] = []
-    beside: list[float] = []
     with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder:
         monitor = f"ipc://{folder}/monitor"
         options = (*LEASES, "--monitor-address", monitor, "--logging-level", "ERROR")
         with running_scheduler(address, *options), echoing_peers(address, WORKERS) as client:
             client.run(sizes.warm_up_batches, WINDOW)
-            arguments = (behaviour, address, monitor, str(client.incarnation), str(rate))
-            for _ in range(sizes.runs):
-                alone.append(_rate(client, sizes.batches))
-                with running_module("hostile_peer", *arguments) as peer:
-                    assert peer.stdout is not None
-                    if peer.stdout.readline() != "ready\n":
-                        raise RuntimeError(f"the hostile peer did not start: {behaviour}")
-                    time.sleep(sizes.settle_seconds)
-                    beside.append(_rate(client, sizes.batches))
-    bar = at_least(0.8) if has_bar else None
-    return Figure(f"hostile.{name}", f"an honest client's share beside {title}", "x", ratios(beside, alone), bar)
+            return [subject.figure(client, address, monitor, sizes) for subject in subjects]
 
 
 def _rate(client: FakeClient, batches: int) -> float:

@@ -17,6 +17,7 @@ from typing import Callable, List, Optional
 from . import __version__, event_loops, logs
 from .addresses import Address, default_monitor_address
 from .config import Config, fail
+from .core import effects
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
@@ -26,7 +27,7 @@ from .service_manager import ServiceManager, take_variables
 from .sockets import BindError, Context, Monitor, Router, allow_many_connections
 from .status import Status, interpreter
 from .tidying import Tidying
-from .wire.encode import PROTOCOL_VERSION, Identity
+from .wire.encode import PROTOCOL_VERSION, Identity, encode
 
 IGNORED_PAUSE_SECONDS = 0.0005
 """The loop rests for a moment where there is nothing but what muted connections send: whoever floods fills its own
@@ -76,7 +77,7 @@ class Daemon:
             config.peer_limit,
             config.hello_rate_limit,
         )
-        self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
+        self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected)
         self.status = Status(self.core, self.identity, str(router.address), clock())
         self.traffic = self.status.traffic
         self._parent_process = config.parent_process
@@ -89,6 +90,10 @@ class Daemon:
         self._tidying = Tidying()
         self._resolved = 0
         """Tasks that were when it was looked last whether nothing is under way."""
+
+    def _is_connected(self, route: bytes) -> bool:
+        """ZeroMQ tells by refusing to send; peers pass over an echo of what they have not sent."""
+        return self.router.send(route, encode(effects.HeartbeatEcho(route, 0), self.identity))
 
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for; None when it took too long or the daemon stops."""

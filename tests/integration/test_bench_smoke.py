@@ -31,6 +31,12 @@ FIGURES = {
         "monitor.cost", "monitor.snapshot", "monitor.rate", "monitor.unwatched_rate", "monitor.slowdown",
         "monitor.history_rate", "monitor.history_slowdown",
     },
+    "sleep": {"sleep.fixed", "sleep.random"},
+    "ipc": {"ipc.map_rate"},
+    "start": {"start.seconds"},
+    "large": {"large.round_trip"},
+    "graph": {"graph.plain", "graph.tree", "graph.tree_ratio", "graph.levels", "graph.levels_ratio"},
+    "analysis": {"analysis.tree.999.python", "analysis.levels.1000.python"},
     "hostile": {
         "hostile.spinning", "hostile.half_open", "hostile.half_message",
         *(
@@ -41,12 +47,6 @@ FIGURES = {
             for bound in ("", "_unbounded")
         ),
     },
-    "sleep": {"sleep.fixed", "sleep.random"},
-    "ipc": {"ipc.map_rate"},
-    "start": {"start.seconds"},
-    "large": {"large.round_trip"},
-    "graph": {"graph.plain", "graph.tree", "graph.tree_ratio", "graph.levels", "graph.levels_ratio"},
-    "analysis": {"analysis.tree.999.python", "analysis.levels.1000.python"},
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
 WITH_GRAPHBLAS = {
@@ -64,6 +64,7 @@ BARS = {
     "sleep.random": ("at least", 95),
     "graph.tree_ratio": ("at most", 2),
     "graph.levels_ratio": ("at most", 2),
+    **dict.fromkeys(FIGURES["hostile"] - {"hostile.spinning"}, ("at least", 0.8)),
 }
 
 

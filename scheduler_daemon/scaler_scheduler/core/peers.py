@@ -5,6 +5,7 @@ from typing import Optional
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.admission import Admission
 from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.claims import Claims, claimed_twice
 from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
@@ -35,9 +36,11 @@ class Peers:
         protocol_version: int,
         notices: Notices,
         admission: Admission,
+        claims: Claims,
     ) -> None:
         self._notices = notices
         self._admission = admission
+        self._claims = claims
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
@@ -57,6 +60,20 @@ class Peers:
         if refusal is not None:
             self._outbox.add(refusal)
             return
+        if not self._claims.must_wait(event, now):
+            self._take_hello(event, now)
+
+    def settle_claims(self, now: float) -> None:
+        """Hellos that have waited until it is clear whose they are."""
+        for claim in self._claims.take_settled(now):
+            if claim.is_contradicted:
+                text = claimed_twice(claim)
+                self._notices.warning(f"a hello is refused: {text}")
+                self._outbox.add(effects.Error(claim.event.route, text))
+            else:
+                self._take_hello(claim.event, now)
+
+    def _take_hello(self, event: events.Hello, now: float) -> None:
         self._leave_route(event, now)
         if event.role == events.CLIENT:
             self._welcome_client(event, now)

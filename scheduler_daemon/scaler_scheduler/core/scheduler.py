@@ -9,6 +9,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 from scaler_scheduler.core import balance, effects, events
 from scaler_scheduler.core.admission import Admission
 from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.claims import Claims
 from scaler_scheduler.core.counts import VAIN_MESSAGE, VAIN_ROW, Counts
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatch import wants_work
@@ -39,7 +40,14 @@ LONG_TASK_NS = 10_000_000
 
 
 class Scheduler:
-    def __init__(self, limits: Limits, protocol_version: int, now: float) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        protocol_version: int,
+        now: float,
+        is_connected: Callable[[bytes], bool] = lambda route: False,
+    ) -> None:
+        """`is_connected` says whether anybody is at the other end of a connection, as far as that is known."""
         self.limits = limits
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
@@ -50,6 +58,7 @@ class Scheduler:
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes, limits.client_tasks)
         self._admission = admission = Admission(limits, tables)
+        self._claims = claims = Claims(tables, is_connected)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._host_results, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
         self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
@@ -77,6 +86,7 @@ class Scheduler:
             protocol_version,
             self.notices,
             admission,
+            claims,
         )
         self._leases = LeaseTimer(now)
         self.is_shut_down = False
@@ -117,6 +127,8 @@ class Scheduler:
         assert handler is not None
         if self.tables.history.is_on:
             self.tables.history.now = now
+        if self._claims.contested and event.route in self._claims.contested:
+            self._claims.hear(event.route, now)
         try:
             handler(event, now)
         except ProtocolError as error:
@@ -128,6 +140,8 @@ class Scheduler:
         """Do what is due: give up peers whose lease has run out, stop tasks whose time is over."""
         if self.tables.history.is_on:
             self.tables.history.now = now
+        if self._claims.contested:
+            self._peers.settle_claims(now)
         if now >= self.tables.timers.next_deadline:
             self._withdrawals.look(now)
         if self._leases.is_due(now):
