@@ -203,7 +203,7 @@ def run(config: Config) -> int:
         return fail(str(error))
     try:
         address = config.monitor_address or _default_monitor_address(router.address)
-        monitor = context.bind_monitor(address, config.subscription_limit)
+        monitor = context.bind_monitor(address, (SNAPSHOT_TOPIC, HISTORY_TOPIC), config.subscription_limit)
     except (BindError, ValueError) as error:
         router.close()
         return fail(str(error))

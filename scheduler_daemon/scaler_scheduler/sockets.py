@@ -7,7 +7,7 @@ import os
 import resource
 import socket
 import stat
-from typing import Any, List, Optional, Set
+from typing import Any, List, Optional, Sequence, Set
 
 import zmq
 
@@ -72,8 +72,9 @@ class Context:
         """`longest_frame` in bytes: a connection that announces more is cut."""
         return Router(self._bind(zmq.ROUTER, address, longest_frame))
 
-    def bind_monitor(self, address: Address, most_subscriptions: int) -> Monitor:
-        return Monitor(self._bind(zmq.XPUB, address, _LONGEST_SUBSCRIPTION), most_subscriptions)
+    def bind_monitor(self, address: Address, topics: Sequence[bytes], most_subscriptions: int) -> Monitor:
+        """Subscriptions to these topics are always kept, of others at most so many."""
+        return Monitor(self._bind(zmq.XPUB, address, _LONGEST_SUBSCRIPTION), topics, most_subscriptions)
 
     def _bind(self, kind: int, address: Address, longest_frame: int) -> zmq.Socket[bytes]:
         _refuse_taken_path(address)
@@ -194,8 +195,9 @@ class Router(BoundSocket):
 class Monitor(BoundSocket):
     """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics."""
 
-    def __init__(self, bound: zmq.Socket[bytes], most_subscriptions: int) -> None:
+    def __init__(self, bound: zmq.Socket[bytes], topics: Sequence[bytes], most_subscriptions: int) -> None:
         super().__init__(bound)
+        self._topics = topics
         self._most_subscriptions = most_subscriptions
         self._subscriptions: Set[bytes] = set()
 
@@ -208,13 +210,19 @@ class Monitor(BoundSocket):
                 break
             message = self._socket.recv(zmq.NOBLOCK)
             if message[:1] == b"\1":
-                if len(self._subscriptions) < self._most_subscriptions or message[1:] in self._subscriptions:
+                if self._may_keep(message[1:]):
                     is_new = True
                     self._subscriptions.add(message[1:])
             elif message[:1] == b"\0":  # of the last one that had this subscription
                 self._subscriptions.discard(message[1:])
             events = self._socket.getsockopt(_EVENTS)
         return is_new
+
+    def _may_keep(self, subscription: bytes) -> bool:
+        """Not of any number, but for those to what is published: nobody shall keep others from watching."""
+        if len(self._subscriptions) < self._most_subscriptions:
+            return True
+        return any(topic.startswith(subscription) for topic in self._topics)
 
     def is_wanted(self, topic: bytes) -> bool:
         """Whether anybody has subscribed to it."""
