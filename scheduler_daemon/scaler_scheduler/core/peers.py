@@ -3,8 +3,8 @@
 from typing import Optional
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.admission import Admission
 from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.bounds import Bounds
 from scaler_scheduler.core.claims import Claims, claimed_twice
 from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
@@ -35,11 +35,11 @@ class Peers:
         limits: Limits,
         protocol_version: int,
         notices: Notices,
-        admission: Admission,
+        bounds: Bounds,
         claims: Claims,
     ) -> None:
         self._notices = notices
-        self._admission = admission
+        self._bounds = bounds
         self._claims = claims
         self._tables = tables
         self._dispatcher = dispatcher
@@ -55,7 +55,7 @@ class Peers:
 
     def hello(self, event: events.Hello, now: float) -> None:
         self._tables.counts.vain_microseconds += VAIN_HELLO
-        self._admission.check_hello(event, now)
+        self._bounds.check_hello(event, now)
         refusal = self._refusal(event)
         if refusal is not None:
             self._outbox.add(refusal)

@@ -7,8 +7,8 @@ a peer. Time comes in as an argument, in seconds of a monotonic clock.
 from typing import Callable, Dict, List, Optional, Tuple
 
 from scaler_scheduler.core import balance, effects, events
-from scaler_scheduler.core.admission import Admission
 from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.bounds import Bounds
 from scaler_scheduler.core.claims import Claims
 from scaler_scheduler.core.counts import VAIN_MESSAGE, VAIN_ROW, Counts
 from scaler_scheduler.core.credit import Credits
@@ -57,7 +57,7 @@ class Scheduler:
         self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes, limits.client_tasks)
-        self._admission = admission = Admission(limits, tables)
+        self._bounds = bounds = Bounds(limits, tables)
         self._claims = claims = Claims(tables, is_connected)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._host_results, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
@@ -85,7 +85,7 @@ class Scheduler:
             limits,
             protocol_version,
             self.notices,
-            admission,
+            bounds,
             claims,
         )
         self._leases = LeaseTimer(now)
@@ -203,7 +203,7 @@ class Scheduler:
             if known.digest == event.digest:
                 return
             raise ProtocolError(f"function number {event.number} is taken")
-        self._admission.check_function(client)
+        self._bounds.check_function(client)
         function = self.tables.functions.add(event.digest, event.name, event.serializer, event.payload)
         client.functions[event.number] = function
         self.tables.functions.hold(function, client.incarnation)
@@ -233,8 +233,8 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             client.deadline = now + self.limits.client_timeout_seconds
-            self._admission.check_rows(len(event.ids))
-            self._admission.count_submit(client, event)
+            self._bounds.check_rows(len(event.ids))
+            self._bounds.count_submit(client, event)
             self._submissions.take(client, event, now)
 
     def _object(self, event: events.Object, now: float) -> None:
@@ -246,7 +246,7 @@ class Scheduler:
         if client is None:
             return
         if event.id not in client.objects:
-            self._admission.check_object(client, event)
+            self._bounds.check_object(client, event)
         is_taken = event.id in client.objects or self._credits.has_room(client, event)
         if is_taken:
             self._graphs.take_object(client, event)
@@ -275,7 +275,7 @@ class Scheduler:
             self.counts.late += len(event.ids)
             return
         worker.said += 1
-        self._admission.check_rows(len(event.ids))
+        self._bounds.check_rows(len(event.ids))
         late = self.counts.late
         take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs, self._host_results)
         self.counts.vain_microseconds += VAIN_ROW * (self.counts.late - late)
@@ -352,7 +352,7 @@ class Scheduler:
     def _cancel(self, event: events.Cancel, now: float) -> None:
         client = self._peers.client(event.route)
         if client is not None:
-            self._admission.check_rows(len(event.ids))
+            self._bounds.check_rows(len(event.ids))
             self._withdrawals.cancel(client, event.ids, event.force, now)
 
     def _received(self, event: events.Received, now: float) -> None:

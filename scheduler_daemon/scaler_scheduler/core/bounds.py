@@ -15,7 +15,7 @@ NESTED_PART = 4
 """Times the memory limit that a nested client may have open, whose credit has no end."""
 
 
-class Admission:
+class Bounds:
     def __init__(self, limits: Limits, tables: Tables) -> None:
         self._limits = limits
         self._tables = tables
