@@ -6,14 +6,16 @@ itself where nothing bounds it: what of that is the machine's doing, a program t
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 import time
 from dataclasses import dataclass
 
-from .figures import Bar, Figure, at_least, ratios
+from .figures import Bar, Figure, at_least
 from .peers import FakeClient
 from .processes import allow_many_files, free_address, running_module, running_scheduler
-from .scheduler_alone import LEASES, ROWS, WINDOW, echoing_peers
+from .scheduler_alone import LEASES, WINDOW, echoing_peers
 
 WORKERS = 4
 BOUNDED_RATE = 2000
@@ -40,15 +42,17 @@ FLOODS = {
 @dataclass(frozen=True)
 class Sizes:
     runs: int
+    pairs: int
+    """Stretches without the peer, and as many beside it, of one run."""
     batches: int
-    """Submits of one run."""
+    """Submits of one stretch."""
     warm_up_batches: int
     settle_seconds: float
     """For which a hostile peer is at it before a run begins."""
 
 
-FULL = Sizes(runs=7, batches=300, warm_up_batches=800, settle_seconds=1.0)
-QUICK = Sizes(runs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
+FULL = Sizes(runs=5, pairs=8, batches=60, warm_up_batches=800, settle_seconds=1.0)
+QUICK = Sizes(runs=1, pairs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
 
 
 @dataclass(frozen=True)
@@ -63,19 +67,22 @@ class Subject:
     bar: Bar | None = BAR
 
     def figure(self, client: FakeClient, address: str, monitor: str, sizes: Sizes) -> Figure:
-        alone: list[float] = []
-        beside: list[float] = []
         arguments = (self.behaviour, address, monitor, str(client.incarnation), str(self.rate))
-        for _ in range(sizes.runs):
-            alone.append(_rate(client, sizes.batches))
+        is_quiet = self.behaviour in QUIET
+        shares: list[float] = []
+        while len(shares) < sizes.runs:
+            before = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)] if is_quiet else []
             with running_module("hostile_peer", *arguments) as peer:
                 assert peer.stdout is not None
                 if peer.stdout.readline() != "ready\n":
                     raise RuntimeError(f"the hostile peer did not start: {self.behaviour}")
                 time.sleep(sizes.settle_seconds)
-                beside.append(_rate(client, sizes.batches))
-        title = f"an honest client's share beside {self.title}"
-        return Figure(f"hostile.{self.name}", title, "x", ratios(beside, alone), self.bar)
+                if is_quiet:
+                    beside = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)]
+                    shares.append(sum(before) / sum(beside))
+                else:
+                    shares += [_share(client, peer.pid, sizes) for _ in range(sizes.runs)]
+        return Figure(f"hostile.{self.name}", f"an honest client's share beside {self.title}", "x", shares, self.bar)
 
 
 def measure(is_quick: bool) -> list[Figure]:
@@ -103,7 +110,18 @@ def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:
             return [subject.figure(client, address, monitor, sizes) for subject in subjects]
 
 
-def _rate(client: FakeClient, batches: int) -> float:
+def _share(client: FakeClient, peer: int, sizes: Sizes) -> float:
+    """With the peer stopped and running in turn, shortly: what else disturbs the machine disturbs both alike."""
+    alone = beside = 0.0
+    for _ in range(sizes.pairs):
+        os.kill(peer, signal.SIGSTOP)
+        alone += _seconds(client, sizes.batches)
+        os.kill(peer, signal.SIGCONT)
+        beside += _seconds(client, sizes.batches)
+    return alone / beside
+
+
+def _seconds(client: FakeClient, batches: int) -> float:
     begin = time.perf_counter()
     client.run(batches, WINDOW)
-    return batches * ROWS / (time.perf_counter() - begin)
+    return time.perf_counter() - begin
