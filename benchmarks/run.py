@@ -21,6 +21,7 @@ from . import (
     encryption,
     graph_analysis,
     graph_rate,
+    hostile,
     large_argument,
     latency,
     makespan,
@@ -50,6 +51,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "graph": graph_rate.measure,
     "analysis": graph_analysis.measure,
     "encryption": encryption.measure,
+    "hostile": hostile.measure,
 }
 
 QUIET_SECONDS = 1.0

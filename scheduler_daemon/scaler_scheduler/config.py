@@ -6,10 +6,11 @@ import sys
 from dataclasses import dataclass
 from typing import Mapping, Optional
 
-from . import options
+from . import limit_options, options
 from .addresses import ADDRESS_VARIABLE, Address, parse_bind_address
 from .command_line import Arguments, resolve
 from .key_files import KEYS_VARIABLE
+from .limit_options import LIMIT_OPTIONS, PeerLimits
 from .logs import LOGGING_OPTIONS
 from .machine import usable_memory
 from .options import Command, Kind, Option, parse_text
@@ -24,7 +25,7 @@ DEFAULT_MEMORY_LIMIT = "50%"
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(PeerLimits):
     """What a scheduler is told at its start. Every limit with its unit."""
 
     address: Address
@@ -66,6 +67,7 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     values = resolve(COMMAND, arguments, environ)
     limit = values.pop("memory_limit")
     values["memory_limit_bytes"] = limit or parse_text(_MEMORY_LIMIT, DEFAULT_MEMORY_LIMIT, _MEMORY_LIMIT.label).value
+    limit_options.complete(values)
     return Config(**values)
 
 
@@ -187,6 +189,7 @@ COMMAND = Command(
             "end when the process with this id is not the parent any more, as an application's own local scheduler and "
             "cluster do; 0 never",
         ),
+        *LIMIT_OPTIONS,
         *LOGGING_OPTIONS,
     ),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import socket
 import stat
 import sys
 import threading
 import time
-from typing import Any, Callable, FrozenSet, List, Optional, Protocol, Set, Tuple
+from typing import Any, Callable, FrozenSet, List, Optional, Protocol, Sequence, Set, Tuple
 
 import zmq
 import zmq.backend
@@ -30,6 +31,23 @@ _IS_CFFI = not hasattr(zmq.backend.Frame, "get")
 
 _REBIND_SECONDS = 2.0
 
+_ROUTER_QUEUE = 500_000
+"""Messages that are kept for a peer that does not read; one that has so many is given up. An honest client that stands
+still for its lease, while its tasks end at the rate of 5,000 messages a second, has 300,000."""
+
+_HANDSHAKE_MILLISECONDS = 10_000
+"""Until when whoever has connected must have said that it speaks ZeroMQ's protocol."""
+
+_STUCK_MILLISECONDS = 120_000
+"""A connection that takes no byte for so long is cut: its peer has lost its lease."""
+
+_CONNECTING = 4096
+"""Connections that may wait to be accepted: after a restart all peers come at once."""
+
+_LONGEST_SUBSCRIPTION = 1024
+_SUBSCRIPTIONS_A_LOOK = 1000
+"""What subscribers say is read so far at once: there is other work."""
+
 _MONITOR_QUEUE = 8
 """Messages that are kept for a subscriber that does not read."""
 
@@ -39,9 +57,6 @@ _SOCKET_FILE_MASK = 0o077
 _MONITOR_FILE_MASK = 0o007
 """Whoever can connect there can only watch: that is for the group as well."""
 
-
-_HANDSHAKE_MILLISECONDS = 10_000
-"""With keys: so long may a connection take until it is known whose it is."""
 
 MAIN_DOMAIN, MONITOR_DOMAIN = b"main", b"monitor"
 """What ZeroMQ calls the two addresses when it asks who may connect."""
@@ -125,7 +140,6 @@ class Doorkeeper:
         bound.setsockopt(zmq.CURVE_SERVER, 1)
         bound.setsockopt(zmq.CURVE_SECRETKEY, self.access.secret)
         bound.setsockopt(zmq.ZAP_DOMAIN, domain)
-        bound.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
         self._watched.append(bound.get_monitor_socket(_FAILURES))
 
     def _run(self) -> None:
@@ -173,6 +187,15 @@ class Doorkeeper:
                 self.last = "somebody has no key, or the key of another server"
 
 
+def allow_many_connections() -> None:
+    """Each is a file descriptor, of which many systems allow a process a thousand unless it asks for more."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except (OSError, ValueError):
+        pass  # some systems say that there is no limit, and set one
+
+
 class Context:
     """ZeroMQ's threads, and the sockets made in them."""
 
@@ -184,26 +207,36 @@ class Context:
         """From here on what is bound is for those with keys alone."""
         self.doorkeeper = Doorkeeper(self._context, access)
 
-    def bind_router(self, address: Address) -> Router:
-        bound = self._bind(zmq.ROUTER, address, MAIN_DOMAIN)
+    def bind_router(self, address: Address, longest_frame: int) -> Router:
+        """`longest_frame` in bytes: a connection that announces more is cut."""
+        bound = self._bind(zmq.ROUTER, address, longest_frame, MAIN_DOMAIN)
         return Router(bound) if self.doorkeeper is None else KeyedRouter(bound, self.doorkeeper.access)
 
-    def bind_monitor(self, address: Address) -> Monitor:
+    def bind_monitor(self, address: Address, topics: Sequence[bytes], most_subscriptions: int) -> Monitor:
+        """Subscriptions to these topics are always kept, of others at most so many."""
         # Who may connect to a file is the file's to say.
         domain = b"" if address.transport == "ipc" else MONITOR_DOMAIN
-        return Monitor(lambda bound_address: self._bind(zmq.XPUB, bound_address, domain), address)
 
-    def _bind(self, kind: int, address: Address, domain: bytes) -> zmq.Socket[bytes]:
+        def bind(wanted: Address) -> zmq.Socket[bytes]:
+            return self._bind(zmq.XPUB, wanted, _LONGEST_SUBSCRIPTION, domain)
+
+        return Monitor(bind, address, topics, most_subscriptions)
+
+    def _bind(self, kind: int, address: Address, longest_frame: int, domain: bytes) -> zmq.Socket[bytes]:
         _refuse_taken_path(address)
         bound = self._context.socket(kind)
         bound.setsockopt(zmq.LINGER, 0)
         bound.setsockopt(zmq.IPV6, int(address.is_ipv6))
         bound.setsockopt(zmq.TCP_KEEPALIVE, 1)
         bound.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 60)
+        bound.setsockopt(zmq.MAXMSGSIZE, longest_frame)
+        bound.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
+        bound.setsockopt(zmq.TCP_MAXRT, _STUCK_MILLISECONDS)
+        bound.setsockopt(zmq.BACKLOG, _CONNECTING)
         if kind == zmq.ROUTER:
-            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks), not by a count of
-            # messages: at ZeroMQ's own limit a ROUTER drops.
-            bound.setsockopt(zmq.SNDHWM, 0)
+            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks) and its lease: this
+            # bound is for those who go on asking and never read.
+            bound.setsockopt(zmq.SNDHWM, _ROUTER_QUEUE)
             bound.setsockopt(zmq.RCVHWM, 1000)
             bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
             bound.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
@@ -271,6 +304,10 @@ class Router(BoundSocket):
     refused = 0
     """Messages that were dropped as nobody may say them."""
 
+    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+        super().__init__(bound)
+        self._stuck: Set[bytes] = set()
+
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for at most WAIT_MILLISECONDS; None when none came."""
         # Copied: under PyPy frames that borrow ZeroMQ's memory are slower, and hold it until a collection.
@@ -292,14 +329,26 @@ class Router(BoundSocket):
         return ""
 
     def send(self, route: bytes, frames: List[bytes]) -> bool:
-        """Queue a message for a connection; False where there is no such connection any more."""
+        """Queue a message for a connection; False where there is no such connection any more, or too much waits for it,
+        which `take_stuck` then names."""
         try:
-            self._socket.send_multipart([route, *frames], zmq.NOBLOCK)
+            self._socket.send_multipart([self._name(route), *frames], zmq.NOBLOCK)
         except zmq.ZMQError as error:
-            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
-                return False
-            raise
+            if error.errno == zmq.EAGAIN:
+                self._stuck.add(route)
+            elif error.errno != zmq.EHOSTUNREACH:
+                raise
+            return False
         return True
+
+    def _name(self, route: bytes) -> bytes:
+        """ZeroMQ's own name of the connection."""
+        return route
+
+    def take_stuck(self) -> Set[bytes]:
+        """Connections for which there was no room, since the last call."""
+        stuck, self._stuck = self._stuck, set()
+        return stuck
 
 
 class KeyedRouter(Router):
@@ -331,8 +380,8 @@ class KeyedRouter(Router):
             events = self._socket.getsockopt(_EVENTS)
         return None
 
-    def send(self, route: bytes, frames: List[bytes]) -> bool:
-        return super().send(route[:_ROUTE_BYTES], frames)
+    def _name(self, route: bytes) -> bytes:
+        return route[:_ROUTE_BYTES]
 
     def _take(self, route: bytes) -> Optional[List[bytes]]:
         frames = [route]
@@ -357,9 +406,17 @@ class KeyedRouter(Router):
 class Monitor(BoundSocket):
     """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics."""
 
-    def __init__(self, bind: Callable[[Address], zmq.Socket[bytes]], address: Address) -> None:
+    def __init__(
+        self,
+        bind: Callable[[Address], zmq.Socket[bytes]],
+        address: Address,
+        topics: Sequence[bytes],
+        most_subscriptions: int,
+    ) -> None:
         super().__init__(bind(address))
         self._bind = bind
+        self._topics = topics
+        self._most_subscriptions = most_subscriptions
         self._subscriptions: Set[bytes] = set()
 
     def bind_again(self) -> None:
@@ -380,15 +437,24 @@ class Monitor(BoundSocket):
         """Take what subscribers have said; returns whether there is a new one."""
         is_new = False
         events: Any = self._socket.getsockopt(_EVENTS)
-        while events & _POLLIN:
+        for _ in range(_SUBSCRIPTIONS_A_LOOK):
+            if not events & _POLLIN:
+                break
             message = self._socket.recv(zmq.NOBLOCK)
             if message[:1] == b"\1":
-                is_new = True
-                self._subscriptions.add(message[1:])
+                if self._may_keep(message[1:]):
+                    is_new = True
+                    self._subscriptions.add(message[1:])
             elif message[:1] == b"\0":  # of the last one that had this subscription
                 self._subscriptions.discard(message[1:])
             events = self._socket.getsockopt(_EVENTS)
         return is_new
+
+    def _may_keep(self, subscription: bytes) -> bool:
+        """Not of any number, but for those to what is published: nobody shall keep others from watching."""
+        if len(self._subscriptions) < self._most_subscriptions:
+            return True
+        return any(topic.startswith(subscription) for topic in self._topics)
 
     def is_wanted(self, topic: bytes) -> bool:
         """Whether anybody has subscribed to it."""

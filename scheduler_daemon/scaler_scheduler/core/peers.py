@@ -5,6 +5,9 @@ from typing import Container, List, Optional, Union
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.admission import objection
 from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.bounds import Bounds
+from scaler_scheduler.core.claims import Claims, claimed_twice
+from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import ProtocolError
@@ -34,8 +37,12 @@ class Peers:
         limits: Limits,
         protocol_version: int,
         notices: Notices,
+        bounds: Bounds,
+        claims: Claims,
     ) -> None:
         self._notices = notices
+        self._bounds = bounds
+        self._claims = claims
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
@@ -49,10 +56,26 @@ class Peers:
     # ------------------------------------------------------------------------------------------------------------ hello
 
     def hello(self, event: events.Hello, now: float) -> None:
+        self._tables.counts.vain_microseconds += VAIN_HELLO
+        self._bounds.check_hello(event, now)
         refusal = self._refusal(event)
         if refusal is not None:
             self._outbox.add(refusal)
             return
+        if not self._claims.must_wait(event, now):
+            self._take_hello(event, now)
+
+    def settle_claims(self, now: float) -> None:
+        """Hellos that have waited until it is clear whose they are."""
+        for claim in self._claims.take_settled(now):
+            if claim.is_contradicted:
+                text = claimed_twice(claim)
+                self._notices.warning(f"a hello is refused: {text}")
+                self._outbox.add(effects.Error(claim.event.route, text))
+            else:
+                self._take_hello(claim.event, now)
+
+    def _take_hello(self, event: events.Hello, now: float) -> None:
         self._leave_route(event, now)
         if event.role == events.CLIENT:
             self._welcome_client(event, now)
@@ -172,6 +195,7 @@ class Peers:
 
     def heartbeat(self, event: events.Heartbeat, now: float) -> None:
         tables = self._tables
+        tables.counts.vain_microseconds += VAIN_MESSAGE
         worker_deadline = now + self._limits.worker_timeout_seconds
         client = tables.clients.by_route.get(event.route)
         agent = tables.agents.by_route.get(event.route)
@@ -189,6 +213,8 @@ class Peers:
                     named.deadline = worker_deadline
                     if event.usages:
                         named.usage = event.usages[row]
+                else:
+                    tables.counts.vain_microseconds += VAIN_ROW
             if event.is_retiring and not agent.is_retiring:
                 retire(agent, tables, self._dispatcher, self._withdrawals)
                 self._notices.info(f"agent {agent.name} retires: its workers get no more tasks")
@@ -294,4 +320,5 @@ class Peers:
         tables = self._tables
         if route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route:
             raise ProtocolError(f"this message is a {wanted}'s to send")
+        tables.counts.vain_microseconds += VAIN_MESSAGE
         self._outbox.add(effects.HelloWanted(route))

@@ -303,6 +303,7 @@ class Client:
         "route",
         "sent",
         "stale_attempt",
+        "submitted",
         "suspended",
         "tasks",
         "user",
@@ -342,6 +343,8 @@ class Client:
         """Bytes of its tasks' output that were not sent, and that it was not told of."""
         self.granted = 0
         """Bytes that it may submit since its welcome, in all, as it was told last."""
+        self.submitted = 0
+        """Bytes that it has submitted since its welcome, as far as they were taken."""
         self.returned = 0
         """Bytes of its tasks that are over since its welcome, and of its objects that nobody needs any more."""
         self.held = 0
