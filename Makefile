@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test test-system lint bench chaos simulate man install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench chaos simulate fuzz man install uninstall schema package package-bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,10 @@ chaos: ## a real cluster under load while its workers and its scheduler are kill
 simulate: ## the simulation: SEEDS=1000 of them with their figures (FIRST=0 the first), or SEED=7 alone with its events
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.simulation.run $(if $(SEED),--seed $(SEED),$(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)))
+
+fuzz: ## what decodes and the core, fed with bytes that coverage guides (SECONDS=600 TARGET=all or one of tests/fuzz/targets.py)
+	@packaging/setup.sh fuzz
+	@packaging/within.sh python -m tests.fuzz.run --seconds $(or $(SECONDS),600) --target $(or $(TARGET),all)
 
 man: ## man pages, completions for bash and zsh, default configurations, in packaging/build/
 	@packaging/setup.sh documents

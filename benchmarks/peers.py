@@ -16,7 +16,7 @@ from scaler_client.wire import decode, encode
 from .processes import PATIENCE_SECONDS
 
 # Ordinals of the schema's union.
-DISPATCH, RESULTS, RESOLVED, CREDIT = 10, 11, 12, 25
+HEARTBEAT_ECHO, DISPATCH, RESULTS, RESOLVED, CREDIT = 6, 10, 11, 12, 25
 FUNCTION_NUMBER = 1
 
 
@@ -30,8 +30,8 @@ class Peer:
         self.socket.setsockopt(zmq.RCVHWM, 0)
         self.socket.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
         self.socket.connect(address)
-        incarnation = secrets.randbits(62) + 1
-        self.send(Hello(role, incarnation, platform.python_version(), "bench", "bench", os.getpid()))
+        self.incarnation = secrets.randbits(62) + 1
+        self.send(Hello(role, self.incarnation, platform.python_version(), "bench", "bench", os.getpid()))
         welcome = decode(self.socket.recv_multipart())
         if not isinstance(welcome, Welcome):
             raise RuntimeError(f"{address} did not welcome a {role.name.lower()}: {welcome}")
@@ -64,6 +64,7 @@ class FakeClient:
         self._peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
         self._template = template
         self._next_id = 0
+        self.incarnation = self._peer.incarnation
 
     def close(self) -> None:
         self._peer.socket.close()
@@ -81,8 +82,8 @@ class FakeClient:
                 sent += rows
             frames = receive()
             batch = Batch(frames[0])
-            if batch.tag == CREDIT:
-                continue  # far more than the window needs
+            if batch.tag in (CREDIT, HEARTBEAT_ECHO):
+                continue  # far more than the window needs; whether it is there
             if batch.tag != RESOLVED:
                 raise RuntimeError(f"not an answer: {decode(frames)}")
             ids = batch.numbers(0, "Q")

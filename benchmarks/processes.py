@@ -83,11 +83,11 @@ def running_module(name: str, *arguments: str, python: str = sys.executable) -> 
 
 
 @contextmanager
-def client_of_combo(workers: int = WORKERS, address: str | None = None) -> Iterator[Client]:
+def client_of_combo(workers: int = WORKERS, address: str | None = None, keys: str | None = None) -> Iterator[Client]:
     """A client of a scheduler and a cluster of its own."""
     with (
-        SchedulerClusterCombo(address, workers, scheduler_python=scheduler_python()) as combo,
-        Client(combo.get_address(), timeout_seconds=PATIENCE_SECONDS) as client,
+        SchedulerClusterCombo(address, workers, scheduler_python=scheduler_python(), keys=keys) as combo,
+        Client(combo, timeout_seconds=PATIENCE_SECONDS) as client,
     ):
         yield client
 

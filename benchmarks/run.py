@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from . import (
+    encryption,
     graph_analysis,
     graph_rate,
+    hostile,
     large_argument,
     latency,
     makespan,
@@ -48,6 +50,8 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "large": large_argument.measure,
     "graph": graph_rate.measure,
     "analysis": graph_analysis.measure,
+    "encryption": encryption.measure,
+    "hostile": hostile.measure,
 }
 
 QUIET_SECONDS = 1.0

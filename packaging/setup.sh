@@ -223,6 +223,12 @@ setup_tests() {
     done
 }
 
+setup_fuzz() {
+    is_fresh .venv/stamp-fuzz .venv/bin/python && return
+    must ".venv: test tools, atheris" .venv/bin/python -m pip install --only-binary :all: "${TEST_TOOLS[@]}" atheris
+    stamp_value .venv/bin/python >.venv/stamp-fuzz
+}
+
 # missing_packages COMMAND PACKAGE...: the packages whose command isn't there
 missing_packages() {
     while [ $# -gt 0 ]; do
@@ -267,9 +273,10 @@ mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
     test) setup_cpython && setup_pypy && setup_tests ;;
+    fuzz) setup_cpython && setup_fuzz ;;
     documents) setup_cpython && setup_documents ;;
     system) setup_cpython && setup_pypy && setup_system ;;
     package) setup_cpython && setup_pypy && setup_documents && setup_package ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|documents|package|system|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|fuzz|documents|package|system|pythons" ;;
 esac

@@ -60,7 +60,7 @@ mypy_of_all() {
 suites_of_others() {
     local environment
     mypy_of_all
-    [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire tests/top
+    [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire tests/top tests/fuzz
     for environment in .venv-3.*; do
         [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" tests/client tests/worker
     done

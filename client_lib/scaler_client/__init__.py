@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         SchedulerLostError,
         SerializerError,
         TaskTimeoutError,
+        UnauthorizedError,
         WorkerDiedError,
     )
     from .executor import ClusterExecutor
@@ -51,6 +52,7 @@ __all__ = [
     "TaskFuture",
     "TaskStoppedError",
     "TaskTimeoutError",
+    "UnauthorizedError",
     "WorkerDiedError",
     "register_joblib",
 ]
@@ -76,6 +78,7 @@ _HOMES = {
     "TaskFuture": "future",
     "TaskStoppedError": "nesting",
     "TaskTimeoutError": "errors",
+    "UnauthorizedError": "errors",
     "WorkerDiedError": "errors",
     "register_joblib": "joblib_registration",
 }

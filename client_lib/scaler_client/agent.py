@@ -18,10 +18,12 @@ import zmq
 from . import messages, suspending, wire
 from .addresses import Address
 from .callbacks import Callbacks
+from .curve import secure
 from .errors import ClientClosedError, SchedulerLostError
 from .functions import Function
 from .future import TaskFuture
-from .messages import Payload, TaskName
+from .key_files import PeerKeys
+from .messages import NOT_AUTHORIZED, Payload, TaskName
 from .output_display import OutputDisplay
 from .process_end import look_after
 from .references import StoredObject
@@ -45,10 +47,13 @@ _log = logging.getLogger(__name__)
 
 
 class Agent:
-    def __init__(self, address: Address, session: Session, is_nested: bool = False) -> None:
+    def __init__(
+        self, address: Address, session: Session, keys: PeerKeys | None = None, is_nested: bool = False
+    ) -> None:
         """`is_nested`: it serves the tasks that this process runs as a worker of the same scheduler."""
         self.is_nested = is_nested
         self._address = address
+        self._keys = keys
         self._session = session
         self._inbox: deque[Any] = deque()
         self._wake = Wake()
@@ -66,6 +71,7 @@ class Agent:
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
         self._socket.setsockopt(zmq.LINGER, 0)
+        secure(self._socket, keys)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MOST_RECONNECT_MILLISECONDS)
         # What is unsent waits in the session, which can still change its mind about it.
         self._socket.setsockopt(zmq.SNDHWM, 100)
@@ -274,6 +280,8 @@ class Agent:
                 self._wake.clear()
             elif self._reconnects.take():
                 self._session.reconnected(now)
+            elif self._reconnects.failure is not None:
+                self._give_up(self._reconnects.failure.text(self._keys), now)
 
     def _seconds_to_sleep(self, now: float) -> float:
         if self._inbox or self._closed is not None:
@@ -310,6 +318,12 @@ class Agent:
 
     def _submit_with_options(self, future: TaskFuture[Any]) -> None:
         future.task_id = self._session.submit_with_options(future, *future.row(-1))
+
+    def _give_up(self, text: str, now: float) -> None:
+        """There will be no connection."""
+        if self._session.refused is None:
+            self._session.handle(messages.Refused(NOT_AUTHORIZED, text, 0, ""), now)
+            self._joined.set()
 
     def _receive(self, now: float) -> None:
         """Take the message that has arrived."""

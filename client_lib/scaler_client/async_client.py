@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -37,8 +38,8 @@ class AsyncClient:
     Used in `async with`, or between `await client.connect()` and `await client.disconnect()`, in one event loop.
 
     Args:
-        address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, graph_backend, stream_output:
-            as for Client.
+        address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, graph_backend, stream_output,
+            keys: as for Client.
 
     Raises:
         TypeError, ValueError, RuntimeError, ImportError: as for Client, of its arguments.
@@ -53,8 +54,11 @@ class AsyncClient:
         serializer: Serializer | type | None = None,
         graph_backend: str = "python",
         stream_output: bool = False,
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
-        check_arguments(address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output)
+        check_arguments(
+            address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output, keys
+        )
         check_backend(graph_backend)
         self._make = functools.partial(
             Client,
@@ -65,6 +69,7 @@ class AsyncClient:
             serializer,
             graph_backend,
             stream_output,
+            keys,
         )
         self._client: Client | None = None
         self._deliveries: Deliveries | None = None

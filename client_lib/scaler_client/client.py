@@ -14,6 +14,7 @@ from .connection import Connection
 from .custom_serializer import Serializer, call_dumper, check_serializer
 from .display import counted, html_table, rows_of
 from .graph_order import check_backend
+from .key_files import absolute
 from .local import LocalCluster
 from .objects_and_graphs import ObjectsAndGraphs, shut_down
 from .submitting import DISCONNECTED, Handle
@@ -42,11 +43,15 @@ class Client(ObjectsAndGraphs):
         graph_backend: how graphs are analysed before they are submitted: "python", or "graphblas" for very large ones,
             with the same results; that needs the extra `scaler-client[graphblas]`.
         stream_output: whether what the tasks print is shown here too, each line with its host, process and task.
+        keys: the folder of keys (`scaler_scheduler keygen`), for a scheduler that wants them; None takes it from
+            SCALER_KEYS, of a local cluster from that, inside a task from the task's worker. Empty: none.
 
     Raises:
         TypeError, ValueError: an argument is of a wrong type or out of range; the text names it.
         ImportError: the graph backend's library is not installed.
-        ConnectionError: no scheduler answers at the address in time, or it refuses the client.
+        ConnectionError: no scheduler answers at the address in time, or it refuses the client: UnauthorizedError where
+            the key is wrong or missing.
+        KeyFileError (a ValueError): the folder of keys has not what a client needs.
         RuntimeError, ModuleNotFoundError: a local cluster is shut down, or can't be started.
     """
 
@@ -59,10 +64,12 @@ class Client(ObjectsAndGraphs):
         serializer: Serializer | type | None = None,
         graph_backend: str = "python",
         stream_output: bool = False,
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
         given = check_arguments(
-            address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output
+            address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output, keys
         )
+        self._keys = _given_keys(address, keys)
         check_backend(graph_backend)
         options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
         self._set_up(given, timeout_seconds, heartbeat_interval_seconds, serializer, options)
@@ -81,7 +88,7 @@ class Client(ObjectsAndGraphs):
         self._own_cluster: LocalCluster | None = None
         handle = None
         if nesting.host is not None:
-            self._connection = nested.attach(nesting.host, address or "", *self._timeouts, scheduler)
+            self._connection = nested.attach(nesting.host, address or "", *self._timeouts, scheduler, self._keys)
             handle = Handle()
         else:
             self._connect(address or os.environ.get(ADDRESS_VARIABLE))
@@ -94,10 +101,11 @@ class Client(ObjectsAndGraphs):
             if nesting.is_forked_by_task:
                 raise ValueError(f"no address: a process forked by a task needs one, given or in {ADDRESS_VARIABLE}")
             self._own_cluster = LocalCluster()
+            self._keys = self._own_cluster.keys
             address = self._own_cluster.address
             _log.info("no scheduler address was given: a local cluster for this client runs at %s", address)
         try:
-            self._connection = Connection(parse_connect_address(address), *self._timeouts)
+            self._connection = Connection(parse_connect_address(address), *self._timeouts, keys=self._keys)
         except BaseException:
             if self._own_cluster is not None:
                 self._own_cluster.shutdown()
@@ -182,7 +190,9 @@ class Client(ObjectsAndGraphs):
 
     def __reduce__(self) -> Any:
         options = None if self._options == _NO_OPTIONS else self._options
-        return _unpickled, (self.address, self._connection.scheduler, self._timeouts, self._serializer, options)
+        # The folder's name, not the keys: another host has its own there, or none.
+        told = self.address, self._connection.scheduler, self._timeouts, self._serializer, options, self._keys
+        return _unpickled, told
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.address}, {self._state()}>"
@@ -208,9 +218,15 @@ _NO_OPTIONS = TaskOptions()
 
 
 def _unpickled(
-    address: str, scheduler: int, timeouts: tuple[float, float], serializer: Any, options: TaskOptions | None
+    address: str,
+    scheduler: int,
+    timeouts: tuple[float, float],
+    serializer: Any,
+    options: TaskOptions | None,
+    keys: str | None,
 ) -> Client:
     client: Client = object.__new__(Client)
+    client._keys = keys
     client._set_up(address, *timeouts, serializer, options or _NO_OPTIONS, scheduler)
     return client
 
@@ -222,15 +238,24 @@ def check_arguments(
     heartbeat_interval_seconds: Any,
     serializer: Any,
     stream_output: Any,
+    keys: Any = None,
 ) -> str | None:
     """The address that a client was given, if any. Raises as Client does of its arguments."""
     if serializer is not None:
         check_serializer(serializer)
     checked_bool("profiling", profiling)
     checked_bool("stream_output", stream_output)
+    if keys is not None and not isinstance(keys, (str, os.PathLike)):
+        raise TypeError(f"keys must be a folder's path, not {keys!r}")
     _check_positive("timeout_seconds", timeout_seconds)
     _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
     return _given_address(address)
+
+
+def _given_keys(address: Any, keys: Any) -> str | None:
+    if keys is not None:
+        return absolute(keys)
+    return address.keys if address is not None and isinstance(address, LocalCluster) else None
 
 
 def _given_address(address: Any) -> str | None:

@@ -14,8 +14,11 @@ from collections.abc import Callable
 from . import __version__, messages
 from .addresses import Address
 from .agent import Agent
+from .curve import given_keys
 from .custom_serializer import Serializer
+from .errors import UnauthorizedError
 from .functions import FunctionTable
+from .key_files import CLIENT, WORKER
 from .monitor import Watch
 from .session import Session, State, refusal_text
 from .snapshots import Snapshot
@@ -31,19 +34,27 @@ class Connection:
 
     Args:
         worker: for the nested client of a worker, that worker's incarnation.
+        keys: the folder of keys; None takes it from SCALER_KEYS, and empty means none.
 
     Raises:
         ConnectionError: no scheduler answers in time, or it refuses the client.
+        KeyFileError: the folder of keys has not what a client needs.
     """
 
     def __init__(
-        self, address: Address, timeout_seconds: float, heartbeat_interval_seconds: float, worker: int = 0
+        self,
+        address: Address,
+        timeout_seconds: float,
+        heartbeat_interval_seconds: float,
+        worker: int = 0,
+        keys: str | None = None,
     ) -> None:
         self.address = str(address)
         self._session = Session(
             _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
         )
-        self.agent = Agent(address, self._session, is_nested=worker != 0)
+        self.keys = given_keys(keys, WORKER if worker else CLIENT)
+        self.agent = Agent(address, self._session, self.keys, is_nested=worker != 0)
         self._watch = Watch(address)
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
@@ -51,7 +62,9 @@ class Connection:
             if not self._wait_joined(timeout_seconds):
                 raise ConnectionError(f"no scheduler answers at {address} within {timeout_seconds:g} seconds")
             if self._session.refused is not None:
-                raise ConnectionError(refusal_text(self.address, self._session.refused))
+                is_unauthorized = self._session.refused.reason == messages.NOT_AUTHORIZED
+                kind = UnauthorizedError if is_unauthorized else ConnectionError
+                raise kind(refusal_text(self.address, self._session.refused))
         except BaseException:
             self.agent.close("the client did not join")
             raise

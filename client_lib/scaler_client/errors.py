@@ -44,6 +44,10 @@ class SchedulerLostError(ScalerError, BrokenExecutor):
     """The scheduler has been gone for longer than the client's `timeout_seconds`, or refuses the client."""
 
 
+class UnauthorizedError(ScalerError, ConnectionError):
+    """The scheduler does not let this client in: its key is not authorized, is missing or is another scheduler's."""
+
+
 class ClientClosedError(ScalerError, RuntimeError):
     """The client was used after it was disconnected, or in a process forked from the one that made it."""
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from .addresses import Address, parse_bind_address
 from .display import counted, html_table, rows_of
 from .interrupts import interrupts_deferred
+from .key_files import KEYS_VARIABLE, absolute
 from .logs import LEVELS
 from .monitor import Watch
 
@@ -42,6 +43,8 @@ class LocalCluster:
         scheduler_python: the interpreter that runs the scheduler. None takes $SCALER_SCHEDULER_PYTHON, a PyPy that has
             the scheduler, a `scaler_scheduler` command found on the path, or this interpreter, the first that is there.
         logging_level: the least level that the two log on standard error; None leaves it to their configuration.
+        keys: the folder of keys (`scaler_scheduler keygen`) that both use, and clients of the cluster. None: that in
+            SCALER_KEYS where others than this machine reach the address, else none.
 
     Raises:
         TypeError, ValueError: an argument is of a wrong type, or none that can be; the text names it.
@@ -56,6 +59,7 @@ class LocalCluster:
         address: str | None = None,
         scheduler_python: str | None = None,
         logging_level: str | None = "WARNING",
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
         self._n_workers = _checked_count(n_workers)
         bind = _checked_bind(address)
@@ -66,12 +70,13 @@ class LocalCluster:
         self._address = dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
         if _is_listened_at(self._address):
             raise RuntimeError(f"the address {bind} is in use")
+        self._keys = _checked_keys(keys, bind)
         self._watch = Watch(bind)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._owner = os.getpid()
         self._stopping = threading.RLock()  # a signal's handler may come in between
         atexit.register(self.shutdown)
-        options = ["--parent-process", str(os.getpid()), *level]
+        options = ["--parent-process", str(os.getpid()), "--keys", self._keys, *level]
         try:
             with interrupts_deferred():
                 self._start([*scheduler, str(bind), *options])
@@ -88,6 +93,11 @@ class LocalCluster:
     def address(self) -> str:
         """The scheduler's address, for `Client(address=...)`, which takes the cluster itself as well."""
         return str(self._address)
+
+    @property
+    def keys(self) -> str:
+        """The folder of keys that its clients need; empty: none."""
+        return self._keys
 
     def get_address(self) -> str:
         """The same."""
@@ -165,13 +175,18 @@ class SchedulerClusterCombo(LocalCluster):
     """A `LocalCluster` whose first argument is the address, and whose processes log as they are configured to.
 
     Args:
-        address, n_workers, scheduler_python: as for LocalCluster, which says as well what is raised.
+        address, n_workers, scheduler_python, keys: as for LocalCluster, which says as well what is raised.
     """
 
     def __init__(
-        self, address: str | None = None, n_workers: int | None = None, *, scheduler_python: str | None = None
+        self,
+        address: str | None = None,
+        n_workers: int | None = None,
+        *,
+        scheduler_python: str | None = None,
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(n_workers, address=address, scheduler_python=scheduler_python, logging_level=None)
+        super().__init__(n_workers, address=address, scheduler_python=scheduler_python, logging_level=None, keys=keys)
 
 
 def _checked_count(n_workers: Any) -> int | None:
@@ -191,6 +206,15 @@ def _checked_bind(address: Any) -> Address:
     if bind.transport == "tcp" and bind.port == 0:
         return dataclasses.replace(bind, port=_free_port())
     return bind
+
+
+def _checked_keys(keys: Any, bind: Address) -> str:
+    if keys is None:
+        is_local = bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
+        return "" if is_local else absolute(os.environ.get(KEYS_VARIABLE, ""))
+    if not isinstance(keys, (str, os.PathLike)):
+        raise TypeError(f"keys must be a folder's path, not {keys!r}")
+    return absolute(keys)
 
 
 def _checked_level(level: Any) -> str:

@@ -80,6 +80,10 @@ class Welcome:
     result_window: int = 0
 
 
+NOT_AUTHORIZED = "notAuthorized"
+"""The reason of a Refused for its key."""
+
+
 @dataclass
 class Refused:
     reason: str

@@ -18,7 +18,8 @@ from .addresses import (
     parse_bind_address,
     parse_connect_address,
 )
-from .options import Command, Kind, Option, OptionError
+from .key_files import KEYS_VARIABLE
+from .options import Command, Kind, Option, OptionError, text
 from .toml_file import read_file
 
 MONITOR_VARIABLE = "SCALER_MONITOR_ADDRESS"
@@ -44,6 +45,16 @@ MONITOR_OPTIONS = (
         environment=ADDRESS_VARIABLE,
     ),
 )
+
+MONITOR_KEYS_OPTION = Option(
+    "keys",
+    text("DIR", is_file=True),
+    None,
+    "the folder with server.key, monitor.key and monitor.secret, for a monitor address of tcp that wants keys",
+    environment=KEYS_VARIABLE,
+    default_text="none",
+)
+"""For `MonitorSocket(keys=...)`."""
 
 _SCHEDULER = Command(
     description="",

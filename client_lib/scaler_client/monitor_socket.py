@@ -11,12 +11,16 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import zmq
 
 from .addresses import Address
+from .curve import given_keys, secure_monitor
+from .key_files import MONITOR, KeyFileError, PeerKeys
 from .monitoring import MonitorReader
 from .published import SNAPSHOT_TOPIC
+from .sockets import Reconnects
 
 RECONNECT_MILLISECONDS = 100
 LONGEST_RECONNECT_MILLISECONDS = 1000
@@ -26,6 +30,10 @@ HEARTBEAT_MILLISECONDS = 5000
 """Of tcp: a subscriber sends nothing else, and would never learn that the other host was switched off."""
 TICK_SECONDS = 0.5
 """How often, at the least, `read` is to be called: nothing comes when the scheduler falls silent."""
+
+
+REFUSED_RETRY_SECONDS = 2.0
+"""Until it is tried again where the scheduler has refused the key."""
 
 
 class MonitorAccessError(Exception):
@@ -39,9 +47,10 @@ class MonitorSocket:
         address: where the scheduler publishes, there already or not.
         topics: what is wanted (`published.py` has them).
         clock: seconds of a monotonic clock.
+        keys: the folder with a monitor's keys, for an address of tcp; None takes it from SCALER_KEYS, empty means none.
 
     Raises:
-        MonitorAccessError: the socket's file is there and not for this user, or is none.
+        MonitorAccessError: the socket's file is there and not for this user, or is none; the keys can't be read.
     """
 
     def __init__(
@@ -49,10 +58,12 @@ class MonitorSocket:
         address: Address,
         topics: Iterable[bytes] = (SNAPSHOT_TOPIC,),
         clock: Callable[[], float] = time.monotonic,
+        keys: str | None = None,
     ) -> None:
         check_access(address)
         self.address = address
         self._clock = clock
+        self._keys = _keys_for(address, keys)
         self.reader = MonitorReader(clock())
         """What is known of the scheduler there."""
         self._context = zmq.Context()
@@ -66,6 +77,9 @@ class MonitorSocket:
             self._socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MILLISECONDS)
         for topic in topics:
             self._socket.subscribe(topic)
+        secure_monitor(self._socket, address, self._keys)
+        self._handshakes = Reconnects(self._socket)
+        self._retry_at = 0.0
         self._socket.connect(str(address))
 
     def fileno(self) -> int:
@@ -89,7 +103,18 @@ class MonitorSocket:
             except zmq.Again:
                 break
             is_new |= self.reader.feed(frame, self._clock())
+        self._try_again()
         return self.reader.tick(self._clock()) or is_new
+
+    def _try_again(self) -> None:
+        """ZeroMQ does not by itself where the scheduler has refused the key: it may be authorized later."""
+        self._handshakes.take()
+        failure = self._handshakes.failure
+        if failure is not None and failure.is_final and self._clock() >= self._retry_at:
+            self._retry_at = self._clock() + REFUSED_RETRY_SECONDS
+            with suppress(zmq.ZMQError):  # it has forgotten it already
+                self._socket.disconnect(str(self.address))
+            self._socket.connect(str(self.address))
 
     def wait(self, seconds: float) -> bool:
         """As `read`, and waits up to so many seconds until there is something new to show."""
@@ -110,18 +135,28 @@ class MonitorSocket:
         self._socket.unsubscribe(topic)
 
     def obstacle(self) -> str:
-        """Why nothing may come, as far as the socket's file shows it; empty where nothing is seen."""
-        return obstacle(self.address)
+        """Why nothing may come, as far as keys or the socket's file show it; empty where nothing is seen."""
+        failure = self._handshakes.failure
+        return obstacle(self.address) if failure is None else failure.text(self._keys)
 
     def close(self) -> None:
         """Leave. A second call does nothing."""
-        self._context.destroy(linger=0)
+        if not self._context.closed:
+            self._handshakes.close()
+            self._context.destroy(linger=0)
 
     def __enter__(self) -> MonitorSocket:
         return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+def _keys_for(address: Address, directory: str | None) -> PeerKeys | None:
+    try:
+        return given_keys(directory, MONITOR) if address.transport == "tcp" else None
+    except KeyFileError as error:
+        raise MonitorAccessError(f"{address}: {error}") from None
 
 
 def check_access(address: Address) -> None:

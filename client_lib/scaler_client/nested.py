@@ -10,8 +10,9 @@ import os
 import threading
 
 from . import nesting
-from .addresses import parse_connect_address
+from .addresses import Address, parse_connect_address
 from .connection import Connection
+from .errors import UnauthorizedError
 from .nesting import TaskHost
 
 _NESTED = ""
@@ -23,7 +24,12 @@ _connections: dict[str, Connection] = {}
 
 
 def attach(
-    host: TaskHost, address: str, timeout_seconds: float, heartbeat_interval_seconds: float, scheduler: int = 0
+    host: TaskHost,
+    address: str,
+    timeout_seconds: float,
+    heartbeat_interval_seconds: float,
+    scheduler: int = 0,
+    keys: str | None = None,
 ) -> Connection:
     """The connection of this worker process for a client that asks for this scheduler.
 
@@ -32,6 +38,7 @@ def attach(
         timeout_seconds, heartbeat_interval_seconds: for a connection that is not there yet.
         scheduler: its incarnation where the client came from. Schedulers have several names: a worker may know its own
             by another one than the client does.
+        keys: the folder of keys for another scheduler; the worker's own is talked to with the worker's.
 
     Raises:
         ConnectionError: as for Connection.
@@ -43,7 +50,7 @@ def attach(
         own = _connections.get(_NESTED)
         if own is None or own.agent.is_closed:
             own_address = parse_connect_address(host.address)
-            own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker)
+            own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
             _connections[_NESTED] = _connections[own.address] = own
             nesting.stop_children = own.agent.stop_children
             own.agent.forward_output(host.forward_output)
@@ -52,12 +59,28 @@ def attach(
             return own
         known = _connections.get(address)
         if known is None or known.agent.is_closed:
-            known = Connection(parse_connect_address(address), timeout_seconds, heartbeat_interval_seconds)
-            if known.scheduler == own.scheduler:
+            where = parse_connect_address(address)
+            known = None
+            if host.keys and keys is None:  # it may be the worker's own by another name, where others have no key
+                known = _own_elsewhere(host, where, own, timeout_seconds, heartbeat_interval_seconds)
+            known = known or Connection(where, timeout_seconds, heartbeat_interval_seconds, keys=keys)
+            if known is not own and known.scheduler == own.scheduler:
                 known.agent.close("the worker's own client serves this scheduler")
                 known = own
             _connections[address] = known
         return known
+
+
+def _own_elsewhere(
+    host: TaskHost, where: Address, own: Connection, timeout_seconds: float, heartbeat_interval_seconds: float
+) -> Connection | None:
+    """The worker's own connection, where this is its scheduler by another name and knows its key."""
+    try:
+        other = Connection(where, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
+    except UnauthorizedError:
+        return None
+    other.agent.close("the worker's own client serves this scheduler")
+    return own if other.scheduler == own.scheduler else None
 
 
 def _forget_all() -> None:

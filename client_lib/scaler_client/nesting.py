@@ -63,6 +63,10 @@ class TaskHost(Protocol):
         """The scheduler's."""
 
     @property
+    def keys(self) -> str:
+        """The folder of the worker's keys; empty: it has none."""
+
+    @property
     def worker(self) -> int:
         """The worker's incarnation."""
 

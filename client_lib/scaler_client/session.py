@@ -373,6 +373,8 @@ def _pass_over(_: messages.Output) -> None: ...
 
 
 def refusal_text(address: str, refused: messages.Refused) -> str:
+    if refused.reason == messages.NOT_AUTHORIZED:
+        return f"no access to {address}: {refused.text}"
     return (
         f"the scheduler at {address} (version {refused.version}, protocol version {refused.protocol_version}) refuses "
         f"this client (protocol version {messages.PROTOCOL_VERSION}): {refused.text}"

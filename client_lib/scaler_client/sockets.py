@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+import time
 from typing import Any
 
 import zmq
 
+from .curve import FAILURES, LEAST_CUT_HANDSHAKES, LEAST_CUT_SECONDS, Failure
 from .messages import Frames
+
+_SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+_EVENT = struct.Struct("=HI")
 
 BORROWED_BYTES = 1 << 20
 """A frame of this size is not copied when it is received."""
@@ -42,9 +48,13 @@ class Reconnects:
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         """Before the socket connects."""
         self._watched = socket
-        self._events = socket.get_monitor_socket(int(zmq.EVENT_HANDSHAKE_SUCCEEDED))
+        self._events = socket.get_monitor_socket(_SUCCEEDED | FAILURES)
         self._events.setsockopt(zmq.LINGER, 0)
         self._has_connected = False
+        self.failure: Failure | None = None
+        """Why there is no connection, where the other side does not want one, or not with these keys."""
+        self._cut = 0
+        self._cut_since = 0.0
         self.take()  # ZeroMQ announces an event only to who has found none before
 
     def fileno(self) -> int:
@@ -56,11 +66,27 @@ class Reconnects:
         is_again = False
         try:
             while True:
-                self._events.recv_multipart(zmq.NOBLOCK)
+                what = self._events.recv_multipart(zmq.NOBLOCK)[0]
+                event, value = _EVENT.unpack(what)
+                if event & FAILURES:
+                    self._note(Failure(event, value))
+                    continue
                 is_again = self._has_connected
                 self._has_connected = True
+                self._cut = 0
+                self.failure = None
         except zmq.Again:
             return is_again
+
+    def _note(self, failure: Failure) -> None:
+        now = time.monotonic()
+        if not self._cut:
+            self._cut_since = now
+        self._cut += 1
+        # A scheduler that was there before is rather ended, or started again, just now.
+        is_certain = self._cut >= LEAST_CUT_HANDSHAKES and now - self._cut_since >= LEAST_CUT_SECONDS
+        if failure.is_final or (is_certain and not self._has_connected):
+            self.failure = failure
 
     def close(self) -> None:
         """Before the socket is closed."""

@@ -6,7 +6,8 @@ COPY --chmod=755 scaler_scheduler /usr/local/bin/scaler_scheduler
 RUN useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin scaler \
     && install -d -o scaler -m 700 /var/cache/scaler
 USER 10001:10001
-ENV CACHE_DIRECTORY=/var/cache/scaler
+# To be mounted: the folder that `scaler_scheduler keygen` has made, readable by this user.
+ENV CACHE_DIRECTORY=/var/cache/scaler SCALER_KEYS=/keys
 # Unpacked now: containers start at once, and need no place to write to.
 RUN scaler_scheduler --version
 EXPOSE 2345

@@ -84,7 +84,7 @@ struct Welcome {
   resultWindow @5 :UInt64;          # a client's: say `received` at least once in so many bytes of results; 0: need not
 }
 
-enum RefusedReason { protocolVersion @0; malformedHello @1; }
+enum RefusedReason { protocolVersion @0; malformedHello @1; notAuthorized @2; }
 
 struct Refused {
   reason @0 :RefusedReason;

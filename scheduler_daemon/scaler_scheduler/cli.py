@@ -11,6 +11,8 @@ from . import __version__, logs
 from .command_line import answer, ignored_variables, parse_arguments
 from .config import COMMAND, PROGRAM, fail, load
 from .interpreter import restart_with_nursery
+from .key_commands import is_key_command
+from .key_commands import run as run_key_command
 from .options import OptionError, interpreter
 
 
@@ -20,6 +22,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     `argv` is without the program's name; None takes the process's own.
     """
     given = sys.argv[1:] if argv is None else argv
+    if is_key_command(given):
+        return run_key_command(given)
     try:
         arguments = parse_arguments(COMMAND, given)
         status = answer(COMMAND, PROGRAM, _versions, arguments)

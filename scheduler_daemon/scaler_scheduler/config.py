@@ -6,9 +6,11 @@ import sys
 from dataclasses import dataclass
 from typing import Mapping, Optional
 
-from . import options
+from . import limit_options, options
 from .addresses import ADDRESS_VARIABLE, Address, parse_bind_address
 from .command_line import Arguments, resolve
+from .key_files import KEYS_VARIABLE
+from .limit_options import LIMIT_OPTIONS, PeerLimits
 from .logs import LOGGING_OPTIONS
 from .machine import usable_memory
 from .options import Command, Kind, Option, parse_text
@@ -23,7 +25,7 @@ DEFAULT_MEMORY_LIMIT = "50%"
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(PeerLimits):
     """What a scheduler is told at its start. Every limit with its unit."""
 
     address: Address
@@ -44,6 +46,10 @@ class Config:
     """Payload bytes and what goes with them: beyond it clients are granted no more."""
     protected: bool
     """Whether clients are refused to end the scheduler and its clusters."""
+    keys: str
+    """The folder with the server's key and the list of those who may connect; empty: nobody has keys."""
+    insecure: bool
+    """Whether addresses that others reach are bound without keys."""
     monitor_address: Optional[Address]
     """Where snapshots are published; None: what `addresses` has for the bound address, or for a service."""
     parent_process: int
@@ -61,6 +67,7 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     values = resolve(COMMAND, arguments, environ)
     limit = values.pop("memory_limit")
     values["memory_limit_bytes"] = limit or parse_text(_MEMORY_LIMIT, DEFAULT_MEMORY_LIMIT, _MEMORY_LIMIT.label).value
+    limit_options.complete(values)
     return Config(**values)
 
 
@@ -154,6 +161,20 @@ COMMAND = Command(
             "refuse clients that ask to end the scheduler and its clusters (Client.shutdown)",
         ),
         Option(
+            "keys",
+            options.text("DIR", is_file=True),
+            "",
+            "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only the keys "
+            "that it lists may connect; needed wherever others than this machine reach the address",
+            environment=KEYS_VARIABLE,
+        ),
+        Option(
+            "insecure",
+            options.switch(),
+            False,
+            "bind an address that others reach without keys: whoever reaches it can run code on the workers",
+        ),
+        Option(
             "monitor-address",
             _ADDRESS,
             None,
@@ -168,6 +189,7 @@ COMMAND = Command(
             "end when the process with this id is not the parent any more, as an application's own local scheduler and "
             "cluster do; 0 never",
         ),
+        *LIMIT_OPTIONS,
         *LOGGING_OPTIONS,
     ),
 )

@@ -17,36 +17,31 @@ from typing import Callable, List, Optional
 from . import __version__, event_loops, logs
 from .addresses import Address, default_monitor_address
 from .config import Config, fail
-from .core import effects, events
+from .core import effects
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
+from .exposure import INSECURE_WARNING, exposed, refusal
+from .gate import Gate
+from .intake import Intake
+from .key_files import KeyFileError
+from .muting import Muting
 from .publishing import PAUSE_SECONDS, Publisher
 from .service_manager import ServiceManager, take_variables
-from .sockets import BindError, Context, Monitor, Router
+from .sockets import BindError, Context, Doorkeeper, Monitor, Router, allow_many_connections
 from .status import Status, interpreter
 from .tidying import Tidying
-from .wire.decode import decode
 from .wire.encode import PROTOCOL_VERSION, Identity, encode
-from .wire.errors import WireError
 
-DRAIN_MESSAGES = 256
-"""Messages taken in one step: more would let the first of them wait for its answer."""
+IGNORED_PAUSE_SECONDS = 0.0005
+"""The loop rests for a moment where there is nothing but what muted connections send: whoever floods fills its own
+buffers then, and not a processor that others need."""
 
-DRAIN_BYTES = 16 << 20
-"""Bytes taken in one step, for the same reason."""
-
-DRAIN_SECONDS = 0.005
-"""Time spent on them: workers could begin with what has come first, such as the first rows of a large graph."""
+LISTEN_AGAIN_SECONDS = 0.25
+"""How often is looked whether somebody was ignored for long enough."""
 
 LOOK_AROUND_SECONDS = 1.0
 """How often is said how it goes, and looked whether there is memory to give back and whether the parent lives."""
-
-MALFORMED_LOG_SECONDS = 1.0
-"""At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
-
-MALFORMED_ANSWERS = 10_000
-"""Most answers to malformed messages in that time: whoever sends them and never reads does not fill the memory."""
 
 FAREWELL_MILLISECONDS = 500
 EXIT_SOFTWARE = 70
@@ -76,23 +71,39 @@ class Daemon:
             config.task_retries,
             config.memory_limit_bytes,
             config.protected,
+            config.batch_limit,
+            config.client_task_limit,
+            config.client_object_limit,
+            config.client_object_size_limit,
+            config.client_function_limit,
+            config.peer_limit,
+            config.hello_rate_limit,
         )
-        self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
+        self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected)
         self.status = Status(self.core, self.identity, str(router.address), clock())
         self.traffic = self.status.traffic
         self._publisher = Publisher(monitor, self.status, clock())
+        self._gate: Optional[Gate] = None
+        self._doorkeeper: Optional[Doorkeeper] = None
         self._parent_process = config.parent_process
         self._clock = clock
         self._turn_began = now = clock()
-        self._next_look_around = now
+        self._next_look_around = self._next_listen = now
         self._manager = manager
         self._next_beat = now if manager.beat_seconds else float("inf")
-        self._next_malformed_line = now
-        self._malformed_unsaid = 0
-        self._malformed_answers = 0
+        self._intake = Intake(router, self.core, self.traffic, self.identity, Muting(config.waste_limit), clock)
         self._tidying = Tidying()
         self._resolved = 0
         """Tasks that were when it was looked last whether nothing is under way."""
+
+    def _is_connected(self, route: bytes) -> bool:
+        """ZeroMQ tells by refusing to send; peers pass over an echo of what they have not sent."""
+        return self.router.send(route, encode(effects.HeartbeatEcho(route, 0), self.identity))
+
+    def guard(self, gate: Gate, doorkeeper: Optional[Doorkeeper]) -> None:
+        """Peers have keys: those of this gate."""
+        self._gate, self._doorkeeper = gate, doorkeeper
+        self._intake.name_of_key = gate.name
 
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for; None when it took too long or the daemon stops."""
@@ -114,21 +125,30 @@ class Daemon:
         Returns:
             Whether anything was received or sent.
         """
-        received = self._receive(first)
+        self._turn_began = self._clock()
+        self._intake.is_closed = self.is_stopping
+        received = self._intake.receive(first, self._turn_began)
+        if self._intake.is_only_ignored:
+            time.sleep(IGNORED_PAUSE_SECONDS)
         now = self._clock()
         self.core.tick(now)
         collected = self.core.collect()
-        self._send(collected)
+        self._intake.send(collected)
+        self._intake.give_up_stuck(now)
         if self.core.is_shut_down and not self.is_stopping:
             _log.info("a client has asked that everything ends")
             self.is_stopping = True
         for is_warning, text in self.core.notices.take():
             _log.log(logging.WARNING if is_warning else logging.INFO, logs.on_one_line(text))
+        if now >= self._next_listen:
+            self._next_listen = now + LISTEN_AGAIN_SECONDS
+            self._intake.listen_again(now)
         if now >= self._publisher.next:
             self._publisher.turn(now)
         if now >= self._next_look_around:
             self._next_look_around = now + LOOK_AROUND_SECONDS
             self._tell_status()
+            self._count_refused(now)
             self._tidy()
             self._look_for_parent()
         if now >= self._next_beat:
@@ -137,6 +157,8 @@ class Daemon:
         if self.is_hung_up:
             self.is_hung_up = False
             _log.info("SIGHUP: the log files are opened again")  # by this line
+            if self._gate is not None and self._gate.read_again(lambda users: self.core.cut_off(users, now)):
+                self.monitor.bind_again()
         if not received and not collected:
             return False
         self.status.loop.note(self._clock() - self._turn_began)
@@ -144,76 +166,11 @@ class Daemon:
 
     def seconds_to_wait(self) -> float:
         """How long the loop may sleep when nothing is received."""
-        due = min(self.core.next_deadline, self._publisher.next, self._next_look_around, self._next_beat)
-        return max(0.0, due - self._clock())
+        looks = min(self._next_listen, self._publisher.next, self._next_look_around, self._next_beat)
+        return max(0.0, min(self.core.next_deadline, looks) - self._clock())
 
     def say_goodbye(self) -> None:
-        self._send(self.core.farewell("the scheduler stops"))
-
-    def _receive(self, frames: Optional[List[bytes]]) -> int:
-        """Take what has arrived, up to a bound; returns the number of messages."""
-        now = self._turn_began = self._clock()
-        size = 0
-        for received in range(DRAIN_MESSAGES):
-            if frames is None:
-                # Not once it stops: the signal may have cut a message in two, and what is left of it is none.
-                frames = None if self.is_stopping or size >= DRAIN_BYTES else self.router.receive()
-            if frames is None:
-                return received
-            route = frames.pop(0)
-            try:
-                event = decode(route, frames)
-            except WireError as error:
-                self._drop(route, frames, error, now)
-            else:
-                self.traffic.received[event.kind] += 1
-                if event.kind == events.HELLO:
-                    self._tell_hello(event)
-                self.core.handle(event, now)
-            for frame in frames:
-                size += len(frame)
-            frames = None
-            if self._clock() - now > DRAIN_SECONDS:
-                return received + 1
-        return DRAIN_MESSAGES
-
-    def _drop(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
-        """A malformed message is counted, logged at a limited rate and dropped, and its sender is told."""
-        self.traffic.dropped["malformed"] += 1
-        self._malformed_unsaid += 1
-        if now >= self._next_malformed_line:
-            self._next_malformed_line = now + MALFORMED_LOG_SECONDS
-            size = sum(len(frame) for frame in frames)
-            count = self._malformed_unsaid
-            reason = logs.on_one_line(str(error))
-            _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", count, size, reason)
-            self._malformed_unsaid = 0
-            self._malformed_answers = MALFORMED_ANSWERS
-        if self._malformed_answers:
-            self._malformed_answers -= 1
-            self._send([effects.Error(route, str(error))])
-
-    def _send(self, collected: List[effects.Effect]) -> None:
-        sent = self.traffic.sent
-        for effect in collected:
-            if self.router.send(effect.route, encode(effect, self.identity)):
-                sent[effect.kind] += 1
-            else:
-                # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
-                self.traffic.dropped["unreachable"] += 1
-
-    def _tell_hello(self, event: events.Event) -> None:
-        """Log who comes."""
-        assert isinstance(event, events.Hello)
-        # Until it is welcomed an agent repeats its hello, and all of them arrive together.
-        tables = self.core.tables
-        peer = tables.clients.by_route.get(event.route) or tables.agents.by_route.get(event.route)
-        is_known = peer is not None and peer.incarnation == event.incarnation
-        level = logging.DEBUG if is_known or event.role == events.WORKER else logging.INFO
-        role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
-        who = " ".join(filter(None, (role, event.name)))
-        text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
-        _log.log(level, logs.on_one_line(text))
+        self._intake.send(self.core.farewell("the scheduler stops"))
 
     def _tell_status(self) -> None:
         tables, counts = self.core.tables, self.core.counts
@@ -221,6 +178,11 @@ class Daemon:
             f"{len(tables.workers)} workers on {len(tables.agents)} hosts, {len(tables.clients)} clients; "
             f"{counts.waiting:,} tasks wait, {counts.dispatched:,} are with workers, {counts.resolved:,} are done"
         )
+
+    def _count_refused(self, now: float) -> None:
+        if self._gate is not None and self._doorkeeper is not None:
+            refused = self.traffic.dropped["unauthorized"] = self._doorkeeper.refused + self.router.refused
+            self._gate.tell_refused(refused, self._doorkeeper, now)
 
     def _tidy(self) -> None:
         counts = self.core.counts
@@ -236,18 +198,36 @@ class Daemon:
 
 def run(config: Config) -> int:
     """The scheduler's life, from binding to the last goodbye. Returns the exit status."""
-    context = Context(config.io_threads)
+    gate = None
     try:
-        router = context.bind_router(config.address)
+        gate = Gate(config.keys) if config.keys else None
+    except KeyFileError as error:
+        return fail(str(error))
+    exposed_address = None if gate else exposed(config.address, config.monitor_address)
+    if exposed_address is not None and not config.insecure:
+        return fail(refusal(exposed_address))
+    allow_many_connections()
+    context = Context(config.io_threads)
+    if gate is not None:
+        context.admit(gate)
+    try:
+        router = context.bind_router(config.address, config.message_size_limit)
     except BindError as error:
+        context.close()
         return fail(str(error))
     try:
-        monitor = context.bind_monitor(config.monitor_address or _default_monitor_address(router.address))
+        address = config.monitor_address or _default_monitor_address(router.address)
+        monitor = context.bind_monitor(address)
     except (BindError, ValueError) as error:
         router.close()
+        context.close()
         return fail(str(error))
     manager = ServiceManager(take_variables(os.environ))
     daemon = Daemon(config, router, monitor, manager, time.monotonic)
+    if gate is not None:
+        daemon.guard(gate, context.doorkeeper)
+    if exposed_address is not None:
+        _log.warning(INSECURE_WARNING, exposed_address)
     status = 0
     try:
         _run_until_signal(config, daemon, manager)
@@ -273,6 +253,8 @@ def _log_start(config: Config, daemon: Daemon) -> None:
     address = daemon.router.address
     _log.info("address %s, event loop %s, %d I/O thread(s)", address, config.event_loop, config.io_threads)
     _log.info("monitor address %s", daemon.monitor.address)
+    if daemon._gate is not None:
+        _log.info("keys of %s: %d may connect", config.keys, len(daemon._gate))
 
 
 def _run_until_signal(config: Config, daemon: Daemon, manager: ServiceManager) -> None:

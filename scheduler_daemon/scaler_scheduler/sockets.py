@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import socket
 import stat
-from typing import Any, List, Optional, Sequence, Set
+import sys
+import threading
+import time
+from typing import Any, Callable, FrozenSet, List, Optional, Protocol, Sequence, Set, Tuple
 
 import zmq
+import zmq.backend
 
 from .addresses import Address, parse_bind_address
 
@@ -20,6 +25,27 @@ WAIT_MILLISECONDS = 250
 # Plain numbers: pyzmq's enumerations cost as much as the calls that they are for.
 _EVENTS = int(zmq.EVENTS)
 _POLLIN = int(zmq.POLLIN)
+_RCVMORE = int(zmq.RCVMORE)
+_IS_CFFI = not hasattr(zmq.backend.Frame, "get")
+"""Whether it is pyzmq's backend for PyPy, which can't say yet whom a message comes from."""
+
+_REBIND_SECONDS = 2.0
+
+_ROUTER_QUEUE = 500_000
+"""Messages that are kept for a peer that does not read; one that has so many is given up. An honest client that stands
+still for its lease, while its tasks end at the rate of 5,000 messages a second, has 300,000."""
+
+_HANDSHAKE_MILLISECONDS = 10_000
+"""Until when whoever has connected must have said that it speaks ZeroMQ's protocol."""
+
+_STUCK_MILLISECONDS = 120_000
+"""A connection that takes no byte for so long is cut: its peer has lost its lease."""
+
+_CONNECTING = 4096
+"""Connections that may wait to be accepted: after a restart all peers come at once."""
+
+_LONGEST_SUBSCRIPTION = 1024
+"""In bytes."""
 
 _SUBSCRIPTIONS = 1000
 """Taken in one look: more would keep the loop from its work."""
@@ -34,8 +60,142 @@ _MONITOR_FILE_MASK = 0o007
 """Whoever can connect there can only watch: that is for the group as well."""
 
 
+MAIN_DOMAIN, MONITOR_DOMAIN = b"main", b"monitor"
+"""What ZeroMQ calls the two addresses when it asks who may connect."""
+
+QUESTIONS_A_ROUND = 64
+ROUND_SECONDS = 0.01
+"""So many answers are given in that time to those who want to connect: a flood of them takes an eighth of the
+interpreter at most, and a question of somebody else's waits for what ZeroMQ's own threads are slower with anyway."""
+
+_FAILURES = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+_AUTH = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH)
+_LOOK_MILLISECONDS = 1000
+_REFUSED_AT_ONCE = 256
+"""Messages of who may not speak are passed over so many at once."""
+
+_ROUTE_BYTES = 5
+"""Of ZeroMQ's own names of connections, which begin with a zero."""
+
+
+class Access(Protocol):
+    """Who may connect."""
+
+    secret: bytes
+    """The server's."""
+    allowed: FrozenSet[bytes]
+    """The users of all keys that may speak."""
+
+    def user(self, domain: bytes, key: bytes) -> bytes:
+        """Who has this public key; empty where it may not connect there."""
+
+
 class BindError(Exception):
     """The address can't be bound; the text is one line that says why."""
+
+
+def new_key_pair() -> Tuple[bytes, bytes]:
+    """A public key and its secret."""
+    public, secret = zmq.curve_keypair()
+    return decode_z85(public.decode()), decode_z85(secret.decode())
+
+
+def decode_z85(text: str) -> bytes:
+    """A key as ZeroMQ writes it. Raises ValueError or KeyError where it is none."""
+    from zmq.utils import z85
+
+    return z85.decode(text)
+
+
+def _user_reader() -> Callable[[Any], bytes]:
+    """What says, of a message's frame, who has sent it: the user that the doorkeeper has named."""
+    if not _IS_CFFI:
+        return lambda frame: frame.get("User-Id").encode()
+    import ctypes
+
+    from zmq.backend.cffi import _cffi
+
+    get = ctypes.CDLL(_cffi.__file__).zmq_msg_gets
+    get.restype = ctypes.c_char_p
+    get.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    cast = _cffi.ffi.cast
+    return lambda frame: get(int(cast("uintptr_t", frame.zmq_msg)), b"User-Id") or b""
+
+
+class Doorkeeper:
+    """Answers ZeroMQ's questions who may connect (ZAP), and counts those who could not. In a thread of its own, as
+    nobody shall wait for the loop's next turn to be let in."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], access: Access) -> None:
+        self.access = access
+        self.refused = 0
+        self.last = ""
+        """About the last one of them, for the log."""
+        self._questions = context.socket(zmq.REP)
+        self._questions.setsockopt(zmq.LINGER, 0)
+        self._questions.bind("inproc://zeromq.zap.01")
+        self._watched: List[zmq.Socket[bytes]] = []
+        threading.Thread(target=self._run, name="doorkeeper", daemon=True).start()
+
+    def guard(self, bound: zmq.Socket[bytes], domain: bytes) -> None:
+        """Before the socket is bound."""
+        bound.setsockopt(zmq.CURVE_SERVER, 1)
+        bound.setsockopt(zmq.CURVE_SECRETKEY, self.access.secret)
+        bound.setsockopt(zmq.ZAP_DOMAIN, domain)
+        self._watched.append(bound.get_monitor_socket(_FAILURES))
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._questions, zmq.POLLIN)
+        watched: List[zmq.Socket[bytes]] = []
+        try:
+            while True:
+                for events in self._watched[len(watched) :]:
+                    events.setsockopt(zmq.LINGER, 0)
+                    poller.register(events, zmq.POLLIN)
+                    watched.append(events)
+                poller.poll(_LOOK_MILLISECONDS)
+                if self._answer_all() == QUESTIONS_A_ROUND:
+                    time.sleep(ROUND_SECONDS)
+                for events in watched:
+                    self._count(events)
+        except zmq.ContextTerminated:
+            for one in (self._questions, *self._watched):
+                one.close()
+
+    def _answer_all(self) -> int:
+        for answered in range(QUESTIONS_A_ROUND):
+            if not self._questions.poll(0):
+                return answered
+            self._answer(self._questions.recv_multipart())
+        return QUESTIONS_A_ROUND
+
+    def _answer(self, question: List[bytes]) -> None:
+        version, number, domain, address, _identity, mechanism, *credentials = question
+        key = credentials[0] if mechanism == b"CURVE" and credentials else b""
+        user = self.access.user(domain, key)
+        if not user:
+            self.last = f"the key {key.hex()} from {address.decode(errors='replace')} is not authorized there"
+        verdict = [b"200", b"OK"] if user else [b"400", b"not authorized"]
+        self._questions.send_multipart([version, number, *verdict, user, b""])
+
+    def _count(self, events: zmq.Socket[bytes]) -> None:
+        while events.poll(0):
+            what = events.recv_multipart()[0]
+            number = int.from_bytes(what[:2], sys.byteorder)
+            if number & _FAILURES:
+                self.refused += 1
+            if number != _AUTH and number & _FAILURES:
+                self.last = "somebody has no key, or the key of another server"
+
+
+def allow_many_connections() -> None:
+    """Each is a file descriptor, of which many systems allow a process a thousand unless it asks for more."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except (OSError, ValueError):
+        pass  # some systems say that there is no limit, and set one
 
 
 class Context:
@@ -43,30 +203,49 @@ class Context:
 
     def __init__(self, io_threads: int) -> None:
         self._context = zmq.Context(io_threads)
+        self.doorkeeper: Optional[Doorkeeper] = None
 
-    def bind_router(self, address: Address) -> Router:
-        return Router(self._bind(zmq.ROUTER, address))
+    def admit(self, access: Access) -> None:
+        """From here on what is bound is for those with keys alone."""
+        self.doorkeeper = Doorkeeper(self._context, access)
+
+    def bind_router(self, address: Address, longest_frame: int) -> Router:
+        """`longest_frame` in bytes: a connection that announces more is cut."""
+        bound = self._bind(zmq.ROUTER, address, longest_frame, MAIN_DOMAIN)
+        return Router(bound) if self.doorkeeper is None else KeyedRouter(bound, self.doorkeeper.access)
 
     def bind_monitor(self, address: Address) -> Monitor:
-        return Monitor(self._bind(zmq.XPUB, address))
+        # Who may connect to a file is the file's to say.
+        domain = b"" if address.transport == "ipc" else MONITOR_DOMAIN
 
-    def _bind(self, kind: int, address: Address) -> zmq.Socket[bytes]:
+        def bind(wanted: Address) -> zmq.Socket[bytes]:
+            return self._bind(zmq.XPUB, wanted, _LONGEST_SUBSCRIPTION, domain)
+
+        return Monitor(bind, address)
+
+    def _bind(self, kind: int, address: Address, longest_frame: int, domain: bytes) -> zmq.Socket[bytes]:
         _refuse_taken_path(address)
         bound = self._context.socket(kind)
         bound.setsockopt(zmq.LINGER, 0)
         bound.setsockopt(zmq.IPV6, int(address.is_ipv6))
         bound.setsockopt(zmq.TCP_KEEPALIVE, 1)
         bound.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 60)
+        bound.setsockopt(zmq.MAXMSGSIZE, longest_frame)
+        bound.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
+        bound.setsockopt(zmq.TCP_MAXRT, _STUCK_MILLISECONDS)
+        bound.setsockopt(zmq.BACKLOG, _CONNECTING)
         if kind == zmq.ROUTER:
-            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks), not by a count of
-            # messages: at ZeroMQ's own limit a ROUTER drops.
-            bound.setsockopt(zmq.SNDHWM, 0)
+            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks) and its lease: this
+            # bound is for those who go on asking and never read.
+            bound.setsockopt(zmq.SNDHWM, _ROUTER_QUEUE)
             bound.setsockopt(zmq.RCVHWM, 1000)
             bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
             bound.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
         else:
             bound.setsockopt(zmq.SNDHWM, _MONITOR_QUEUE)
             bound.setsockopt(zmq.XPUB_VERBOSE, 1)  # also say of the second one with a subscription that it has come
+        if self.doorkeeper is not None and domain:
+            self.doorkeeper.guard(bound, domain)
         mask = os.umask(_SOCKET_FILE_MASK if kind == zmq.ROUTER else _MONITOR_FILE_MASK)
         try:
             bound.bind(str(address))
@@ -123,6 +302,13 @@ class BoundSocket:
 class Router(BoundSocket):
     """Where clients, workers and agents connect. A message is a list of frames, the route first."""
 
+    refused = 0
+    """Messages that were dropped as nobody may say them."""
+
+    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+        super().__init__(bound)
+        self._stuck: Set[bytes] = set()
+
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for at most WAIT_MILLISECONDS; None when none came."""
         # Copied: under PyPy frames that borrow ZeroMQ's memory are slower, and hold it until a collection.
@@ -143,25 +329,108 @@ class Router(BoundSocket):
             return None
         return self._socket.recv_multipart(zmq.NOBLOCK)
 
+    def user(self, route: bytes) -> str:
+        """Who speaks on this connection; empty where nobody has keys."""
+        return ""
+
     def send(self, route: bytes, frames: List[bytes]) -> bool:
-        """Queue a message for a connection; False where there is no such connection any more."""
+        """Queue a message for a connection; False where there is no such connection any more, or too much waits for it,
+        which `take_stuck` then names."""
         try:
-            self._socket.send_multipart([route, *frames], zmq.NOBLOCK)
+            self._socket.send_multipart([self._name(route), *frames], zmq.NOBLOCK)
         except zmq.ZMQError as error:
-            if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
-                return False
-            raise
+            if error.errno == zmq.EAGAIN:
+                self._stuck.add(route)
+            elif error.errno != zmq.EHOSTUNREACH:
+                raise
+            return False
         return True
+
+    def _name(self, route: bytes) -> bytes:
+        """ZeroMQ's own name of the connection."""
+        return route
+
+    def take_stuck(self) -> Set[bytes]:
+        """Connections for which there was no room, since the last call."""
+        stuck, self._stuck = self._stuck, set()
+        return stuck
+
+
+class KeyedRouter(Router):
+    """The same where peers have keys. A route is ZeroMQ's name of the connection and behind it the user, so that what
+    somebody else says on a connection of that name is a stranger's; who says it is told by ZeroMQ, for each message."""
+
+    def __init__(self, bound: zmq.Socket[bytes], access: Access) -> None:
+        super().__init__(bound)
+        self._access = access
+        self._user_of = _user_reader()
+
+    def user(self, route: bytes) -> str:
+        return route[_ROUTE_BYTES:].decode()
+
+    def wait(self) -> Optional[List[bytes]]:
+        try:
+            return self._take(self._socket.recv())
+        except zmq.Again:
+            return None
+
+    def receive(self) -> Optional[List[bytes]]:
+        events: Any = self._socket.getsockopt(_EVENTS)
+        for _ in range(_REFUSED_AT_ONCE):
+            if not events & _POLLIN:
+                return None
+            frames = self._take(self._socket.recv(zmq.NOBLOCK))
+            if frames is not None:
+                return frames
+            events = self._socket.getsockopt(_EVENTS)
+        return None
+
+    def _name(self, route: bytes) -> bytes:
+        return route[:_ROUTE_BYTES]
+
+    def _take(self, route: bytes) -> Optional[List[bytes]]:
+        frames = [route]
+        user = b""
+        while self._socket.getsockopt(_RCVMORE):
+            if user:
+                frames.append(self._socket.recv())
+                continue
+            frame: Any = self._socket.recv(copy=False)
+            user = self._user_of(frame)
+            frames.append(frame.bytes)
+            if _IS_CFFI:
+                frame.close()  # under PyPy it would hold ZeroMQ's memory until a collection
+        # A name that the peer has chosen may be one that was somebody else's.
+        if user not in self._access.allowed or len(route) != _ROUTE_BYTES or route[0]:
+            self.refused += 1
+            return None
+        frames[0] = route + user
+        return frames
 
 
 class Monitor(BoundSocket):
     """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics."""
 
-    def __init__(self, bound: zmq.Socket[bytes]) -> None:
-        super().__init__(bound)
+    def __init__(self, bind: Callable[[Address], zmq.Socket[bytes]], address: Address) -> None:
+        super().__init__(bind(address))
+        self._bind = bind
         self._subscriptions: Set[bytes] = set()
         self.has_more = False
         """Whether subscribers may have said more than was taken at the last look."""
+
+    def bind_again(self) -> None:
+        """Cut everybody off: whoever may connect does so again. Raises BindError."""
+        self.close()
+        self._subscriptions.clear()
+        deadline = time.monotonic() + _REBIND_SECONDS
+        while True:
+            try:
+                self._socket = self._bind(self.address)
+                return
+            except BindError:  # ZeroMQ closes in a thread of its own
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.005)
 
     def look(self, topics: Sequence[bytes], question: bytes) -> List[bytes]:
         """Take what subscribers have said, up to a bound.

@@ -38,7 +38,7 @@ class Traffic:
     def __init__(self) -> None:
         self.received = [0] * len(KIND_NAMES)
         self.sent = [0] * len(KIND_NAMES)
-        self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0}
+        self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0, "unauthorized": 0, "ignored": 0}
 
 
 class Status:
@@ -128,7 +128,7 @@ class Status:
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts
-        dropped = dict(self.traffic.dropped, late=counts.late, output=counts.output_dropped)
+        dropped = dict(self.traffic.dropped, late=counts.late, output=counts.output_dropped, refused=counts.refused)
         return _counters(list(dropped), list(dropped.values()))
 
     def _process(self) -> SchedulerProcess:

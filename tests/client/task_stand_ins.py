@@ -71,6 +71,7 @@ class FakeHost:
 
     def __init__(self, task: FakeTask | None, address: str = "tcp://127.0.0.1:1", worker: int = 44) -> None:
         self.address = address
+        self.keys = ""
         self.worker = worker
         self.task = task
         self.forwarded: list[tuple[list[TaskName], Output]] = []

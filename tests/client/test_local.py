@@ -66,6 +66,7 @@ class FakeCluster(LocalCluster):
 
     def __init__(self, address: str) -> None:
         self._address = address  # type: ignore[assignment]
+        self._keys = ""
         self._processes = [object()]  # type: ignore[list-item]
         self.made.append(self)
 

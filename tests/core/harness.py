@@ -185,9 +185,12 @@ class Core:
         worker: int = 0,
         capabilities: Iterable[Tuple[str, int]] = (),
         running: Sequence[Row] = (),
+        user: str = "",
     ) -> None:
         who = (incarnation, agent, "python 3", "1", "host", 4711, "name", worker, frozenset(capabilities), running)
-        self.feed(events.Hello(route, version, role, *who))
+        event = events.Hello(route, version, role, *who)
+        event.user = user
+        self.feed(event)
 
     def client(self, route: bytes, incarnation: int, worker: int = 0) -> int:
         """A client joins; its incarnation."""

@@ -37,6 +37,22 @@ FIGURES = {
     "large": {"large.round_trip"},
     "graph": {"graph.plain", "graph.tree", "graph.tree_ratio", "graph.levels", "graph.levels_ratio"},
     "analysis": {"analysis.tree.999.python", "analysis.levels.1000.python"},
+    "encryption": {
+        f"encryption.{each}"
+        for name in ("keyed_", "plain_")
+        for each in (f"{name}rate", f"{name}median", f"{name}large")
+    }
+    | {"encryption.rate_ratio", "encryption.median_ratio", "encryption.large_ratio"},
+    "hostile": {
+        "hostile.spinning", "hostile.half_open", "hostile.half_message",
+        *(
+            f"hostile.{flood}{bound}"
+            for flood in (
+                "heartbeats", "hellos", "malformed", "strangers", "replays", "cancels", "submits", "subscriptions",
+            )
+            for bound in ("", "_unbounded")
+        ),
+    },
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
 WITH_GRAPHBLAS = {
@@ -56,6 +72,7 @@ BARS = {
     "sleep.random": ("at least", 95),
     "graph.tree_ratio": ("at most", 2),
     "graph.levels_ratio": ("at most", 2),
+    **dict.fromkeys(FIGURES["hostile"] - {"hostile.spinning"}, ("at least", 0.8)),
 }
 
 

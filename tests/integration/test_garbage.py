@@ -116,7 +116,7 @@ def test_random_bytes_on_the_tcp_port(bare_port: Port) -> None:
 def test_a_zmtp_frame_of_a_huge_announced_size(bare_port: Port) -> None:
     host, _, number = bare_port.daemon.address.removeprefix("tcp://").rpartition(":")
     greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(16) + b"\x00" + bytes(31)
-    ready = b"\x04\x26\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
+    ready = b"\x04\x29\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
     with socket.create_connection((host, int(number))) as connection:
         connection.sendall(greeting + ready + b"\x02" + struct.pack(">Q", 1 << 62) + b"x" * 1000)
         bare_port.all_is_well()

@@ -71,6 +71,21 @@ def test_names_and_ports_fit_together() -> None:
     assert one(target["kind"], target["name"])["apiVersion"] == target["apiVersion"]
 
 
+def secrets(deployment: str) -> dict[str, str]:
+    """The names of the secrets that it has, by where they are mounted."""
+    pod = one("Deployment", deployment)["spec"]["template"]["spec"]
+    named = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
+    mounts = container(deployment)["volumeMounts"]
+    return {mount["mountPath"]: named[mount["name"]] for mount in mounts if mount["name"] in named}
+
+
+@pytest.mark.parametrize("who, secret", [("scheduler", "scaler-scheduler-keys"), ("workers", "scaler-worker-keys")])
+def test_what_others_reach_has_keys(who: str, secret: str) -> None:
+    environment = {each["name"]: each.get("value") for each in container(f"scaler-{who}")["env"]}
+    assert secrets(f"scaler-{who}") == {environment["SCALER_KEYS"]: secret}
+    assert f"kubectl create secret generic {secret} " in (FOLDER / f"{who}.yaml").read_text()
+
+
 def test_the_workers_options_are_ours() -> None:
     environment = {each["name"]: each.get("value", "4") for each in container("scaler-workers")["env"]}
     config = scaler_worker.config.load(parse_arguments(scaler_worker.config.COMMAND, []), environment)

@@ -90,3 +90,4 @@ def test_roles_and_outcomes():
     keeps = enumerants("Keep")
     assert [keeps[keep] for keep in (events.KEEP_NO, events.KEEP_YES, events.KEEP_BOTH)] == ["no", "yes", "both"]
     assert enumerants("RefusedReason")[effects.REFUSED_MALFORMED_HELLO] == "malformedHello"
+    assert enumerants("RefusedReason")[effects.REFUSED_NOT_AUTHORIZED] == "notAuthorized"

@@ -14,12 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from scaler_client import addresses, command_line, default_file, logs, machine, options, service_manager, toml_file
+from scaler_client import (
+    addresses,
+    command_line,
+    default_file,
+    key_files,
+    logs,
+    machine,
+    options,
+    service_manager,
+    toml_file,
+)
 from scaler_worker import cli, config, resources
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file, service_manager]
+SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file, key_files, service_manager]
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +85,7 @@ def test_defaults():
         trim_memory_threshold_bytes=1024**3,
         worker_memory_limit_bytes=0,
         capabilities={},
+        keys="",
         preload="",
         retire_seconds=0.0,
         parent_process=0,
@@ -88,13 +99,13 @@ def test_every_option():
     loaded = load(
         *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
         *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0".split(),
-        *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c --retire-seconds 25".split(),
+        *"--worker-memory-limit 512M --capabilities gpu=2,linux --keys /k --preload a.b:c --retire-seconds 25".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "tcp://[::1]:1"),
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "a.b:c", 25.0),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "/k", "a.b:c", 25.0),
         44,
         *("WARNING", ("/tmp/a",), "/tmp/c"),
     )

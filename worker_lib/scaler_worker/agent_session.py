@@ -243,6 +243,9 @@ class AgentSession:
     def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:
         if self._phase is not _Phase.SERVING:
             return []
+        if refused.reason == messages.NOT_AUTHORIZED:
+            text = f"no access to the scheduler at {self._link.address}: {refused.text}"
+            return [Log(logging.ERROR, text), *self._end(1, "refused", now)]
         text = (
             f"refused by the scheduler at {self._link.address}, version {refused.version} with protocol version "
             f"{refused.protocol_version}: this is version {self._hello.version} with protocol version "

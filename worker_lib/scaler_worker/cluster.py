@@ -19,7 +19,9 @@ from typing import Any
 
 import zmq
 
-from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
+from scaler_client.curve import secure
+from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
+from scaler_client.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.service_manager import ServiceManager, take_variables
 from scaler_client.sockets import Reconnects, receive
 from scaler_client.wire import WireError, decode, encode
@@ -86,6 +88,10 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     `worker_main` is what each worker process does; the worker of this library unless told otherwise.
     """
     set_process_name("scaler_cluster")
+    try:
+        keys = read_peer_keys(config.keys, WORKER) if config.keys else None
+    except KeyFileError as error:
+        return fail(str(error))
     variables = take_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
@@ -102,6 +108,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     try:
         context = zmq.Context()
         connection = _make_socket(context, config)
+        secure(connection, keys)
         reconnects = Reconnects(connection)
         try:
             connection.connect(str(config.address))
@@ -110,7 +117,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}")
         manager = ServiceManager(variables)
-        agent = _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path, manager)
+        agent = _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path, manager, keys)
         try:
             return agent.serve()
         finally:
@@ -152,9 +159,11 @@ class _Agent:
         page: StatePage,
         directory: str,
         manager: ServiceManager,
+        keys: PeerKeys | None,
     ) -> None:
         """`directory` is that of the files of objects."""
         self._config = config
+        self._keys = keys
         self._connection = connection
         self._reconnects = reconnects
         self._nursery = nursery
@@ -211,6 +220,9 @@ class _Agent:
             self._look_for_parent()
             if self._reconnects.take():
                 self._do(self._session.connected(time.monotonic()))
+            elif self._reconnects.failure is not None:
+                text = self._reconnects.failure.text(self._keys)
+                self._do(self._session.received(Refused(NOT_AUTHORIZED, text, 0, ""), time.monotonic()))
             self._read_scheduler()
             self._read_nursery()
             self._do(self._session.tick(time.monotonic()))
@@ -308,6 +320,7 @@ class _Agent:
             logging_level=config.logging_level,
             logging_paths=config.logging_paths,
             capabilities=config.capabilities,
+            keys=absolute(config.keys),
             objects=self._directory,
         )
         self._nursery.start(start.slot, settings)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from scaler_client import options
 from scaler_client.addresses import ADDRESS_VARIABLE, Address, parse_connect_address
 from scaler_client.command_line import Arguments, resolve
+from scaler_client.key_files import KEYS_VARIABLE
 from scaler_client.logs import LOGGING_OPTIONS
 from scaler_client.machine import usable_memory
 from scaler_client.options import Command, Found, Kind, Option
@@ -46,6 +47,8 @@ class Config:
     """A worker whose resident size is beyond it is killed; 0: none."""
     capabilities: dict[str, int]
     """What every worker has, with an amount of at least 1."""
+    keys: str
+    """The folder with the scheduler's public key and a pair for workers; empty: none."""
     preload: str
     """`module:function`, called once in each worker before its first task; empty: nothing."""
     retire_seconds: float
@@ -184,6 +187,14 @@ COMMAND = Command(
             {},
             "what the workers have, for tasks that ask for it: comma separated, as in gpu=2,linux (no amount is 1); in "
             "the file also a table",
+        ),
+        Option(
+            "keys",
+            options.text("DIR", is_file=True),
+            "",
+            "the folder of keys for a scheduler that wants them: server.key, worker.key and worker.secret of what "
+            "scaler_scheduler keygen has made",
+            environment=KEYS_VARIABLE,
         ),
         Option(
             "preload",

@@ -11,6 +11,8 @@ import zmq
 
 from scaler_client import messages, wire
 from scaler_client.addresses import parse_connect_address
+from scaler_client.curve import given_keys, secure
+from scaler_client.key_files import WORKER
 from scaler_client.sockets import Reconnects, all_frames, receive
 from scaler_worker.bell import Bell
 from scaler_worker.session import WorkerSession
@@ -35,7 +37,8 @@ class _Interrupted(BaseException):
 class Connection:
     """All but `interrupt` is for whoever holds `lock`, which guards the session as well."""
 
-    def __init__(self, address: str, session: WorkerSession, stopping: Stopping, bell: Bell) -> None:
+    def __init__(self, address: str, session: WorkerSession, stopping: Stopping, bell: Bell, keys: str) -> None:
+        """`keys` is the folder of keys; empty: none."""
         self.lock = threading.Lock()
         self._session = session
         self._stopping = stopping
@@ -46,6 +49,7 @@ class Connection:
         where = parse_connect_address(address)
         self._socket.setsockopt(zmq.IPV6, int(where.is_ipv6))
         self._socket.setsockopt(zmq.LINGER, 0)
+        secure(self._socket, given_keys(keys, WORKER))
         self._socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MOST_RECONNECT_MILLISECONDS)
         self._socket.setsockopt(zmq.SNDHWM, 0)

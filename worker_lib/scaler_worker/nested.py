@@ -32,6 +32,7 @@ class Host:
     def __init__(
         self,
         address: str,
+        keys: str,
         worker: int,
         session: WorkerSession,
         connection: Connection,
@@ -44,6 +45,7 @@ class Host:
         output: TaskOutput,
     ) -> None:
         self.address = address
+        self.keys = keys
         self.worker = worker
         self._session = session
         self._connection = connection

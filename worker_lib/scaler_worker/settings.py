@@ -25,5 +25,7 @@ class WorkerSettings:
     logging_paths: tuple[str, ...]
     capabilities: dict[str, int] = field(default_factory=dict)
     """What every worker of the cluster has, with an amount of at least 1: for its hello."""
+    keys: str = ""
+    """The folder of keys for the scheduler; empty: none."""
     objects: str = ""
     """The directory of the host agent's object files; empty: there is none."""

@@ -50,7 +50,7 @@ class Worker:
         self._bell = Bell()
         self._baton = Baton(self._bell)
         self.stopping = Stopping(self.session, self._baton, self._bell)
-        self._connection = Connection(settings.address, self.session, self.stopping, self._bell)
+        self._connection = Connection(settings.address, self.session, self.stopping, self._bell, settings.keys)
         self._present = Present(page)
         self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
         self._tidying = Tidying(settings)
@@ -76,6 +76,7 @@ class Worker:
         )
         self.host = Host(
             settings.address,
+            settings.keys,
             settings.incarnation,
             self.session,
             self._connection,

@@ -4,6 +4,11 @@ from typing import Dict, List
 
 from scaler_scheduler.core.effects import OUTCOMES
 
+# What messages cost that change nothing, and the rows of others that are in vain, in microseconds, about.
+VAIN_MESSAGE = 50
+VAIN_HELLO = 500
+VAIN_ROW = 1
+
 _DURATIONS = 32
 """Powers of two in microseconds that durations are told apart by; the last one has all that are longer."""
 
@@ -41,10 +46,12 @@ class Counts:
         "outcomes",
         "output_dropped",
         "payload_bytes",
+        "refused",
         "resolved",
         "retracted",
         "retries",
         "stopped",
+        "vain_microseconds",
         "waiting",
     )
 
@@ -61,6 +68,10 @@ class Counts:
         """Results that nobody waits for any more: of an attempt, a worker or a client given up."""
         self.output_dropped = 0
         """Rows of output that nobody was sent: their client has no room for them, or is gone."""
+        self.refused = 0
+        """Messages that were legal and wrong, or too much."""
+        self.vain_microseconds = 0
+        """What messages that change nothing have cost, by the estimates below; some are in order, as heartbeats."""
         self.retracted = 0
         """Tasks that workers gave back."""
         self.stopped = 0

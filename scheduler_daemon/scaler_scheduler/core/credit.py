@@ -41,11 +41,15 @@ def _not_coming_back(client: Client, window: int) -> int:
 
 
 class Credits:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, memory_limit_bytes: int) -> None:
+    def __init__(
+        self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, memory_limit_bytes: int, client_tasks: int
+    ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
         self._limit = memory_limit_bytes
+        self._tasks = client_tasks
+        """Open ones, past which a client is granted nothing."""
 
     def window(self) -> int:
         """Bytes for each client, of tasks and of results."""
@@ -53,9 +57,9 @@ class Credits:
 
     def start(self, client: Client) -> Tuple[int, int]:
         """The count of a client that was just welcomed begins anew: its credit and its result window."""
-        client.returned = client.sent = client.received = 0
+        client.submitted = client.returned = client.sent = client.received = 0
         client.result_window = self.window()
-        client.granted = UNLIMITED if client.worker else client.result_window
+        client.granted = UNLIMITED if client.worker else min(client.result_window, self._tasks * TASK_OVERHEAD)
         self._go_on(client)
         return client.granted, client.result_window
 
@@ -86,10 +90,13 @@ class Credits:
 
     def _top_up(self, clients: List[Client]) -> None:
         window = self.window() if clients else 0
+        step = min(window, self._tasks * TASK_OVERHEAD) // _STEPS
         for client in clients:
+            more_tasks = self._tasks - client.waiting - len(client.tasks)
             reach = client.returned + window + _not_coming_back(client, window)
+            reach = min(reach, client.submitted + more_tasks * TASK_OVERHEAD)
             # Told in few steps, and never withdrawn: what was granted may be on its way already.
-            if reach - client.granted >= window // _STEPS and not client.is_gone:
+            if reach - client.granted >= step and not client.is_gone:
                 client.granted = reach
                 self._outbox.add(effects.Credit(client.route, reach))
 

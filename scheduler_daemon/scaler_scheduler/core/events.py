@@ -109,6 +109,7 @@ class Hello(Event):
         "protocol_version",
         "role",
         "running",
+        "user",
         "version",
         "worker",
     )
@@ -143,6 +144,8 @@ class Hello(Event):
         self.worker = worker
         self.capabilities = capabilities
         self.running = running
+        self.user = ""
+        """Who speaks on this connection, `role:key`, where peers have keys; not the peer's word. Else empty."""
 
 
 class Goodbye(Event):

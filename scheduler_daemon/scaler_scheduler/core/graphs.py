@@ -8,6 +8,7 @@ from typing import List, Optional, Sequence
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.closing import answer
+from scaler_scheduler.core.counts import VAIN_ROW
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.functions import Function
@@ -45,7 +46,9 @@ class Graphs:
         """The client refers to these no longer."""
         for object_id in ids:
             stored = self._tables.objects.find(client, object_id)
-            if stored is not None and stored.is_referred:
+            if stored is None:
+                self._tables.counts.vain_microseconds += VAIN_ROW
+            elif stored.is_referred:
                 stored.is_referred = False
                 self.drop_unneeded(stored)
 

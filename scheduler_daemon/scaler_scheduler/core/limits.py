@@ -3,9 +3,16 @@
 
 class Limits:
     __slots__ = (
+        "batch_rows",
+        "client_functions",
+        "client_object_bytes",
+        "client_objects",
+        "client_tasks",
         "client_timeout_seconds",
+        "hellos_a_second",
         "is_protected",
         "memory_limit_bytes",
+        "peers",
         "queue_size",
         "task_retries",
         "worker_timeout_seconds",
@@ -19,6 +26,13 @@ class Limits:
         task_retries: int = 3,
         memory_limit_bytes: int = 1 << 32,
         is_protected: bool = True,
+        batch_rows: int = 1 << 20,
+        client_tasks: int = 1 << 40,
+        client_objects: int = 1_000_000,
+        client_object_bytes: int = 1 << 50,
+        client_functions: int = 100_000,
+        peers: int = 100_000,
+        hellos_a_second: int = 10_000,
     ) -> None:
         self.client_timeout_seconds = client_timeout_seconds
         self.worker_timeout_seconds = worker_timeout_seconds
@@ -27,3 +41,13 @@ class Limits:
         self.memory_limit_bytes = memory_limit_bytes
         self.is_protected = is_protected
         """Whether clients are refused to end the scheduler and its clusters."""
+        self.batch_rows = batch_rows
+        """Of one message."""
+        self.client_tasks = client_tasks
+        """Open ones of one client; likewise objects, the bytes of those that it has sent, and functions."""
+        self.client_objects = client_objects
+        self.client_object_bytes = client_object_bytes
+        self.client_functions = client_functions
+        self.peers = peers
+        """Clients, workers and host agents together."""
+        self.hellos_a_second = hellos_a_second

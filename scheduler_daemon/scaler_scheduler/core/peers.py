@@ -1,9 +1,13 @@
 """Who is there: hello, heartbeat, goodbye, leases."""
 
-from typing import Optional
+from typing import Container, List, Optional, Union
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.admission import objection
 from scaler_scheduler.core.adoption import Adoption
+from scaler_scheduler.core.bounds import Bounds
+from scaler_scheduler.core.claims import Claims, claimed_twice
+from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import ProtocolError
@@ -33,8 +37,12 @@ class Peers:
         limits: Limits,
         protocol_version: int,
         notices: Notices,
+        bounds: Bounds,
+        claims: Claims,
     ) -> None:
         self._notices = notices
+        self._bounds = bounds
+        self._claims = claims
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
@@ -48,10 +56,26 @@ class Peers:
     # ------------------------------------------------------------------------------------------------------------ hello
 
     def hello(self, event: events.Hello, now: float) -> None:
+        self._tables.counts.vain_microseconds += VAIN_HELLO
+        self._bounds.check_hello(event, now)
         refusal = self._refusal(event)
         if refusal is not None:
             self._outbox.add(refusal)
             return
+        if not self._claims.must_wait(event, now):
+            self._take_hello(event, now)
+
+    def settle_claims(self, now: float) -> None:
+        """Hellos that have waited until it is clear whose they are."""
+        for claim in self._claims.take_settled(now):
+            if claim.is_contradicted:
+                text = claimed_twice(claim)
+                self._notices.warning(f"a hello is refused: {text}")
+                self._outbox.add(effects.Error(claim.event.route, text))
+            else:
+                self._take_hello(claim.event, now)
+
+    def _take_hello(self, event: events.Hello, now: float) -> None:
         self._leave_route(event, now)
         if event.role == events.CLIENT:
             self._welcome_client(event, now)
@@ -69,7 +93,8 @@ class Peers:
         if not 0 < event.incarnation < INCARNATION_LIMIT:
             text = f"incarnation {event.incarnation} is not between 1 and 2^63"
             return effects.Refused(event.route, effects.REFUSED_MALFORMED_HELLO, text)
-        return None
+        text = objection(event, self._tables)
+        return effects.Refused(event.route, effects.REFUSED_NOT_AUTHORIZED, text) if text else None
 
     def _leave_route(self, event: events.Hello, now: float) -> None:
         """Whoever else spoke on this connection before has been replaced."""
@@ -90,7 +115,7 @@ class Peers:
         deadline = now + self._limits.client_timeout_seconds
         if client is None:
             name = event.name or f"of process {event.pid} on {event.host}"
-            client = Client(event.incarnation, event.route, name, event.worker, deadline)
+            client = Client(event.incarnation, event.route, name, event.worker, deadline, event.user)
             clients.add(client)
         else:
             # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
@@ -113,6 +138,9 @@ class Peers:
 
     def _welcome_worker(self, event: events.Hello, now: float) -> None:
         known = self._tables.workers.find(event.incarnation)
+        for client in self._tables.clients.nested_in(event.incarnation):
+            if client.user != event.user:  # it came first, and claimed to live there
+                self._cut_off_client(client, "it doesn't live in the worker that it has named", now)
         # A new connection of a known worker: what was on its way to it is lost, and nothing says what arrived.
         wishes = {} if known is None else self._losses.connection_lost(known, event.running)
         worker = Worker(
@@ -124,6 +152,7 @@ class Peers:
             event.pid,
             event.capabilities,
             now + self._limits.worker_timeout_seconds,
+            event.user,
         )
         worker.language, worker.version = event.language, event.version
         if known is not None:
@@ -143,7 +172,7 @@ class Peers:
         agent = agents.find(event.incarnation)
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
-            agent = Agent(event.incarnation, event.route, event.name, event.host, deadline)
+            agent = Agent(event.incarnation, event.route, event.name, event.host, deadline, event.user)
             agent.pid, agent.language, agent.version, agent.heard_at = event.pid, event.language, event.version, now
             agents.add(agent)
         else:
@@ -166,6 +195,7 @@ class Peers:
 
     def heartbeat(self, event: events.Heartbeat, now: float) -> None:
         tables = self._tables
+        tables.counts.vain_microseconds += VAIN_MESSAGE
         worker_deadline = now + self._limits.worker_timeout_seconds
         client = tables.clients.by_route.get(event.route)
         agent = tables.agents.by_route.get(event.route)
@@ -183,6 +213,8 @@ class Peers:
                     named.deadline = worker_deadline
                     if event.usages:
                         named.usage = event.usages[row]
+                else:
+                    tables.counts.vain_microseconds += VAIN_ROW
             if event.is_retiring and not agent.is_retiring:
                 retire(agent, tables, self._dispatcher, self._withdrawals)
                 self._notices.info(f"agent {agent.name} retires: its workers get no more tasks")
@@ -212,6 +244,28 @@ class Peers:
             for worker in tables.workers:
                 if worker.agent == agent.incarnation:
                     self._losses.worker_left(worker, now)
+
+    def cut_off(self, users: Container[str], now: float) -> int:
+        """These may not be here any more: they are lost, with all that they hold. Returns how many peers that were."""
+        tables = self._tables
+        peers: List[Union[Client, Worker, Agent]] = [*tables.agents, *tables.workers, *tables.clients]
+        routes = [peer.route for peer in peers if peer.user in users]
+        for route in routes:
+            client = tables.clients.by_route.get(route)
+            worker = tables.workers.by_route.get(route)
+            agent = tables.agents.by_route.get(route)
+            if agent is not None:
+                self._losses.agent_left(agent)
+            if worker is not None:
+                self._losses.worker_left(worker, now)
+            if client is not None:
+                self._losses.client_left(client, now)
+            self._outbox.add(effects.Refused(route, effects.REFUSED_NOT_AUTHORIZED, "its key was revoked"))
+        return len(routes)
+
+    def _cut_off_client(self, client: Client, text: str, now: float) -> None:
+        self._losses.client_left(client, now)
+        self._outbox.add(effects.Refused(client.route, effects.REFUSED_NOT_AUTHORIZED, text))
 
     def give_up_silent(self, now: float, stall: float) -> None:
         """Give up those whose lease has run out.
@@ -266,4 +320,5 @@ class Peers:
         tables = self._tables
         if route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route:
             raise ProtocolError(f"this message is a {wanted}'s to send")
+        tables.counts.vain_microseconds += VAIN_MESSAGE
         self._outbox.add(effects.HelloWanted(route))

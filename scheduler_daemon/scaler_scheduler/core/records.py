@@ -314,15 +314,19 @@ class Client:
         "route",
         "sent",
         "stale_attempt",
+        "submitted",
         "suspended",
         "tasks",
+        "user",
         "worker",
     )
 
-    def __init__(self, incarnation: int, route: bytes, name: str, worker: int, deadline: float) -> None:
+    def __init__(self, incarnation: int, route: bytes, name: str, worker: int, deadline: float, user: str = "") -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
+        self.user = user
+        """Whose it is, as in its first hello; empty where nobody has keys."""
         self.worker = worker
         """A nested client's: the incarnation of the worker that it lives in; 0 for others."""
         self.deadline = deadline
@@ -350,6 +354,8 @@ class Client:
         """Bytes of its tasks' output that were not sent, and that it was not told of."""
         self.granted = 0
         """Bytes that it may submit since its welcome, in all, as it was told last."""
+        self.submitted = 0
+        """Bytes that it has submitted since its welcome, as far as they were taken."""
         self.returned = 0
         """Bytes of its tasks that are over since its welcome, and of its objects that nobody needs any more."""
         self.held = 0
@@ -419,6 +425,7 @@ class Worker:
         "tasks",
         "unclaimed",
         "usage",
+        "user",
         "version",
     )
 
@@ -432,6 +439,7 @@ class Worker:
         pid: int,
         capabilities: Capabilities,
         deadline: float,
+        user: str = "",
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
@@ -440,6 +448,7 @@ class Worker:
         self.host = host
         self.pid = pid
         self.capabilities = dict(capabilities)
+        self.user = user
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: Dict[int, Task] = {}
@@ -527,15 +536,17 @@ class Agent:
         "pid",
         "route",
         "usage",
+        "user",
         "version",
     )
 
-    def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float) -> None:
+    def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float, user: str = "") -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
         self.host = host
         self.deadline = deadline
+        self.user = user
         self.objects: Set[StoredObject] = set()
         """What it has been sent, for all workers of its host, or has from these, and was not told to forget."""
         self.gone_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)

@@ -4,11 +4,13 @@
 a peer. Time comes in as an argument, in seconds of a monotonic clock.
 """
 
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Container, Dict, List, Optional, Tuple
 
 from scaler_scheduler.core import balance, effects, events
 from scaler_scheduler.core.adoption import Adoption
-from scaler_scheduler.core.counts import Counts
+from scaler_scheduler.core.bounds import Bounds
+from scaler_scheduler.core.claims import Claims
+from scaler_scheduler.core.counts import VAIN_MESSAGE, VAIN_ROW, Counts
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatch import wants_work
 from scaler_scheduler.core.dispatcher import Dispatcher
@@ -38,7 +40,14 @@ LONG_TASK_NS = 10_000_000
 
 
 class Scheduler:
-    def __init__(self, limits: Limits, protocol_version: int, now: float) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        protocol_version: int,
+        now: float,
+        is_connected: Callable[[bytes], bool] = lambda route: False,
+    ) -> None:
+        """`is_connected` says whether anybody is at the other end of a connection, as far as that is known."""
         self.limits = limits
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
@@ -47,7 +56,9 @@ class Scheduler:
         self._graphs = Graphs(tables, dispatcher, giver, outbox)
         self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
-        self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes)
+        self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes, limits.client_tasks)
+        self._bounds = bounds = Bounds(limits, tables)
+        self._claims = claims = Claims(tables, is_connected)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._host_results, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
         self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
@@ -74,6 +85,8 @@ class Scheduler:
             limits,
             protocol_version,
             self.notices,
+            bounds,
+            claims,
         )
         self._leases = LeaseTimer(now)
         self.is_shut_down = False
@@ -113,14 +126,20 @@ class Scheduler:
         handler = self._handlers[event.kind]
         assert handler is not None
         self.tables.history.now = now
+        if self._claims.contested and event.route in self._claims.contested:
+            self._claims.hear(event.route, now)
         try:
             handler(event, now)
         except ProtocolError as error:
+            self.counts.refused += 1
+            self.counts.vain_microseconds += VAIN_MESSAGE
             self.outbox.add(effects.Error(event.route, str(error)))
 
     def tick(self, now: float) -> None:
         """Do what is due: give up peers whose lease has run out, stop tasks whose time is over."""
         self.tables.history.now = now
+        if self._claims.contested:
+            self._peers.settle_claims(now)
         if now >= self.tables.timers.next_deadline:
             self._withdrawals.look(now)
         if self._leases.is_due(now):
@@ -128,6 +147,22 @@ class Scheduler:
             self._credits.look_at_all()
             self._look_for_silent()
             self._unserved.look(now)
+
+    def knows(self, route: bytes) -> bool:
+        """Whether somebody was welcomed on this connection."""
+        tables = self.tables
+        return route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route
+
+    def name_of(self, route: bytes) -> str:
+        """Who speaks on this connection, for people."""
+        tables = self.tables
+        client = tables.clients.by_route.get(route)
+        worker = tables.workers.by_route.get(route)
+        agent = tables.agents.by_route.get(route)
+        for role, peer in (("client", client), ("worker", worker), ("agent", agent)):
+            if peer is not None:
+                return f"{role} {peer.name}"
+        return "somebody who has not said hello"
 
     @property
     def next_deadline(self) -> float:
@@ -155,6 +190,10 @@ class Scheduler:
         routes = [*tables.clients.by_route, *tables.workers.by_route, *tables.agents.by_route]
         return [effects.Goodbye(route, reason) for route in routes]
 
+    def cut_off(self, users: Container[str], now: float) -> int:
+        """Keys were revoked: whoever has joined with one is lost, and told so. Returns how many peers that were."""
+        return self._peers.cut_off(users, now)
+
     # -------------------------------------------------------------------------------------------------------- functions
 
     def _function(self, event: events.Function, now: float) -> None:
@@ -166,6 +205,7 @@ class Scheduler:
             if known.digest == event.digest:
                 return
             raise ProtocolError(f"function number {event.number} is taken")
+        self._bounds.check_function(client)
         function = self.tables.functions.add(event.digest, event.name, event.serializer, event.payload)
         client.functions[event.number] = function
         self.tables.functions.hold(function, client.incarnation)
@@ -176,7 +216,9 @@ class Scheduler:
             return
         for number in event.numbers:
             function = client.functions.pop(number, None)
-            if function is not None:
+            if function is None:
+                self.counts.vain_microseconds += VAIN_ROW
+            else:
                 self.tables.functions.release(function, client.incarnation)
 
     def _forget_unused_functions(self) -> None:
@@ -193,6 +235,8 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             client.deadline = now + self.limits.client_timeout_seconds
+            self._bounds.check_rows(len(event.ids))
+            self._bounds.count_submit(client, event)
             self._submissions.take(client, event, now)
 
     def _object(self, event: events.Object, now: float) -> None:
@@ -203,6 +247,8 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is None:
             return
+        if event.id not in client.objects:
+            self._bounds.check_object(client, event)
         is_taken = event.id in client.objects or self._credits.has_room(client, event)
         if is_taken:
             self._graphs.take_object(client, event)
@@ -231,7 +277,10 @@ class Scheduler:
             self.counts.late += len(event.ids)
             return
         worker.said += 1
+        self._bounds.check_rows(len(event.ids))
+        late = self.counts.late
         take_results(event, worker, self.tables, self.outbox, self._endings, self._graphs, self._host_results)
+        self.counts.vain_microseconds += VAIN_ROW * (self.counts.late - late)
         self._submissions.claim_ready(now)
         self._offer(worker)
 
@@ -248,6 +297,7 @@ class Scheduler:
         for row in range(len(event.ids)):
             task = self.tables.named(event.clients[row], event.ids[row], event.attempts[row])
             if task is None or task.worker is None:
+                self.counts.vain_microseconds += VAIN_ROW
                 continue
             if agent is not None:
                 # Its word is for workers that can't say so themselves; of the others it is old.
@@ -303,6 +353,7 @@ class Scheduler:
     def _cancel(self, event: events.Cancel, now: float) -> None:
         client = self._peers.client(event.route)
         if client is not None:
+            self._bounds.check_rows(len(event.ids))
             self._withdrawals.cancel(client, event.ids, event.force, now)
 
     def _received(self, event: events.Received, now: float) -> None:

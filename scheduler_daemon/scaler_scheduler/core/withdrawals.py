@@ -9,6 +9,7 @@ from array import array
 from typing import Dict, Iterable, List, Set
 
 from scaler_scheduler.core import effects
+from scaler_scheduler.core.counts import VAIN_ROW
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
@@ -108,6 +109,7 @@ class Withdrawals:
             self._tables.functions.let_go(function)
             self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
             return
+        self._tables.counts.vain_microseconds += VAIN_ROW
 
     def _cancel_waiting(self, task: Task) -> None:
         self._count_down(task.client.lane(task.options))

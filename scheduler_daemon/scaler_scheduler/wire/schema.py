@@ -149,7 +149,7 @@ Capability.__name__ = 'Capability'
 
 class RefusedReason(_BaseEnum):
     __capnpy_id__ = 12360189996397848982
-    __members__ = ('protocol_version', 'malformed_hello',)
+    __members__ = ('protocol_version', 'malformed_hello', 'not_authorized',)
     @staticmethod
     def _new(x):
         return RefusedReason(x)

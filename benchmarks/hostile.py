@@ -1,0 +1,127 @@
+"""What a hostile peer takes away from the others: an honest client's throughput beside it, and without it.
+
+The peers of the measure share the machine's cores with the scheduler, and so does a flooder, who takes one of them for
+itself where nothing bounds it: what of that is the machine's doing, a program that only computes shows (`spinning`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+from dataclasses import dataclass
+
+from .figures import Bar, Figure, at_least
+from .peers import FakeClient
+from .processes import allow_many_files, free_address, running_module, running_scheduler
+from .scheduler_alone import LEASES, WINDOW, echoing_peers
+
+WORKERS = 4
+BOUNDED_RATE = 2000
+"""Messages a second of a flooder that is held to about what an honest peer of this measure sends."""
+
+BAR = at_least(0.8)
+
+QUIET = {
+    "half_open": "200 connections that say nothing",
+    "half_message": "50 peers that stop in the middle of a message",
+}
+FLOODS = {
+    "heartbeats": "heartbeats",
+    "hellos": "hellos, each of somebody else",
+    "malformed": "malformed messages",
+    "strangers": "messages of who never said hello",
+    "replays": "the honest client's own hello",
+    "cancels": "cancels of 1,000 tasks that are none",
+    "submits": "submits of one tiny task, answers unread",
+    "subscriptions": "subscriptions at the monitor",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    runs: int
+    pairs: int
+    """Stretches without the peer, and as many beside it, of one run."""
+    batches: int
+    """Submits of one stretch."""
+    warm_up_batches: int
+    settle_seconds: float
+    """For which a hostile peer is at it before a run begins."""
+
+
+FULL = Sizes(runs=5, pairs=8, batches=60, warm_up_batches=800, settle_seconds=1.0)
+QUICK = Sizes(runs=1, pairs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A behaviour, and how often."""
+
+    name: str
+    behaviour: str
+    rate: int
+    """Messages a second; 0: as many as it can."""
+    title: str
+    bar: Bar | None = BAR
+
+    def figure(self, client: FakeClient, address: str, monitor: str, sizes: Sizes) -> Figure:
+        arguments = (self.behaviour, address, monitor, str(client.incarnation), str(self.rate))
+        is_quiet = self.behaviour in QUIET
+        shares: list[float] = []
+        while len(shares) < sizes.runs:
+            before = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)] if is_quiet else []
+            with running_module("hostile_peer", *arguments) as peer:
+                assert peer.stdout is not None
+                if peer.stdout.readline() != "ready\n":
+                    raise RuntimeError(f"the hostile peer did not start: {self.behaviour}")
+                time.sleep(sizes.settle_seconds)
+                if is_quiet:
+                    beside = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)]
+                    shares.append(sum(before) / sum(beside))
+                else:
+                    shares += [_share(client, peer.pid, sizes) for _ in range(sizes.runs)]
+        return Figure(f"hostile.{self.name}", f"an honest client's share beside {self.title}", "x", shares, self.bar)
+
+
+def measure(is_quick: bool) -> list[Figure]:
+    sizes = QUICK if is_quick else FULL
+    allow_many_files()
+    subjects = [Subject("spinning", "spinning", 0, "a program that computes, for comparison", None)]
+    subjects += [Subject(behaviour, behaviour, 0, title) for behaviour, title in QUIET.items()]
+    figures = _figures(subjects, sizes)
+    # One scheduler for each flood: what one has left behind is not for the next one's account.
+    for behaviour, title in FLOODS.items():
+        bounded = Subject(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}")
+        unbounded = Subject(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}")
+        figures += _figures([bounded, unbounded], sizes)
+    return figures
+
+
+def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:
+    """Of one scheduler with its workers."""
+    address = free_address()
+    with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder:
+        monitor = f"ipc://{folder}/monitor"
+        options = (*LEASES, "--monitor-address", monitor, "--logging-level", "ERROR")
+        with running_scheduler(address, *options), echoing_peers(address, WORKERS) as client:
+            client.run(sizes.warm_up_batches, WINDOW)
+            return [subject.figure(client, address, monitor, sizes) for subject in subjects]
+
+
+def _share(client: FakeClient, peer: int, sizes: Sizes) -> float:
+    """With the peer stopped and running in turn, shortly: what else disturbs the machine disturbs both alike."""
+    alone = beside = 0.0
+    for _ in range(sizes.pairs):
+        os.kill(peer, signal.SIGSTOP)
+        alone += _seconds(client, sizes.batches)
+        os.kill(peer, signal.SIGCONT)
+        beside += _seconds(client, sizes.batches)
+    return alone / beside
+
+
+def _seconds(client: FakeClient, batches: int) -> float:
+    begin = time.perf_counter()
+    client.run(batches, WINDOW)
+    return time.perf_counter() - begin

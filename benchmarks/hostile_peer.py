@@ -1,0 +1,202 @@
+"""`python -m benchmarks.hostile_peer BEHAVIOUR ADDRESS MONITOR VICTIM RATE`: a peer that behaves in one bad way.
+
+VICTIM is the incarnation of a client at work. RATE is in messages a second; 0: as many as it can.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import secrets
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import zmq
+
+from scaler_client.messages import Cancel, Function, Heartbeat, Hello, Message, Role, Submit
+from scaler_client.wire import encode
+
+from .peers import FUNCTION_NUMBER, Peer
+from .processes import allow_many_files
+
+HALF_OPEN = 200
+"""Connections that say nothing."""
+
+HALF_SAID = 50
+"""Connections that begin a message."""
+
+CANCELLED = 1000
+"""Tasks, which are none, in one Cancel."""
+
+_VARIANTS = 500
+"""Messages that are made in advance, to be sent over and over."""
+
+_STEP_SECONDS = 0.01
+"""How evenly a rate is kept."""
+
+_GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(16) + b"\x00" + bytes(31)
+_READY_BODY = b"\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
+_READY = bytes([4, len(_READY_BODY)]) + _READY_BODY
+_HALF = b"\x02" + struct.pack(">Q", 64 << 20) + bytes(32 << 20)
+"""A frame of 64 MiB, of which half comes."""
+
+Context = zmq.Context[zmq.Socket[bytes]]
+
+
+def half_open(address: str, stack: ExitStack) -> None:
+    for _ in range(HALF_OPEN):
+        stack.enter_context(_tcp(address))
+
+
+def half_message(address: str, stack: ExitStack) -> None:
+    for _ in range(HALF_SAID):
+        connection = stack.enter_context(_tcp(address))
+        connection.sendall(_GREETING + _READY + _HALF)
+
+
+def _tcp(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    return socket.create_connection((host, int(port)))
+
+
+def heartbeats(peer: Peer) -> Iterator[bytes]:
+    return _one(Heartbeat(1))
+
+
+def hellos(peer: Peer) -> Iterator[bytes]:
+    return itertools.cycle([_frame(_hello(secrets.randbits(62) + 1)) for _ in range(_VARIANTS)])
+
+
+def malformed(peer: Peer) -> Iterator[bytes]:
+    chance = random.Random(1)
+    return itertools.cycle([chance.randbytes(chance.randrange(300)) for _ in range(_VARIANTS)])
+
+
+def submits(peer: Peer) -> Iterator[bytes]:
+    """Of one tiny task each, by a client that reads no answers."""
+    peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
+    for number in itertools.count():
+        yield _frame(Submit([number], [FUNCTION_NUMBER], [b"tiny"]))
+
+
+def cancels(peer: Peer) -> Iterator[bytes]:
+    return _one(Cancel(list(range(CANCELLED))))
+
+
+FLOODS: dict[str, Callable[[Peer], Iterator[bytes]]] = {
+    "heartbeats": heartbeats,
+    "hellos": hellos,
+    "malformed": malformed,
+    "submits": submits,
+    "cancels": cancels,
+}
+
+
+def _one(message: Message) -> Iterator[bytes]:
+    return itertools.repeat(_frame(message))
+
+
+def _frame(message: Message) -> bytes:
+    [frame] = encode(message)
+    return bytes(frame)
+
+
+def flood(context: Context, address: str, kind: str, rate: int) -> None:
+    """A client's messages of one kind, whose answers it never reads."""
+    peer = Peer(context, address, Role.CLIENT)
+    frames = FLOODS[kind](peer)
+    _ready()
+    _send(peer.socket.send, frames, rate)
+
+
+def strangers(context: Context, address: str, rate: int) -> None:
+    """Messages of somebody who has never said hello."""
+    stranger = _dealer(context, address)
+    _ready()
+    _send(stranger.send, _one(Submit(range(100), [FUNCTION_NUMBER], [b"tiny"] * 100)), rate)
+
+
+def replays(context: Context, address: str, victim: int, rate: int) -> None:
+    """The hello of a client that is at work, on a connection of its own."""
+    thief = _dealer(context, address)
+    _ready()
+    _send(thief.send, _one(_hello(victim)), rate)
+
+
+def subscriptions(context: Context, monitor: str, rate: int) -> None:
+    """Ever more topics, at the monitor address."""
+    subscriber = context.socket(zmq.XSUB)
+    subscriber.setsockopt(zmq.LINGER, 0)
+    subscriber.setsockopt(zmq.SNDHWM, 1000)
+    subscriber.connect(monitor)
+    _ready()
+    _send(subscriber.send, (b"\1" + secrets.token_bytes(8) for _ in itertools.repeat(None)), rate)
+
+
+def spinning() -> None:
+    """Nobody's peer: what a program that computes takes away on this machine."""
+    _ready()
+    for _ in itertools.repeat(None):
+        pass
+
+
+def _hello(incarnation: int) -> Hello:
+    return Hello(Role.CLIENT, incarnation, "3", "bench", "bench", 1)
+
+
+def _dealer(context: Context, address: str) -> zmq.Socket[bytes]:
+    dealer = context.socket(zmq.DEALER)
+    dealer.setsockopt(zmq.LINGER, 0)
+    dealer.connect(address)
+    return dealer
+
+
+def _send(send: Callable[[bytes], object], frames: Iterator[bytes], rate: int) -> None:
+    """Without end, so many a second."""
+    if not rate:
+        for frame in frames:
+            send(frame)
+    share = max(1, int(rate * _STEP_SECONDS))
+    due = time.monotonic()
+    while True:
+        for frame in itertools.islice(frames, share):
+            send(frame)
+        due = max(due + share / rate, time.monotonic() - 1)
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def _ready() -> None:
+    print("ready", flush=True)
+
+
+def main(behaviour: str, address: str, monitor: str, victim: int, rate: int) -> None:
+    allow_many_files()
+    context: Context = zmq.Context()
+    with ExitStack() as stack:
+        if behaviour in FLOODS:
+            flood(context, address, behaviour, rate)
+        elif behaviour == "strangers":
+            strangers(context, address, rate)
+        elif behaviour == "replays":
+            replays(context, address, victim, rate)
+        elif behaviour == "subscriptions":
+            subscriptions(context, monitor, rate)
+        elif behaviour == "spinning":
+            spinning()
+        elif behaviour == "half_open":
+            half_open(address, stack)
+        elif behaviour == "half_message":
+            half_message(address, stack)
+        else:
+            raise ValueError(f"no such behaviour: {behaviour}")
+        _ready()
+        while True:
+            time.sleep(60)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))

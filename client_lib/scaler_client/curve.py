@@ -1,0 +1,75 @@
+"""Keys on a socket that connects, and what its failures mean."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import zmq
+
+from .addresses import Address
+from .key_files import KEYS_VARIABLE, PeerKeys, read_peer_keys
+
+LEAST_CUT_HANDSHAKES = 5
+"""So often in a row must the other side have ended the connection in the handshake to be taken for one with other keys:
+a scheduler that is just ended does so as well."""
+
+LEAST_CUT_SECONDS = 2.0
+
+_OTHER_MECHANISM = 0x11000002
+"""ZeroMQ's number for a side with keys and one without."""
+
+FAILURES = int(
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A handshake that did not succeed."""
+
+    event: int
+    value: int
+
+    @property
+    def is_final(self) -> bool:
+        """Whether ZeroMQ does not try again."""
+        return self.event != int(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+
+    def text(self, keys: PeerKeys | None, what: str = "scheduler") -> str:
+        """What is wrong, and what to do, in a line that goes on behind the address."""
+        if self.event == int(zmq.EVENT_HANDSHAKE_FAILED_AUTH) and keys is not None:
+            path = os.path.join(keys.directory, keys.role + ".key")
+            return (
+                f"the {what} does not let in the key {keys.public.hex()} of {path} (as {keys.role}): there it takes "
+                f"`scaler_scheduler authorize DIR KEY --as {keys.role} --name NAME` and SIGHUP"
+            )
+        if keys is None:
+            return (
+                f"the {what} wants keys, and none were given: name their folder with keys= or --keys, or in "
+                f"{KEYS_VARIABLE}"
+            )
+        if self.value == _OTHER_MECHANISM and self.is_final:
+            return f"the {what} has no keys, and is not talked to with those of {keys.directory}: leave them out here"
+        path = os.path.join(keys.directory, "server.key")
+        return f"the {what} has another key than {path} ({keys.server.hex()}), or none"
+
+
+def given_keys(directory: str | None, role: str) -> PeerKeys | None:
+    """The keys of a program of this role, from the folder that it was given, else that in SCALER_KEYS; None where there
+    is none. An empty text means none. Raises KeyFileError."""
+    directory = os.environ.get(KEYS_VARIABLE, "") if directory is None else directory
+    return read_peer_keys(directory, role) if directory else None
+
+
+def secure(socket: zmq.Socket[bytes], keys: PeerKeys | None) -> None:
+    """Have the socket use these keys, before it connects; None: no keys."""
+    if keys is not None:
+        socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server)
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
+
+
+def secure_monitor(socket: zmq.Socket[bytes], address: Address, keys: PeerKeys | None) -> None:
+    """The same for a scheduler's monitor address: who may read a socket that is a file, is the file's to say."""
+    secure(socket, keys if address.transport == "tcp" else None)

@@ -1,0 +1,86 @@
+"""Keys of ZeroMQ's CURVE in a folder: a file for the public part of each and one for the secret part.
+
+A file has one line of 64 hex digits; lines that begin with # are for people. This file exists twice, byte for byte, in
+scaler_scheduler and in scaler_client.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from typing import Tuple, Union
+
+KEYS_VARIABLE = "SCALER_KEYS"
+SERVER = "server"
+CLIENT = "client"
+WORKER = "worker"
+MONITOR = "monitor"
+ROLES = (CLIENT, WORKER, MONITOR)
+"""What a key may be for; each program takes the pair of that name from the folder that it is given."""
+PUBLIC_SUFFIX = ".key"
+SECRET_SUFFIX = ".secret"
+KEY_BYTES = 32
+MOST_FILE_BYTES = 4096
+_HEX = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class KeyFileError(ValueError):
+    """A key can't be had; the text is one line that names the file and says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class PeerKeys:
+    """What somebody who connects needs: the server's public key, to know it by, and a pair of its own."""
+
+    directory: str
+    role: str
+    server: bytes
+    public: bytes
+    secret: bytes = field(repr=False)
+
+
+def absolute(directory: Union[str, os.PathLike[str]]) -> str:
+    """A folder's name that holds wherever the process goes; empty stays empty, which means none."""
+    given = os.fspath(directory)
+    return os.path.abspath(given) if given else ""
+
+
+def read_peer_keys(directory: str, role: str) -> PeerKeys:
+    """What a program of this role connects with. Raises KeyFileError."""
+    public, secret = read_pair(directory, role)
+    return PeerKeys(directory, role, read_public(directory, SERVER), public, secret)
+
+
+def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
+    """A public key and the secret that belongs to it. Raises KeyFileError."""
+    path = os.path.join(directory, name + SECRET_SUFFIX)
+    secret = _read(directory, path)
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
+    if stat.S_IMODE(mode) & (stat.S_IRWXO | stat.S_IWGRP):
+        raise KeyFileError(f"the key {path} is open to others (mode {stat.S_IMODE(mode):04o}): chmod 600 {path}")
+    return read_public(directory, name), secret
+
+
+def read_public(directory: str, name: str) -> bytes:
+    """A public key. Raises KeyFileError."""
+    return _read(directory, os.path.join(directory, name + PUBLIC_SUFFIX))
+
+
+def _read(directory: str, path: str) -> bytes:
+    if not os.path.isdir(directory):
+        raise KeyFileError(f"there is no folder of keys at {directory or 'an empty path'}")
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
+    except OSError as error:
+        raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
+    lines = [line.strip() for line in content.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if len(lines) != 1 or not _HEX.fullmatch(lines[0]):
+        raise KeyFileError(f"{path} is no key: it must have one line of 64 hex digits")
+    return bytes.fromhex(lines[0])

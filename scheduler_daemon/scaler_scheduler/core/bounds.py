@@ -1,0 +1,81 @@
+"""What one peer may ask for: beyond it a message is refused, with an error that names the limit."""
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.records import Client
+from scaler_scheduler.core.tables import Tables
+
+LEAST_EXCESS = 64 << 20
+"""Bytes that a client may submit beyond its credit. Nobody who counts does, but for what is submitted again as results
+were lost."""
+
+NESTED_PART = 4
+"""Times the memory limit that a nested client may have open, whose credit has no end."""
+
+
+class Bounds:
+    def __init__(self, limits: Limits, tables: Tables) -> None:
+        self._limits = limits
+        self._tables = tables
+        self._second = 0
+        self._hellos = 0
+        """In this second."""
+
+    def check_hello(self, event: events.Hello, now: float) -> None:
+        """Raises ProtocolError: too many hellos, or too many peers."""
+        if int(now) != self._second:
+            self._second, self._hellos = int(now), 0
+        self._hellos += 1
+        if self._hellos > self._limits.hellos_a_second:
+            raise ProtocolError(f"more than {self._limits.hellos_a_second} hellos in a second: say it again")
+        tables = self._tables
+        if len(tables.clients) + len(tables.workers) + len(tables.agents) < self._limits.peers:
+            return
+        known = tables.clients.find(event.incarnation) or tables.workers.find(event.incarnation)
+        if known is None and tables.agents.find(event.incarnation) is None:
+            raise ProtocolError(f"there are {self._limits.peers} peers already, the most that this scheduler serves")
+
+    def check_rows(self, count: int) -> None:
+        """Raises ProtocolError: these are too many for one message."""
+        if count > self._limits.batch_rows:
+            raise ProtocolError(f"a batch of {count} rows, more than {self._limits.batch_rows}")
+
+    def count_submit(self, client: Client, event: events.Submit) -> None:
+        """Count what the client submits.
+
+        Raises:
+            ProtocolError: it is far beyond the client's credit, or too many tasks.
+        """
+        rows = len(event.ids)
+        weight = len(event.payload) + TASK_OVERHEAD * rows
+        for payload in event.large.values():
+            weight += len(payload)
+        which = f"tasks {event.ids[0]} to {event.ids[-1]} are not taken"
+        # Not yet, where they are just at the limit: the client's last grant may have allowed for a batch more.
+        if client.waiting + len(client.tasks) >= self._limits.client_tasks + self._limits.batch_rows:
+            raise ProtocolError(f"{which}: a client may have {self._limits.client_tasks} open tasks")
+        if client.worker:
+            most = NESTED_PART * max(LEAST_EXCESS, self._limits.memory_limit_bytes) + client.returned
+        else:
+            most = client.granted + max(LEAST_EXCESS, client.result_window)
+        if client.submitted > most and event.ids[0] > client.highest_id:
+            raise ProtocolError(f"{which}: they are beyond the client's credit of {client.granted} bytes")
+        client.submitted += weight
+
+    def check_object(self, client: Client, event: events.Object) -> None:
+        """Raises ProtocolError: the client has too many."""
+        limits = self._limits
+        if len(client.objects) >= limits.client_objects:
+            raise ProtocolError(f"object {event.id} is not taken: a client may have {limits.client_objects} objects")
+        if client.held + event.size > limits.client_object_bytes:
+            raise ProtocolError(
+                f"object {event.id} is not taken: with its {event.size} bytes the client's objects would have more "
+                f"than {limits.client_object_bytes} bytes"
+            )
+
+    def check_function(self, client: Client) -> None:
+        """Raises ProtocolError: the client has too many."""
+        if len(client.functions) >= self._limits.client_functions:
+            raise ProtocolError(f"a client may have {self._limits.client_functions} functions: forget some")

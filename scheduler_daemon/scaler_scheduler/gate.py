@@ -1,0 +1,82 @@
+"""Who may connect to the scheduler: the folder of keys, as it was read last, and what is said of who may not."""
+
+from __future__ import annotations
+
+import logging
+from typing import Callable, Dict, FrozenSet, Set
+
+from . import authorized, logs
+from .authorized import Entry
+from .key_files import MONITOR, SERVER, KeyFileError, read_pair
+from .sockets import MONITOR_DOMAIN, Doorkeeper
+
+REFUSALS_LOG_SECONDS = 10.0
+"""At most one line about connections that were refused in this time."""
+
+_log = logging.getLogger(__name__)
+
+
+class Gate:
+    """What ZeroMQ asks, in a thread of its own: what it reads is replaced whole, never changed.
+
+    Raises:
+        KeyFileError: the folder has not what a scheduler needs; the text says what.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        _public, self.secret = read_pair(directory, SERVER)
+        self._entries = authorized.read(directory)
+        self.allowed = _users(self._entries)
+        self._told = 0
+        self._next_line = 0.0
+
+    def __len__(self) -> int:
+        """How many keys may connect."""
+        return len(self._entries)
+
+    def user(self, domain: bytes, key: bytes) -> bytes:
+        """Who has this public key; empty where it may not connect there."""
+        entry = self._entries.get(key.hex())
+        if entry is None or (entry.role == MONITOR) != (domain == MONITOR_DOMAIN):
+            return b""
+        return entry.user.encode()
+
+    def name(self, user: str) -> str:
+        """What its key is called in the list; empty where it is not there."""
+        entry = self._entries.get(user.rpartition(":")[2])
+        return "" if entry is None else entry.name
+
+    def read_again(self, cut_off: Callable[[Set[str]], int]) -> bool:
+        """Take in what the folder says now, and have the users cut off who may be here no more.
+
+        Returns:
+            Whether there are some of the monitor's among them.
+        """
+        before = self._entries
+        try:
+            self._entries = authorized.read(self._directory)
+        except KeyFileError as error:
+            _log.error("all keys stay as they were: %s", error)
+            return False
+        self.allowed = _users(self._entries)
+        now = {entry.user for entry in self._entries.values()}
+        gone = [entry for entry in before.values() if entry.user not in now]
+        for entry in gone:
+            _log.warning("the key of %s %s was revoked (%s)", entry.role, entry.name, entry.key)
+        peers = cut_off({entry.user for entry in gone}) if gone else 0
+        _log.info("keys read again: %d may connect, %d connection(s) cut off", len(self), peers)
+        return any(entry.role == MONITOR for entry in gone)
+
+    def tell_refused(self, refused: int, doorkeeper: Doorkeeper, now: float) -> None:
+        """Log, now and then, that somebody was turned away; `refused` is how many so far."""
+        if refused == self._told or now < self._next_line:
+            return
+        text = logs.on_one_line(doorkeeper.last) or "its key was revoked, or it has named its connection itself"
+        _log.warning("%d time(s) somebody was turned away; the last: %s", refused - self._told, text)
+        self._told = refused
+        self._next_line = now + REFUSALS_LOG_SECONDS
+
+
+def _users(entries: Dict[str, Entry]) -> FrozenSet[bytes]:
+    return frozenset(entry.user.encode() for entry in entries.values())

@@ -1,0 +1,138 @@
+"""`scaler_scheduler keygen`, `authorize`, `revoke` and `list`: what is done to a folder of keys."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Callable, Dict, List, NoReturn, Sequence
+
+from . import authorized
+from .authorized import Entry
+from .config import PROGRAM, fail
+from .key_files import PUBLIC_SUFFIX, ROLES, SECRET_SUFFIX, SERVER, KeyFileError
+
+_WHERE = {
+    "client": "programs with a Client: Client(address, keys=FOLDER), or SCALER_KEYS=FOLDER",
+    "worker": "compute hosts: scaler_cluster --keys FOLDER ADDRESS",
+    "monitor": "who watches: scaler_top and the other monitor programs --keys FOLDER",
+}
+
+
+class _UsageError(Exception):
+    pass
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Instead of argparse's page of usage."""
+        raise _UsageError(f"{self.prog.split()[-1]}: {message}")
+
+
+def is_key_command(arguments: Sequence[str]) -> bool:
+    return bool(arguments) and arguments[0] in _COMMANDS
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do it; returns the exit status."""
+    try:
+        parsed = _parser().parse_args(arguments)
+        _COMMANDS[arguments[0]](parsed)
+    except (_UsageError, KeyFileError) as error:
+        return fail(str(error))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=PROGRAM, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True)
+    keygen = commands.add_parser("keygen", help="make keys in a new folder", allow_abbrev=False)
+    keygen.add_argument("directory", metavar="DIR")
+    only = "make one pair for somebody else alone, and no server's: its *.key is what authorize takes"
+    keygen.add_argument("--as", dest="role", choices=ROLES, help=only)
+    authorize = commands.add_parser("authorize", help="let one more key in", allow_abbrev=False)
+    authorize.add_argument("directory", metavar="DIR")
+    key = "64 hex digits, ZeroMQ's 40 characters, or a file *.key"
+    authorize.add_argument("key", metavar="PUBLICKEY", help=key)
+    authorize.add_argument("--as", dest="role", choices=ROLES, required=True)
+    authorize.add_argument("--name", required=True, help="whose it is, for logs and for revoke")
+    revoke = commands.add_parser("revoke", help="let a key in no more", allow_abbrev=False)
+    revoke.add_argument("directory", metavar="DIR")
+    revoke.add_argument("who", metavar="NAME_OR_KEY")
+    listing = commands.add_parser("list", help="say who may connect", allow_abbrev=False)
+    listing.add_argument("directory", metavar="DIR")
+    return parser
+
+
+def _keygen(parsed: argparse.Namespace) -> None:
+    names = [parsed.role] if parsed.role else [SERVER, *ROLES]
+    directory: str = parsed.directory
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise KeyFileError(f"cannot make {directory}: {error.strerror}") from None
+    files = [name + suffix for name in names for suffix in (PUBLIC_SUFFIX, SECRET_SUFFIX)]
+    files += [] if parsed.role else [authorized.FILE_NAME]
+    for name in files:
+        if os.path.lexists(os.path.join(directory, name)):
+            raise KeyFileError(f"{os.path.join(directory, name)} is there already: keys are never overwritten")
+    public = {name: _make_pair(directory, name) for name in names}
+    if parsed.role:
+        print(f"Let it in: scaler_scheduler authorize DIR {public[parsed.role]} --as {parsed.role} --name NAME")
+        return
+    authorized.create(directory, [Entry(role, public[role], role) for role in ROLES])
+    print(f"The scheduler: scaler_scheduler --keys {directory} ADDRESS; {SERVER}{SECRET_SUFFIX} stays here")
+    for role in ROLES:
+        copied = " ".join((SERVER + PUBLIC_SUFFIX, role + PUBLIC_SUFFIX, role + SECRET_SUFFIX))
+        print(f"Copy {copied} to {_WHERE[role]}")
+
+
+def _make_pair(directory: str, name: str) -> str:
+    """The public key, in hex."""
+    from .sockets import new_key_pair
+
+    public, secret = new_key_pair()
+    _write(directory, name + SECRET_SUFFIX, f"# The secret key of {name}: for nobody else.\n{secret.hex()}\n")
+    _write(directory, name + PUBLIC_SUFFIX, f"# The public key of {name}.\n{public.hex()}\n")
+    return public.hex()
+
+
+def _write(directory: str, name: str, text: str) -> None:
+    path = os.path.join(directory, name)
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError as error:
+        raise KeyFileError(f"cannot make {path}: {error.strerror}") from None
+
+
+def _authorize(parsed: argparse.Namespace) -> None:
+    from .sockets import decode_z85
+
+    name = authorized.checked_name(parsed.name)
+    key = authorized.checked_key(parsed.key, decode_z85)
+    authorized.add(parsed.directory, Entry(parsed.role, key, name))
+    print(f"{name} may connect as {parsed.role} ({key}); a scheduler that runs takes it in at SIGHUP")
+
+
+def _revoke(parsed: argparse.Namespace) -> None:
+    for entry in authorized.remove(parsed.directory, parsed.who):
+        print(
+            f"{entry.name} may connect no more ({entry.role} {entry.key}); a scheduler that runs cuts it off at SIGHUP"
+        )
+
+
+def _list(parsed: argparse.Namespace) -> None:
+    entries: List[Entry] = list(authorized.read(parsed.directory).values())
+    for entry in entries:
+        print(f"{entry.role:7} {entry.key} {entry.name}")
+    if not entries:
+        print("nobody may connect", file=sys.stderr)
+
+
+_COMMANDS: Dict[str, Callable[[argparse.Namespace], None]] = {
+    "keygen": _keygen,
+    "authorize": _authorize,
+    "revoke": _revoke,
+    "list": _list,
+}

@@ -1,0 +1,255 @@
+"""Folders of keys, who may connect by them, and which addresses want some. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from scaler_scheduler import authorized, cli, exposure, key_commands
+from scaler_scheduler.addresses import parse_bind_address
+from scaler_scheduler.gate import Gate
+from scaler_scheduler.key_files import (
+    CLIENT,
+    MONITOR,
+    ROLES,
+    SERVER,
+    WORKER,
+    KeyFileError,
+    read_pair,
+    read_peer_keys,
+    read_public,
+)
+from scaler_scheduler.sockets import MAIN_DOMAIN, MONITOR_DOMAIN, decode_z85
+
+KEY, KEY2 = "0a" * 32, "0b" * 32
+
+
+@pytest.fixture
+def keys(tmp_path: Path, capsys) -> str:
+    assert cli.main(["keygen", str(tmp_path / "keys")]) == 0
+    capsys.readouterr()
+    return str(tmp_path / "keys")
+
+
+def mode(*path: str) -> int:
+    return stat.S_IMODE(os.stat(os.path.join(*path)).st_mode)
+
+
+def complaint(capsys, *arguments: str) -> str:
+    """The one line that a command ends with."""
+    assert cli.main(list(arguments)) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    (line,) = err.splitlines()
+    return line
+
+
+def test_keygen_makes_a_pair_for_each_and_says_what_goes_where(tmp_path, capsys):
+    folder = str(tmp_path / "a" / "keys")
+    assert cli.main(["keygen", folder]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert mode(folder) == 0o700
+    names = [name + suffix for name in (SERVER, *ROLES) for suffix in (".key", ".secret")]
+    assert sorted(os.listdir(folder)) == sorted([*names, "authorized"])
+    assert {mode(folder, name) for name in os.listdir(folder)} == {0o600}
+    assert said[0] == f"The scheduler: scaler_scheduler --keys {folder} ADDRESS; server.secret stays here"
+    assert [line.split(" to ")[0] for line in said[1:]] == [
+        f"Copy server.key {role}.key {role}.secret" for role in ROLES
+    ]
+    assert [(entry.role, entry.name) for entry in authorized.read(folder).values()] == [(role, role) for role in ROLES]
+    assert len({read_pair(folder, name) for name in (SERVER, *ROLES)}) == 4
+
+
+def test_no_key_is_ever_overwritten(keys, capsys):
+    before = {path: path.read_bytes() for path in Path(keys).iterdir()}
+    assert complaint(capsys, "keygen", keys) == (
+        f"scaler_scheduler: {keys}/server.key is there already: keys are never overwritten"
+    )
+    assert complaint(capsys, "keygen", keys, "--as", "client").endswith("client.key is there already: keys are never "
+                                                                        "overwritten")  # fmt: skip
+    assert {path: path.read_bytes() for path in Path(keys).iterdir()} == before
+
+
+def test_a_pair_for_somebody_else_is_let_in_by_its_file(keys, tmp_path, capsys):
+    other = str(tmp_path / "alice")
+    assert cli.main(["keygen", other, "--as", "client"]) == 0
+    assert sorted(os.listdir(other)) == ["client.key", "client.secret"]
+    public = read_public(other, CLIENT).hex()
+    assert public in capsys.readouterr().out
+    assert cli.main(["authorize", keys, f"{other}/client.key", "--as", "client", "--name", "alice"]) == 0
+    assert authorized.read(keys)[public] == authorized.Entry("client", public, "alice")
+    assert cli.main(["list", keys]) == 0
+    assert f"client  {public} alice\n" in capsys.readouterr().out
+    assert cli.main(["revoke", keys, "alice"]) == 0
+    assert public not in authorized.read(keys)
+
+
+def test_a_key_as_zeromq_writes_it():
+    z85 = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
+    assert authorized.checked_key(z85, decode_z85) == decode_z85(z85).hex()
+    assert authorized.checked_key(KEY.upper(), decode_z85) == KEY
+
+
+@pytest.mark.parametrize("given", ["", "abc", KEY[:-1], KEY + "0", "~" * 40, "g" * 64, "--help"])
+def test_what_is_no_public_key(given):
+    with pytest.raises(KeyFileError, match="is no public key"):
+        authorized.checked_key(given, decode_z85)
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a\nb", "x" * 65, "#a", "\x1b"])
+def test_what_is_no_name(name):
+    with pytest.raises(KeyFileError, match="is not a name"):
+        authorized.checked_name(name)
+
+
+def test_keys_and_names_are_there_once(keys, capsys):
+    assert cli.main(["authorize", keys, KEY, "--as", "worker", "--name", "rack1"]) == 0
+    capsys.readouterr()
+    authorize = ("authorize", keys)
+    assert complaint(capsys, *authorize, KEY, "--as", "client", "--name", "other") == (
+        "scaler_scheduler: this key is authorized already, as worker rack1: revoke it first"
+    )
+    assert "this name is authorized already" in complaint(capsys, *authorize, KEY2, "--as", "client", "--name", "rack1")
+    assert complaint(capsys, "revoke", keys, "nobody").endswith(f"{keys} by the name or key 'nobody'")
+    assert "--as" in complaint(capsys, *authorize, KEY2, "--name", "x")
+    assert "invalid choice" in complaint(capsys, *authorize, KEY2, "--as", "boss", "--name", "x")
+
+
+def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
+    os.chmod(os.path.join(keys, "authorized"), 0o640)
+    before = Path(keys, "authorized").read_bytes()
+
+    def fail(*_paths: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", fail)
+        with pytest.raises(KeyFileError, match="No space left"):
+            authorized.add(keys, authorized.Entry("client", KEY, "alice"))
+    assert Path(keys, "authorized").read_bytes() == before
+    names = sorted(os.listdir(keys))
+    authorized.add(keys, authorized.Entry("client", KEY, "alice"))
+    assert sorted(os.listdir(keys)) == names  # nothing else is left
+    assert mode(keys, "authorized") == 0o640
+
+
+@pytest.mark.parametrize(
+    "line, text",
+    [
+        ("client", "3: this is not a role"),
+        (f"boss {KEY} x", "3: this is not a role"),
+        (f"client {KEY[:-1]} x", "3: this is not a role"),
+        (f"client {KEY} a b", "3: this is not a role"),
+        (f"client {KEY} a\nclient {KEY} b", f"4: the key {KEY} is there more than once"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, text):
+    (tmp_path / "authorized").write_text(f"# a comment\n\n{line}\n")
+    with pytest.raises(KeyFileError) as caught:
+        authorized.read(str(tmp_path))
+    assert text in str(caught.value)
+
+
+def test_a_secret_that_others_may_read_is_not_used(keys):
+    path = os.path.join(keys, "client.secret")
+    for wrong in (0o604, 0o644, 0o620):
+        os.chmod(path, wrong)
+        with pytest.raises(KeyFileError, match=f"is open to others .mode {wrong:04o}.: chmod 600 {path}"):
+            read_peer_keys(keys, CLIENT)
+    os.chmod(path, 0o440)  # as where an operator gives it to a group
+    assert "secret" not in repr(read_peer_keys(keys, CLIENT)).replace(keys, "")
+
+
+@pytest.mark.parametrize("content", ["", "zz" * 32, KEY[:-2], f"{KEY}\n{KEY2}\n", "\xff" * 64])
+def test_a_file_that_is_no_key_is_named(keys, content):
+    path = os.path.join(keys, "worker.key")
+    Path(path).write_text(content)
+    with pytest.raises(KeyFileError, match=f"{path} is no key"):
+        read_peer_keys(keys, WORKER)
+
+
+def test_missing_folders_and_files_are_named(keys, tmp_path):
+    with pytest.raises(KeyFileError, match="there is no folder of keys at /nowhere"):
+        read_peer_keys("/nowhere", CLIENT)
+    os.unlink(os.path.join(keys, "server.key"))
+    with pytest.raises(KeyFileError, match="cannot read the key .*/server.key: No such file"):
+        read_peer_keys(keys, CLIENT)
+    with pytest.raises(KeyFileError, match="server.secret"):
+        Gate(str(tmp_path))
+
+
+def test_the_gate_lets_each_in_where_it_belongs(keys):
+    gate = Gate(keys)
+    for role in ROLES:
+        key = read_public(keys, role)
+        user = f"{role}:{key.hex()}".encode()
+        domain, other = (MONITOR_DOMAIN, MAIN_DOMAIN) if role == MONITOR else (MAIN_DOMAIN, MONITOR_DOMAIN)
+        assert gate.user(domain, key) == user and gate.user(other, key) == b""
+        assert user in gate.allowed
+    assert gate.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == gate.user(MAIN_DOMAIN, b"") == b""
+
+
+def test_the_gate_cuts_off_whom_the_list_does_not_name_any_more(keys, caplog):
+    gate = Gate(keys)
+    cut = []
+
+    def cut_off(users):
+        cut.append(users)
+        return 7
+
+    authorized.add(keys, authorized.Entry("client", KEY, "alice"))
+    assert not gate.read_again(cut_off) and not cut
+    assert gate.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == f"client:{KEY}".encode()
+    authorized.remove(keys, "alice")
+    authorized.add(keys, authorized.Entry("worker", KEY, "alice"))  # what it is now is somebody else
+    assert not gate.read_again(cut_off)
+    assert cut == [{f"client:{KEY}"}]
+    authorized.remove(keys, "monitor")
+    assert gate.read_again(cut_off)
+    assert "was revoked" in caplog.text
+
+
+def test_a_list_that_became_unreadable_changes_nothing(keys, caplog):
+    gate = Gate(keys)
+    before = gate.allowed
+    Path(keys, "authorized").write_text("nonsense\n")
+    assert not gate.read_again(lambda users: pytest.fail("somebody is cut off"))
+    assert gate.allowed == before and "all keys stay as they were" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://127.0.0.1:1",
+        "tcp://127.9.9.9:1",
+        "tcp://[::1]:1",
+        "tcp://localhost:1",
+        "ipc:///run/no.socket",
+        "ipc://@x",
+    ],
+)
+def test_addresses_of_this_machine_alone(address):
+    assert exposure.is_local(parse_bind_address(address))
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://*:1", "tcp://0.0.0.0:1", "tcp://[::]:1", "tcp://10.1.2.3:1", "tcp://eth0:1"]
+)
+def test_addresses_that_others_reach(address):
+    wide, local = parse_bind_address(address), parse_bind_address("tcp://127.0.0.1:1")
+    assert not exposure.is_local(wide)
+    assert exposure.exposed(wide, None) == exposure.exposed(local, wide) == wide
+    assert exposure.exposed(local, local) is None
+
+
+def test_the_refusal_has_the_commands():
+    text = exposure.refusal(parse_bind_address("tcp://*:2345"))
+    commands = ["scaler_scheduler keygen DIR", "scaler_scheduler --keys DIR tcp://*:2345", "scaler_cluster --keys DIR"]
+    assert all(command in text for command in commands) and "\n" not in text and "--insecure" in text
+
+
+def test_an_address_is_no_key_command():
+    assert not key_commands.is_key_command(["tcp://127.0.0.1:1"]) and not key_commands.is_key_command([])

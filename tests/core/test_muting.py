@@ -1,0 +1,209 @@
+"""Connections that waste the scheduler's time are not listened to for a second; what honest peers send is not waste."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Set
+
+import pytest
+from tests.wire.vectors import ALL
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.scheduler import Scheduler
+from scaler_scheduler.intake import DRAIN_MESSAGES, IGNORED_MESSAGES, Intake
+from scaler_scheduler.muting import BURST_SECONDS, MUTE_SECONDS, Muting
+from scaler_scheduler.status import Traffic
+from scaler_scheduler.wire.encode import Identity
+from scaler_scheduler.wire.schema import Message
+
+BY_NAME = {vector.name: vector for vector in ALL}
+BAD, GOOD = b"bad", b"good"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Port:
+    """What a Router is to the intake: messages that wait, and those that were sent."""
+
+    def __init__(self) -> None:
+        self.waiting: List[List[bytes]] = []
+        self.sent: List[List[bytes]] = []
+        self.full: Set[bytes] = set()
+        """Connections that take nothing more."""
+        self.stuck: Set[bytes] = set()
+
+    def receive(self) -> Optional[List[bytes]]:
+        return self.waiting.pop(0) if self.waiting else None
+
+    def user(self, route: bytes) -> str:
+        return ""
+
+    def send(self, route: bytes, frames: List[bytes]) -> bool:
+        if route in self.full:
+            self.stuck.add(route)
+            return False
+        self.sent.append([route, *frames])
+        return True
+
+    def take_stuck(self) -> Set[bytes]:
+        stuck, self.stuck = self.stuck, set()
+        return stuck
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.core = Scheduler(Limits(), 1, self.clock.now)
+        self.port = Port()
+        self.muting = Muting(2)
+        self.traffic = Traffic()
+        identity = Identity(1, "0")
+        router: object = self.port
+        self.intake = Intake(router, self.core, self.traffic, identity, self.muting, self.clock)  # type: ignore[arg-type]
+
+    def say(self, route: bytes, *names: str, times: int = 1) -> None:
+        """Golden messages, all at once; and as many turns as it takes."""
+        for name in names * times:
+            self.port.waiting.append([route, *BY_NAME[name].frames])
+        self.turn()
+
+    def turn(self) -> None:
+        while self.port.waiting:
+            assert self.intake.receive(None, self.clock.now)
+            self.intake.send(self.core.collect())
+            self.intake.give_up_stuck(self.clock.now)
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.now += seconds
+        self.intake.listen_again(self.clock.now)
+
+    def answers(self, route: bytes) -> List[int]:
+        """Which kinds were sent to this connection since the last call."""
+        kinds = [Message.loads(frames[1]).__which__() for frames in self.port.sent if frames[0] == route]
+        self.port.sent = [frames for frames in self.port.sent if frames[0] != route]
+        return [int(kind) for kind in kinds]
+
+
+@pytest.fixture
+def rig() -> Rig:
+    rig = Rig()
+    rig.say(GOOD, "hello-client")
+    assert effects.WELCOME in rig.answers(GOOD)
+    return rig
+
+
+def test_heartbeats_in_a_flood(rig: Rig) -> None:
+    rig.say(GOOD, "heartbeat", times=20_000)
+    echoed = rig.answers(GOOD).count(effects.HEARTBEAT_ECHO)
+    assert echoed < 20_000 and rig.traffic.dropped["ignored"] == 20_000 - echoed
+    assert echoed * 50e-6 == pytest.approx(BURST_SECONDS, abs=0.01)
+
+
+def test_heartbeats_of_honest_peers_cost_nothing_for_a_day(rig: Rig) -> None:
+    for _ in range(0, 86_400, 2):
+        rig.say(GOOD, "heartbeat")
+        rig.pass_time(2)
+    assert rig.traffic.dropped["ignored"] == 0
+    assert set(rig.answers(GOOD)) == {effects.HEARTBEAT_ECHO}
+
+
+@pytest.mark.parametrize("name", ["submit", "results", "heartbeat", "started-from-worker", "object-from-client"])
+def test_a_stranger_who_floods_is_answered_so_far_and_no_further(rig: Rig, name: str) -> None:
+    rig.say(BAD, name, times=15_000)
+    answers = rig.answers(BAD)
+    assert set(answers) == {effects.HELLO_WANTED}
+    assert len(answers) <= BURST_SECONDS / 50e-6 + 1
+    assert BAD in rig.muting.muted
+
+
+def test_malformed_messages_in_a_flood(rig: Rig) -> None:
+    rig.port.waiting = [[BAD, b"garbage"] for _ in range(8000)]
+    rig.turn()
+    assert set(rig.answers(BAD)) == {effects.ERROR}
+    malformed = rig.traffic.dropped["malformed"]
+    assert 4000 < malformed < 6000 and rig.traffic.dropped["ignored"] == 8000 - malformed
+
+
+def test_hellos_in_a_flood(rig: Rig) -> None:
+    rig.say(BAD, "hello-client", "hello-worker", times=2000)
+    assert rig.answers(BAD).count(effects.WELCOME) <= BURST_SECONDS / 500e-6 + 1
+    assert rig.traffic.dropped["ignored"] > 2000
+
+
+def test_cancels_of_tasks_that_are_none(rig: Rig) -> None:
+    frame = BY_NAME["cancel"].frames
+    rows = len(Message.loads(frame[0]).cancel.ids)
+    rig.say(GOOD, "cancel", times=int(BURST_SECONDS * 1e6) // rows + 1000)
+    assert rig.traffic.dropped["ignored"] > 900
+
+
+def test_others_are_heard_while_one_is_muted(rig: Rig) -> None:
+    rig.say(BAD, "heartbeat", times=11_000)
+    rig.answers(BAD)
+    assert rig.muting.muted.keys() == {BAD}
+    for _ in range(100):
+        rig.port.waiting += [[BAD, *BY_NAME["heartbeat"].frames], [GOOD, *BY_NAME["heartbeat"].frames]]
+    rig.turn()
+    assert rig.answers(BAD) == []
+    assert rig.answers(GOOD) == [effects.HEARTBEAT_ECHO] * 100
+
+
+def test_a_turn_ends_with_few_ignored_messages(rig: Rig) -> None:
+    rig.muting.mute(BAD, rig.clock.now)
+    rig.port.waiting = [[BAD, b"anything"] for _ in range(100)]
+    assert rig.intake.receive(None, rig.clock.now) == IGNORED_MESSAGES < DRAIN_MESSAGES
+    assert rig.intake.is_only_ignored
+    rig.port.waiting.insert(0, [GOOD, *BY_NAME["heartbeat"].frames])
+    assert rig.intake.receive(None, rig.clock.now) == IGNORED_MESSAGES + 1
+    assert not rig.intake.is_only_ignored
+
+
+def test_who_was_muted_is_asked_for_a_hello_and_heard_after_it(rig: Rig) -> None:
+    rig.say(GOOD, "heartbeat", times=11_000)
+    rig.answers(GOOD)
+    rig.pass_time(MUTE_SECONDS / 2)
+    assert rig.answers(GOOD) == [] and GOOD in rig.muting.muted
+    rig.pass_time(MUTE_SECONDS / 2)
+    assert rig.answers(GOOD) == [effects.HELLO_WANTED]
+    rig.say(GOOD, "submit")  # what was dropped may have come before it
+    assert rig.answers(GOOD) == [effects.HELLO_WANTED]
+    assert rig.core.counts.waiting == 0
+    rig.say(GOOD, "hello-client")
+    assert effects.WELCOME in rig.answers(GOOD)
+    rig.say(GOOD, "function-from-client", "submit")
+    assert rig.core.counts.waiting > 0
+    assert rig.core.tables.clients.by_route.keys() == {GOOD}
+
+
+def test_who_goes_on_is_muted_sooner_the_second_time(rig: Rig) -> None:
+    rig.say(BAD, "heartbeat", times=11_000)
+    first = len(rig.answers(BAD))
+    rig.pass_time(MUTE_SECONDS)
+    rig.say(BAD, "heartbeat", times=11_000)
+    assert len(rig.answers(BAD)) < first / 10
+
+
+def test_who_has_gone_is_forgotten(rig: Rig) -> None:
+    rig.say(GOOD, "heartbeat", times=11_000)
+    rig.pass_time(MUTE_SECONDS)
+    assert rig.muting.awaited == {GOOD}
+    rig.say(GOOD, "goodbye")
+    assert rig.muting.awaited == set()
+    rig.say(GOOD, "hello-client")
+    rig.pass_time(BURST_SECONDS / 0.02)
+    assert rig.muting._wasted == {}
+
+
+def test_who_does_not_read_is_given_up(rig: Rig) -> None:
+    rig.say(GOOD, "function-from-client", "submit")
+    rig.port.full.add(GOOD)
+    rig.say(GOOD, "heartbeat")
+    assert rig.core.counts.waiting == 0 and len(rig.core.tables.clients) == 0
+    assert GOOD in rig.muting.muted
+    assert rig.traffic.dropped["unreachable"] == 1
