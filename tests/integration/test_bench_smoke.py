@@ -16,7 +16,7 @@ from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 200
+PATIENCE_SECONDS = 280
 
 FIGURES = {
     "submit": {"submit.rate", "submit.pool_rate", "submit.ratio_to_pool"},

@@ -1,0 +1,243 @@
+"""Events for the core, made of a fuzzer's bytes: whatever the decoder could have made of some message, and no more."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Callable, List, Sequence, Tuple
+
+from tests.fuzz.drawing import Drawing
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.ids import INCARNATION_LIMIT
+
+Row = Tuple[int, int, int]
+"""Client's incarnation, id, attempt."""
+
+CLIENTS, WORKERS, AGENTS, NESTED = range(3), range(3, 6), range(6, 8), range(8, 10)
+"""Connections, which are numbers here, by who mostly speaks on them."""
+
+ROUTES = 10
+_CAPABILITIES = (frozenset(), frozenset(), frozenset([("gpu", 1)]), frozenset([("gpu", 2), ("linux", 1)]))
+_MOST_ROWS = 6
+_SIGNED = (1 << 63) - 1
+
+
+def _route(number: int) -> bytes:
+    return b"%d" % number
+
+
+def incarnation_of(route: int) -> int:
+    """The one of the peer that this connection mostly has."""
+    return route + 11
+
+
+class Maker:
+    """Draws events; `rows` are names of tasks that workers were given, the newest last."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.drawing = drawing
+        self.rows: List[Row] = []
+        self.newest_id = 0
+        self._makers: Sequence[Callable[[], events.Event]] = (
+            *[self._hello] * 3, self._goodbye, self._heartbeat, *[self._function] * 2, self._forget_functions,
+            *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
+            self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
+            self._output,
+        )  # fmt: skip
+
+    def event(self) -> events.Event:
+        return self.drawing.one_of(self._makers)()
+
+    # ------------------------------------------------------------------------------------------------------------ parts
+
+    def _from(self, routes: Sequence[int]) -> bytes:
+        """Mostly one of these."""
+        byte = self.drawing.below(64)
+        return _route(routes[byte % len(routes)] if byte < 60 else byte % ROUTES)
+
+    def _incarnation(self, routes: Sequence[int]) -> int:
+        byte = self.drawing.below(32)
+        return incarnation_of(routes[byte % len(routes)]) if byte < 30 else self.drawing.number(64)
+
+    def _id(self) -> int:
+        byte = self.drawing.below(8)
+        return max(0, self.newest_id - byte) if byte < 7 else self.drawing.number(63)
+
+    def _name(self) -> Row:
+        """Mostly of a task that a worker was given."""
+        byte = self.drawing.below(32)
+        if self.rows and byte < 28:
+            return self.rows[-1 - byte % len(self.rows)]
+        client = min(self._incarnation(CLIENTS), _SIGNED)
+        return client, self._id(), self.drawing.number(32)
+
+    def _names(self, least: int = 0) -> Tuple["array[int]", "array[int]", "array[int]"]:
+        names = [self._name() for _ in range(max(least, self.drawing.below(_MOST_ROWS)))]
+        return (
+            array("q", [name[0] for name in names]),
+            array("q", [name[1] for name in names]),
+            array("I", [name[2] for name in names]),
+        )
+
+    def _bodies(self, rows: int) -> Tuple["array[int]", bytes, "dict[int, bytes]"]:
+        """Sizes, the joined payload, and those that travel alone."""
+        large = {}
+        bodies = []
+        for row in range(rows):
+            kind = self.drawing.below(8)
+            if kind == 7:
+                large[row] = bytes(300)
+            bodies.append(b"" if kind == 7 else bytes(kind) if kind < 6 else bytes(20_000))
+        return array("I", [len(body) for body in bodies]), b"".join(bodies), large
+
+    # -------------------------------------------------------------------------------------------------------- anybody's
+
+    def _hello(self) -> events.Event:
+        number = self.drawing.below(ROUTES)
+        role = next(role for role, routes in enumerate((CLIENTS, WORKERS, AGENTS, NESTED)) if number in routes)
+        incarnation = incarnation_of(number)
+        odd = self.drawing.below(16)
+        if odd == 15:
+            role = self.drawing.below(3)
+        if odd >= 13:
+            incarnation = self._incarnation(range(ROUTES))
+        event = events.Hello(
+            _route(number), 2 if odd == 12 else 1, 0 if role == 3 else role, incarnation,
+            self._incarnation(AGENTS), "python", "1", "host", self.drawing.number(32), "name",
+        )  # fmt: skip
+        if role == 3:
+            event.worker = self._incarnation(WORKERS)
+        elif role == events.WORKER:
+            event.capabilities = self.drawing.one_of(_CAPABILITIES)
+            event.running = list(zip(*self._names()))
+        return event
+
+    def _goodbye(self) -> events.Event:
+        return events.Goodbye(self._from(range(ROUTES)), "")
+
+    def _heartbeat(self) -> events.Event:
+        workers = [self._incarnation(WORKERS) for _ in range(self.drawing.below(4))]
+        number = self.drawing.number(64)
+        usages = [(number, number) for _ in workers]
+        return events.Heartbeat(self._from(range(ROUTES)), number, workers, (number, number), number, usages)
+
+    # --------------------------------------------------------------------------------------------------------- clients'
+
+    def _client(self) -> bytes:
+        return self._from((*CLIENTS, *CLIENTS, *NESTED))
+
+    def _function(self) -> events.Event:
+        number, content = self.drawing.below(4), self.drawing.below(4)
+        payload = b"f%d" % content
+        return events.Function(self._client(), number, "f", "s", b"digest " + payload, payload)
+
+    def _forget_functions(self) -> events.Event:
+        numbers = array("I", [self.drawing.number(32) % 5 for _ in range(self.drawing.below(3))])
+        return events.ForgetFunctions(self._client(), numbers)
+
+    def _submit(self) -> events.Event:
+        drawing = self.drawing
+        route = self._client()
+        rows = 1 + drawing.below(_MOST_ROWS)
+        first = self._id() if drawing.below(4) == 3 else self.newest_id + 1
+        first = min(first, _SIGNED - rows)
+        ids = array("q", range(first, first + rows))
+        if first < 1 << 40:
+            self.newest_id = max(self.newest_id, ids[-1])
+        functions = array("I", [drawing.below(4) for _ in range(1 if drawing.below(2) else rows)])
+        sizes, joined, large = self._bodies(rows)
+        kind = drawing.below(4)
+        options = events.DEFAULT_OPTIONS if kind < 2 else self._options()
+        if not kind % 2:
+            return events.Submit(route, ids, functions, sizes, joined, large, options)
+        counts = array("I", [drawing.below(4) for _ in range(rows)])
+        inputs = array("q", [self._id() for _ in range(sum(counts))])
+        keep = array("B", [drawing.below(events.KEEP_BOTH + 1) for _ in range(rows)])
+        if not inputs:
+            counts = array("I")
+        return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep)
+
+    def _options(self) -> events.Options:
+        drawing = self.drawing
+        return events.Options(
+            drawing.one_of((0, 1, -1, (1 << 31) - 1, -(1 << 31))), drawing.one_of((0, 1, (1 << 32) - 1)),
+            drawing.one_of((-1, 0, 1, (1 << 31) - 1)), drawing.one_of((0.0, 0.5, ((1 << 32) - 1) / 1000)),
+            bool(drawing.below(2)), drawing.one_of(("", "mine")), drawing.one_of(_CAPABILITIES), bool(drawing.below(2)),
+        )  # fmt: skip
+
+    def _cancel(self) -> events.Event:
+        ids = [self._id() for _ in range(self.drawing.below(_MOST_ROWS))]
+        return events.Cancel(self._client(), array("q", ids), bool(self.drawing.below(2)))
+
+    def _received(self) -> events.Event:
+        return events.Received(self._client(), self.drawing.number(64))
+
+    def _object(self) -> events.Event:
+        frames = [self.drawing.one_of((b"", b"abc", bytes(5000), bytes(300_000)))]
+        if self.drawing.below(4) == 3:
+            return events.Object(self._from(AGENTS), self._id(), "", frames, self._incarnation(CLIENTS))
+        self.newest_id += 1
+        return events.Object(self._client(), self._id(), "name", frames)
+
+    def _forget_objects(self) -> events.Event:
+        ids = array("q", [self._id() for _ in range(self.drawing.below(_MOST_ROWS))])
+        if self.drawing.below(4) < 3:
+            return events.ForgetObjects(self._client(), ids)
+        clients = array("q", [min(self._incarnation(CLIENTS), _SIGNED) for _ in ids])
+        return events.ForgetObjects(self._from(AGENTS), ids, clients)
+
+    def _shutdown(self) -> events.Event:
+        return events.Shutdown(self._client())
+
+    def _suspended(self) -> events.Event:
+        return events.Suspended(self._from(NESTED), *self._names())
+
+    def _resumed(self) -> events.Event:
+        return events.Resumed(self._from(NESTED), *self._names())
+
+    # --------------------------------------------------------------------------------------------- workers' and agents'
+
+    def _results(self) -> events.Event:
+        drawing = self.drawing
+        clients, ids, attempts = self._names(1)
+        rows = len(ids)
+        sizes, joined, large = self._bodies(rows)
+        outcomes = array("B", [drawing.below(effects.WORKER_OUTCOMES + 2) for _ in range(rows)])
+        for row, outcome in enumerate(outcomes):
+            if outcome == effects.WORKER_OUTCOMES:
+                outcomes[row] = effects.OUTCOME_INPUT_LOST
+            elif outcome > effects.WORKER_OUTCOMES:
+                outcomes[row] = effects.OUTCOME_STORED if sizes[row] == 8 else effects.OUTCOME_VALUE
+        if rows == 1 and drawing.below(4) == 3:
+            stored = drawing.number(64).to_bytes(8, "little")
+            sizes, joined, large, outcomes[0] = array("I", [8]), stored, {}, effects.OUTCOME_STORED
+        durations = array("q", [drawing.number(63)] * rows)
+        route = self._from(WORKERS)
+        if drawing.below(4) < 3:
+            return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large)
+        more = array("q", [drawing.number(63)] * rows)
+        return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large, more, more)
+
+    def _started(self) -> events.Event:
+        return events.Started(self._from((*WORKERS, *AGENTS)), *self._names())
+
+    def _retracted(self) -> events.Event:
+        names = self._names()
+        given = array("B", [self.drawing.below(2) for _ in names[1]])
+        return events.Retracted(self._from(WORKERS), *names, given)
+
+    def _output(self) -> events.Event:
+        clients, ids, _ = self._names(1)
+        sizes = array("I", [self.drawing.one_of((0, 5, 70_000)) for _ in ids])
+        labels = array("I", [min(4, size) for size in sizes])
+        streams = array("B", [1] * len(ids))
+        return events.Output(self._from(WORKERS), clients, ids, streams, labels, sizes, bytes(sum(sizes)))
+
+    def _died(self) -> events.Event:
+        client, task_id, attempt = self._name()
+        number = self.drawing.number(64)
+        route = self._from(AGENTS)
+        return events.WorkerDied(route, self._incarnation(WORKERS), 1, "signal 9", number, client, task_id, attempt)
+
+
+assert incarnation_of(ROUTES) < INCARNATION_LIMIT

@@ -1,0 +1,64 @@
+"""The fuzzer's corpus once more, under PyPy and CPython: what it has found stays mended, and its targets work."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from tests.fuzz.drawing import Drawing, data_of, frames_of
+from tests.fuzz.events_of_bytes import ROUTES, Maker, incarnation_of
+from tests.fuzz.run import CORPUS, LONGEST
+from tests.fuzz.targets import TARGETS, Conversation
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.ids import INCARNATION_LIMIT
+
+MOST_BYTES = 500_000
+CHUNK = 100
+
+
+def test_the_corpus_is_small() -> None:
+    sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
+    assert 100 < len(sizes) and sum(sizes) < MOST_BYTES
+    assert {folder.name for folder in CORPUS.iterdir()} == set(TARGETS) == set(LONGEST)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_replay(target: str) -> None:
+    if target == "peers_wire":
+        pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
+        if sys.version_info < (3, 10):
+            pytest.skip("the client's library is for CPython from 3.10 on")
+    for path in sorted((CORPUS / target).iterdir()):
+        try:
+            TARGETS[target](path.read_bytes())
+        except BaseException as error:
+            raise AssertionError(f"{path.name}: {error!r}") from error
+
+
+def test_events_of_every_kind_come_of_some_bytes() -> None:
+    kinds = set()
+    for path in (CORPUS / "scheduler_core").iterdir():
+        maker = Maker(Drawing(path.read_bytes()))
+        while not maker.drawing.is_over:
+            kinds.add(maker.event().kind)
+    assert kinds == {each.kind for each in _every_event(events.Event)} - {-1}
+    assert incarnation_of(ROUTES) < INCARNATION_LIMIT
+
+
+def _every_event(kind: type[events.Event]) -> set[type[events.Event]]:
+    return {kind}.union(*(_every_event(each) for each in kind.__subclasses__()))
+
+
+def test_a_fault_of_the_core_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were a worker not to be forgotten by the dispatcher, some of the corpus would show it."""
+    monkeypatch.setattr("scaler_scheduler.core.dispatcher.Dispatcher.withdraw", lambda self, worker: None)
+    with pytest.raises(AssertionError) as found:
+        test_replay("scheduler_core")
+    assert "InvariantError" in str(found.value)
+    assert Conversation(Drawing(b"")).run() is None
+
+
+@pytest.mark.parametrize("frames", [[b"first"], [b"first", b"", b"second"], [b"", b"x" * 255]])
+def test_frames_survive_their_way_through_bytes(frames: list[bytes]) -> None:
+    assert frames_of(data_of(frames)) == frames
