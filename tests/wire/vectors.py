@@ -15,7 +15,7 @@ TO_SCHEDULER = {
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
-    "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
+    "resolved", "started", "cancelRefused", "error", "notice", "snapshot", "retract", "stop", "endWorker", "credit", "object",
     "forgetObjects", "fetchObjects", "shutdown", "output", "history",
 }  # fmt: skip
 DATA = {

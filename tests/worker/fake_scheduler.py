@@ -86,7 +86,7 @@ class FakeScheduler:
 
     def send_function(self, number: int, fn: Any) -> None:
         payload = cloudpickle.dumps(fn)
-        self.say("function", payload, number=number, name=getattr(fn, "__name__", "fn"), serializer="cloudpickle")
+        self.say("function", payload, number=number, name=getattr(fn, "__name__", "fn"), kind="cloudpickle")
 
     def send_object(self, number: int, *frames: bytes) -> None:
         self.say("object", *frames, client=CLIENT, id=number, name="an object")

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from scaler_client import messages, nesting
+from scaler_client import messages, nesting, serializer
 from scaler_client.logs import set_up as set_up_logging
 from scaler_worker import __version__
 from scaler_worker.attendant import Attendant
@@ -168,6 +168,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         pid=os.getpid(),
         name=settings.name,
         capabilities=settings.capabilities,
+        kinds=[serializer.DEFAULT],
     )
 
 

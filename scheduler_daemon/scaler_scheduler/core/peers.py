@@ -122,6 +122,7 @@ class Peers:
             event.host,
             event.pid,
             event.capabilities,
+            event.kinds,
             now + self._limits.worker_timeout_seconds,
         )
         worker.language, worker.version = event.language, event.version
