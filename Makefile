@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test test-system lint bench chaos simulate man install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench chaos simulate conformance man install uninstall schema package package-bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,11 @@ chaos: ## a real cluster under load while its workers and its scheduler are kill
 simulate: ## the simulation: SEEDS=1000 of them with their figures (FIRST=0 the first), or SEED=7 alone with its events
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.simulation.run $(if $(SEED),--seed $(SEED),$(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)))
+
+conformance: ## any worker or client that is started at ADDRESS=tcp://..., or any scheduler at SCHEDULER=tcp://..., by PROTOCOL.md
+	@packaging/setup.sh test
+	@packaging/within.sh python -m tests.conformance.run $(if $(ADDRESS),--address $(ADDRESS)) \
+		$(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(CALL),--call '$(CALL)') $(if $(SLOW),--slow '$(SLOW)')
 
 man: ## man pages, completions for bash and zsh, default configurations, in packaging/build/
 	@packaging/setup.sh documents

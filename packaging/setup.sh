@@ -211,6 +211,20 @@ missing_packages() {
     done
 }
 
+# The tests of other languages are skipped where this fails. What failed is not tried again until something changes.
+setup_interop() {
+    local missing
+    mapfile -t missing < <(missing_packages g++ g++ make make pkg-config pkg-config capnp capnproto)
+    [ -e /usr/include/zmq.h ] || missing+=(libzmq3-dev)
+    [ -e /usr/include/capnp/compat/json.h ] || missing+=(libcapnp-dev)
+    [ ${#missing[@]} -eq 0 ] && return
+    if is_fresh .venv/no-interop .venv/bin/python || ! may_install ||
+        ! step "Debian packages: ${missing[*]}" apt_install "${missing[@]}"; then
+        stamp_value .venv/bin/python >.venv/no-interop
+        say "the tests in C++ are skipped. To have them: apt-get install ${missing[*]}"
+    fi
+}
+
 setup_package() {
     local missing
     mapfile -t missing < <(missing_packages gcc gcc objdump binutils dpkg-deb dpkg gzip gzip git git)
@@ -245,7 +259,7 @@ setup_system() {
 mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
-    test) setup_cpython && setup_pypy && setup_tests ;;
+    test) setup_cpython && setup_pypy && setup_tests && setup_interop ;;
     documents) setup_cpython && setup_documents ;;
     system) setup_cpython && setup_pypy && setup_system ;;
     package) setup_cpython && setup_pypy && setup_documents && setup_package ;;

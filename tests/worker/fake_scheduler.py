@@ -72,7 +72,7 @@ class FakeScheduler:
             self.received.append(kind)
             self._unread.append((kind, {name: value_of(getattr(body, name)) for name in body.schema.fieldnames}))
 
-    def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
+    def say(self, kind: str, /, *frames: bytes, **fields: Any) -> None:
         self.send_frames(message_of(kind, **fields), *frames)
 
     def send_frames(self, *frames: bytes) -> None:
