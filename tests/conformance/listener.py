@@ -87,13 +87,14 @@ class Listener:
         }
 
     def expect(
-        self, kind: str, seconds: float = WAIT_SECONDS, where: Callable[[Received], bool] = lambda received: True
+        self, kind: str, seconds: float | None = None, where: Callable[[Received], bool] = lambda received: True
     ) -> Received:
         """The oldest unread message of this kind that fits.
 
         Raises:
-            WrongError: none comes in time.
+            WrongError: none comes in time, of WAIT_SECONDS where no time is given.
         """
+        seconds = WAIT_SECONDS if seconds is None else seconds
         deadline = time.monotonic() + seconds
         looked = 0
         while True:

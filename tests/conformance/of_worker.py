@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.conformance.calls import OWN_PYTHON, Call, python_calls
 from tests.conformance.findings import Findings, must
-from tests.conformance.listener import WAIT_SECONDS, Gone, Listener, check_hello
+from tests.conformance.listener import Gone, Listener, check_hello
 from tests.conformance.messages import Name, Received
 from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL
@@ -94,7 +94,7 @@ class WorkerConversation:
         self.listener.say("dispatch", *([call.payload] * count if alone else []), **fields)
         return [(CLIENT, task_id, 1) for task_id in ids]
 
-    def _results(self, names: list[Name], seconds: float = WAIT_SECONDS) -> dict[Name, tuple[int, Received]]:
+    def _results(self, names: list[Name], seconds: float | None = None) -> dict[Name, tuple[int, Received]]:
         """Outcome and message of each; all of them once, and no others."""
         answers: dict[Name, tuple[int, Received]] = {}
         while len(answers) < len(names):

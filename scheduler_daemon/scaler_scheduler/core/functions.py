@@ -1,6 +1,5 @@
 """Functions and their table: each once, named by the digest of its bytes, whoever brought it."""
 
-import sys
 from typing import Dict, Iterator, List
 
 UNKNOWN_NS = -1
@@ -42,7 +41,7 @@ class Function:
         self.number = number
         self.digest = digest
         self.name = name
-        self.kind = sys.intern(kind)
+        self.kind = kind
         """Which workers can run it: those that have named this kind, and those that have named none."""
         self.payload = payload
         self.holders: Dict[int, int] = {}
