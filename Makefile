@@ -65,6 +65,6 @@ package-bench: ## size, start and speed of what make package has built: a table 
 
 clean: ## remove the environments and everything that tools have left
 	rm -rf .venv .venv-* .system-roots .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf packaging/build packaging/dist
+	rm -rf packaging/build packaging/dist tests/interop/cpp/build
 	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist
 	find . -path ./.git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +
