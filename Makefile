@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test test-system lint bench chaos simulate fuzz man install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench chaos simulate conformance fuzz man install uninstall schema package package-bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,11 @@ fuzz: ## what decodes and the core, fed with bytes that coverage guides (SECONDS
 	@packaging/setup.sh fuzz
 	@packaging/within.sh python -m tests.fuzz.run --seconds $(or $(SECONDS),600) --target $(or $(TARGET),all)
 
+conformance: ## any worker or client that is started at ADDRESS=tcp://..., or any scheduler at SCHEDULER=tcp://..., by PROTOCOL.md
+	@packaging/setup.sh test
+	@packaging/within.sh python -m tests.conformance.run $(if $(ADDRESS),--address $(ADDRESS)) \
+		$(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(CALL),--call '$(CALL)') $(if $(SLOW),--slow '$(SLOW)')
+
 man: ## man pages, completions for bash and zsh, default configurations, in packaging/build/
 	@packaging/setup.sh documents
 	@packaging/within.sh python packaging/documents packaging/build
@@ -64,6 +69,6 @@ package-bench: ## size, start and speed of what make package has built: a table 
 
 clean: ## remove the environments and everything that tools have left
 	rm -rf .venv .venv-* .system-roots .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf packaging/build packaging/dist
+	rm -rf packaging/build packaging/dist tests/interop/cpp/build
 	rm -rf scheduler_daemon/build client_lib/build worker_lib/build scheduler_daemon/dist client_lib/dist worker_lib/dist
 	find . -path ./.git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +

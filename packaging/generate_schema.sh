@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Generates scaler_scheduler/wire/schema.py from protocol/scaler.capnp. tests/wire/test_schema.py compares the two.
+# Generates scaler_scheduler/wire/schema.py and the last part of protocol/PROTOCOL.md from protocol/scaler.capnp.
+# tests/wire/test_schema.py and test_protocol_document.py compare them.
 set -euo pipefail
 cd "$(dirname "$0")/../scheduler_daemon"
 
@@ -10,3 +11,4 @@ cp protocol/scaler.capnp "$folder/"
 python -m capnpy compile "$folder/scaler.capnp" --no-pyx --no-reflection --text-type=unicode
 # Without the line that has the date: the same schema gives the same file.
 grep -v '^# generated on ' "$folder/scaler.py" > scaler_scheduler/wire/schema.py
+python ../packaging/protocol_fields.py

@@ -19,7 +19,7 @@ LINT_TOOLS=(ruff mypy types-psutil)
 DOCUMENT_TOOLS=(shtab)
 BROWSER_TOOLS=(playwright)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
-ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,progress,top,ui]' 'dask[array,dataframe]' scikit-learn)
+ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,msgpack,progress,top,ui]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
@@ -237,6 +237,20 @@ missing_packages() {
     done
 }
 
+# The tests of other languages are skipped where this fails. What failed is not tried again until something changes.
+setup_interop() {
+    local missing
+    mapfile -t missing < <(missing_packages g++ g++ make make pkg-config pkg-config capnp capnproto)
+    [ -e /usr/include/zmq.h ] || missing+=(libzmq3-dev)
+    [ -e /usr/include/capnp/compat/json.h ] || missing+=(libcapnp-dev)
+    [ ${#missing[@]} -eq 0 ] && return
+    if is_fresh .venv/no-interop .venv/bin/python || ! may_install ||
+        ! step "Debian packages: ${missing[*]}" apt_install "${missing[@]}"; then
+        stamp_value .venv/bin/python >.venv/no-interop
+        say "the tests in C++ are skipped. To have them: apt-get install ${missing[*]}"
+    fi
+}
+
 setup_package() {
     local missing
     mapfile -t missing < <(missing_packages gcc gcc objdump binutils dpkg-deb dpkg gzip gzip git git)
@@ -272,7 +286,7 @@ setup_system() {
 mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
-    test) setup_cpython && setup_pypy && setup_tests ;;
+    test) setup_cpython && setup_pypy && setup_tests && setup_interop ;;
     fuzz) setup_cpython && setup_fuzz ;;
     documents) setup_cpython && setup_documents ;;
     system) setup_cpython && setup_pypy && setup_system ;;

@@ -12,7 +12,7 @@ import scaler_client
 SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
 
 
-def message_of(kind: str, **fields: Any) -> bytes:
+def message_of(kind: str, /, **fields: Any) -> bytes:
     """A frame 0; without fields the union's member is Void."""
     message = SCHEMA.Message.new_message()
     if fields:

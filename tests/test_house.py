@@ -34,6 +34,7 @@ ALLOWED_OUTSIDE = {
         "aiohttp",
         "prometheus_client",
         "urwid",
+        "msgpack",
     },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
 }

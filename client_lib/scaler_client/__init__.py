@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .async_client import AsyncClient
     from .async_future import AsyncTaskFuture
+    from .by_name import NamedFunction, named
     from .client import Client
     from .custom_serializer import Serializer
     from .errors import (
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         FunctionLoadError,
         ObjectNotFoundError,
         ProtectedSchedulerError,
+        RemoteError,
         ResultPickleError,
         ScalerError,
         SchedulerLostError,
@@ -39,10 +41,12 @@ __all__ = [
     "ClusterExecutor",
     "FunctionLoadError",
     "LocalCluster",
+    "NamedFunction",
     "ObjectNotFoundError",
     "ObjectRef",
     "ProfilingInfo",
     "ProtectedSchedulerError",
+    "RemoteError",
     "ResultPickleError",
     "ScalerError",
     "SchedulerClusterCombo",
@@ -54,6 +58,7 @@ __all__ = [
     "TaskTimeoutError",
     "UnauthorizedError",
     "WorkerDiedError",
+    "named",
     "register_joblib",
 ]
 
@@ -65,10 +70,12 @@ _HOMES = {
     "ClusterExecutor": "executor",
     "FunctionLoadError": "errors",
     "LocalCluster": "local",
+    "NamedFunction": "by_name",
     "ObjectNotFoundError": "errors",
     "ObjectRef": "references",
     "ProfilingInfo": "profiling",
     "ProtectedSchedulerError": "errors",
+    "RemoteError": "errors",
     "ResultPickleError": "errors",
     "ScalerError": "errors",
     "SchedulerClusterCombo": "local",
@@ -80,6 +87,7 @@ _HOMES = {
     "TaskTimeoutError": "errors",
     "UnauthorizedError": "errors",
     "WorkerDiedError": "errors",
+    "named": "by_name",
     "register_joblib": "joblib_registration",
 }
 

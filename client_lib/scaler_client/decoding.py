@@ -25,6 +25,7 @@ from .messages import (
     HeartbeatEcho,
     HelloWanted,
     Message,
+    Notice,
     Object,
     Output,
     Payload,
@@ -408,13 +409,17 @@ def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
 def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
     if len(frames) != 1:
         raise WireError(f"{len(frames)} payload frames with a function, not 1")
-    return Function(function.number, function.name, function.serializer, frames[0])
+    return Function(function.number, function.name, function.kind, frames[0])
 
 
 def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
     if not 0 < len(frames) <= OBJECT_FRAMES:
         raise WireError(f"{len(frames)} frames of an object, not 1 to {OBJECT_FRAMES}")
     return Object(struct.id, list(frames), struct.client, struct.name)
+
+
+def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:
+    return Notice(notice.text)
 
 
 def _decode_error(error: Any, _: Sequence[Payload]) -> Error:
@@ -443,6 +448,7 @@ _DECODERS: dict[str, Any] = {
     "heartbeatEcho": _decode_heartbeat_echo,
     "function": _decode_function,
     "error": _decode_error,
+    "notice": _decode_notice,
     "snapshot": _decode_snapshot,
     "endWorker": _decode_end_worker,
     "credit": _decode_credit,

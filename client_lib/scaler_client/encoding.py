@@ -89,7 +89,7 @@ def _set_capabilities(owner: Any, capabilities: Sequence[tuple[str, int]]) -> No
 
 
 def _encode_hello(message: Hello) -> Frames:
-    root = _new(256 + 8 * len(message.capabilities) + 3 * len(message.running))
+    root = _new(256 + 8 * len(message.capabilities) + 3 * len(message.running) + 32 * len(message.kinds))
     hello = root.init("hello")
     hello.protocolVersion = message.protocol_version
     hello.role = int(message.role)
@@ -107,6 +107,8 @@ def _encode_hello(message: Hello) -> Frames:
         clients, ids, attempts = zip(*message.running)
         running = hello.init("running")
         running.clients, running.ids, running.attempts = list(clients), list(ids), list(attempts)
+    if message.kinds:
+        hello.kinds = message.kinds
     return [root.to_bytes()]
 
 
@@ -137,7 +139,7 @@ def _encode_function(message: Function) -> Frames:
     function = root.init("function")
     function.number = message.number
     function.name = message.name
-    function.serializer = message.serializer
+    function.kind = message.kind
     return [root.to_bytes(), message.payload]
 
 

@@ -25,6 +25,10 @@ class ResultPickleError(ScalerError):
     """The task's result or exception could not be serialized on the worker; the text names function and type."""
 
 
+class RemoteError(ScalerError):
+    """What a function that a worker offers by name has raised; the text is the worker's, as its language has it."""
+
+
 class SerializerError(ScalerError, TypeError):
     """A serializer of the user's raised; the text names what it was given and on which side."""
 

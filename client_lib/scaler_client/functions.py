@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import custom_serializer, serializer
+from .by_name import NamedFunction
 from .by_value import CachedFunction
 from .custom_serializer import RemoteCall, Serializer
 from .errors import (
@@ -47,11 +48,22 @@ _TEXT_ERRORS: dict[int, type[Exception]] = {
 class Function:
     """One function as the scheduler knows it. Once nothing refers to it any more, the scheduler may forget it."""
 
-    __slots__ = ("__weakref__", "name", "number", "payload", "sent_in_join", "serializer")
+    __slots__ = ("__weakref__", "by_name", "kind", "name", "number", "payload", "sent_in_join", "serializer")
 
-    def __init__(self, number: int, name: str, payload: bytes, serializer: Serializer | None = None) -> None:
-        self.serializer = serializer
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        payload: bytes,
+        own_serializer: Serializer | None = None,
+        by_name: NamedFunction | None = None,
+    ) -> None:
+        self.serializer = own_serializer
         """The user's own, where there is one: results are then its bytes."""
+        self.by_name = by_name
+        """What it is where workers offer it by name."""
+        self.kind = serializer.DEFAULT if by_name is None else by_name.kind
+        """Which workers can run it, as the protocol says it."""
         self.number = number
         self.name = name
         self.payload = payload
@@ -70,6 +82,8 @@ class Function:
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
             return None, text_error(_with_place(bytes(answer).decode(), place))
+        if self.by_name is not None:
+            return self.by_name.read_answer(outcome, answer)
         try:
             value = serializer.loads(answer)
         except Exception as error:
@@ -88,6 +102,11 @@ class Function:
             failed.__cause__ = raised
             return None, failed
         return None, raised
+
+    @property
+    def answers_pickles(self) -> bool:
+        """Whether what it returns is a pickle, and nothing else around it."""
+        return self.serializer is None and self.by_name is None
 
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
         if self.serializer is None:
@@ -148,6 +167,8 @@ class FunctionTable:
         return self._pickled(fn, key, retry_on)
 
     def _pickled(self, fn: Callable[..., Any], key: object, retry_on: RetryOn) -> Function:
+        if isinstance(fn, NamedFunction):
+            return self._by_name(fn, retry_on)
         if not callable(fn):
             raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
         if inspect.iscoroutinefunction(fn):
@@ -162,13 +183,20 @@ class FunctionTable:
         if known is not None and known[0] is gone:
             del self._by_identity[key]
 
+    def _by_name(self, fn: NamedFunction, retry_on: RetryOn) -> Function:
+        if retry_on:
+            raise TypeError(f"retry_on is of Python's exceptions: tasks of {fn!r} raise none")
+        return self._kept(fn.kind.encode(), fn.name, b"", fn)
+
     def _by_content(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
         name = _name_of(fn)
         payload = self._dump(fn, name, retry_on)
-        digest = hashlib.blake2b(payload, digest_size=16).digest()
+        return self._kept(hashlib.blake2b(payload, digest_size=16).digest(), name, payload, None)
+
+    def _kept(self, digest: bytes, name: str, payload: bytes, by_name: NamedFunction | None) -> Function:
         function = self._by_digest.get(digest)
         if function is None:
-            function = Function(next(self._numbers), name, payload, self._serializer)
+            function = Function(next(self._numbers), name, payload, self._serializer, by_name)
             weakref.finalize(function, self._forgotten, function.number).atexit = False
             self._by_digest[digest] = function
         self._recent.append(function)

@@ -188,6 +188,8 @@ class RowMaker:
         number = self._numbers.get(key)
         if number is None:
             function = self._caller._function(fn)
+            if function.by_name is not None:
+                raise TypeError(f"{fn!r} can't be a node of a graph: other nodes could not read its result")
             number = self._numbers[key] = function.number
             self.rows.functions[number] = function
         return number

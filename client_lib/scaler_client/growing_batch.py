@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import messages, serializer
+from . import messages
 from .backlog import Backlog
 from .functions import Function
 from .messages import Options, Payload, Submit
@@ -46,9 +46,7 @@ class GrowingBatch:
         self.last_function = function if options is None else None
         if function.sent_in_join != self._joins:
             function.sent_in_join = self._joins
-            self.outgoing.append(
-                messages.Function(function.number, function.name, serializer.DEFAULT, function.payload)
-            )
+            self.outgoing.append(messages.Function(function.number, function.name, function.kind, function.payload))
 
     def add_row(self, task_id: int, function: Function, payload: Payload, options: Options | None) -> None:
         """A task of any kind."""

@@ -229,7 +229,7 @@ def _as_tuple(arguments: Iterable[Any], position: int) -> tuple[Any, ...]:
 
 
 def _read(function: Function, chunk: Chunk) -> list[Any]:
-    if function.serializer is None:
+    if function.answers_pickles:
         try:
             return list(map(serializer.loads, chunk.answers))  # type: ignore[arg-type]
         except Exception:

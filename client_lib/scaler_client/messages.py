@@ -68,6 +68,7 @@ class Hello:
     worker: int = 0
     capabilities: dict[str, int] = field(default_factory=dict)
     running: list[TaskName] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -129,7 +130,7 @@ class HeartbeatEcho:
 class Function:
     number: int
     name: str
-    serializer: str
+    kind: str
     payload: Payload
 
 
@@ -354,6 +355,11 @@ class WorkerDied:
     client: int = 0
     id: int = 0
     attempt: int = 0
+
+
+@dataclass
+class Notice:
+    text: str
 
 
 @dataclass

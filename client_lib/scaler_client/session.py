@@ -348,6 +348,9 @@ class Session:
             self.scheduler = None  # there is nobody to say goodbye to
             self._shutting_down.end()
 
+    def _notice(self, message: messages.Notice) -> None:
+        _log.warning("the scheduler at %s: %s", self.address, message.text)
+
     def _error(self, message: messages.Error) -> None:
         if self._shutting_down.is_under_way and message.text.startswith(PROTECTED):
             self._shutting_down.end(message.text)
@@ -366,6 +369,7 @@ class Session:
         messages.Goodbye: _goodbye,
         messages.HeartbeatEcho: lambda self, message: self.objects.confirm(message.sequence),
         messages.Error: _error,
+        messages.Notice: _notice,
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from . import collecting, suspending
 from .agent import Agent
+from .by_name import NamedFunction
 from .custom_serializer import Serializer
 from .errors import ClientClosedError
 from .executor import ClusterExecutor
@@ -131,7 +132,7 @@ class Submitter:
             TypeError: the function or an argument can't be pickled, or `fn` can't be called.
             ClientClosedError: the client is disconnected, or belongs to a parent process.
         """
-        if not self._is_plain or profiling is not None:
+        if not self._is_plain or profiling is not None or type(fn) is NamedFunction:
             return self.submit_call(fn, args, kwargs, profiling)
         future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), self._dump_call(args, kwargs))
         self._agent.submit(future)
@@ -145,7 +146,7 @@ class Submitter:
             checked_bool("profiling", profiling)
         task = self._current_task()
         options = self._wire_options(task, profiling)
-        future: TaskFuture[T] = TaskFuture(self._agent, self._function(fn), self._dump_call(args, kwargs))
+        future: TaskFuture[T] = TaskFuture(self._agent, self._function(fn), self._dumper(fn)(args, kwargs))
         if options is None:
             self._agent.submit(future)
         else:
@@ -179,7 +180,7 @@ class Submitter:
         task = self._current_task()
         parent = None if task is None else task.name
         options = self._wire_options(task, None)
-        return MapPlan(self._function(fn), self._dump_call, iterable, options, parent, progress)
+        return MapPlan(self._function(fn), self._dumper(fn), iterable, options, parent, progress)
 
     def executor(self) -> ClusterExecutor:
         """An executor of `concurrent.futures` whose calls run on this client's cluster, with this view's options.
@@ -221,6 +222,10 @@ class Submitter:
         if self._options.retry_on:
             return self._functions.get_retrying(fn, self._options.retry_on)
         return self._functions.get(fn)
+
+    def _dumper(self, fn: Callable[..., Any]) -> DumpCall:
+        """What makes bytes of its arguments."""
+        return fn.dump_call if type(fn) is NamedFunction else self._dump_call
 
     def _current_task(self) -> RunningTask | None:
         """The task whose children the calling thread submits."""

@@ -49,6 +49,7 @@ struct Message {
     fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send what is in these files of your host
     history @32 :History;                 # scheduler -> whoever subscribed to it at the monitor address
     graphs @33 :Graphs;                   # likewise
+    notice @34 :Notice;                   # scheduler -> client: something that its user should know
   }
 }
 
@@ -59,7 +60,7 @@ struct Hello {
   role @1 :Role;
   incarnation @2 :UInt64;     # drawn anew at every start of the peer; below 2^63
   agent @3 :UInt64;           # a worker's: the incarnation of its host agent, 0 without one
-  language @4 :Text;          # "python"
+  language @4 :Text;          # for people: "python"
   languageVersion @5 :Text;   # "3.11.7"
   version @6 :Text;           # of the peer's own library
   host @7 :Text;
@@ -68,6 +69,7 @@ struct Hello {
   worker @10 :UInt64;         # a nested client's: the incarnation of the worker whose tasks it serves; 0 for others
   capabilities @11 :List(Capability);  # a worker's: what it has
   running @12 :Tasks;         # a worker's: what it runs or has suspended already, when it joins again
+  kinds @13 :List(Text);      # a worker's: the kinds of functions that it can run; empty: all
 }
 
 struct Capability {
@@ -118,7 +120,7 @@ struct HeartbeatEcho {
 struct Function {
   number @0 :UInt32;                # the sender's; a worker is told the scheduler's own number
   name @1 :Text;                    # for people: logs, errors, the monitor
-  serializer @2 :Text;              # how the bytes were made: "cloudpickle 3.11"
+  kind @2 :Text;                    # what can run it: "cloudpickle 3.11", "named json price"
 }
 
 struct ForgetFunctions { numbers @0 :List(UInt32); }
@@ -288,6 +290,8 @@ struct WorkerDied {
 }
 
 struct Error { text @0 :Text; }
+
+struct Notice { text @0 :Text; }
 
 struct Snapshot {
   protocolVersion @0 :UInt32;       # of another one than the reader's: nothing but this and the next three is to be read

@@ -126,6 +126,8 @@ class Core:
         self.scheduler = Scheduler(limits or Limits(), VERSION, self.now)
         self.welcomes: Dict[bytes, effects.Welcome] = {}
         """The last one to each connection."""
+        self.notices: List[Tuple[bytes, str]] = []
+        """What clients were told of their tasks, each on its connection."""
         self._sent: List[Sent] = []
 
     def feed(self, *fed: events.Event) -> None:
@@ -149,7 +151,10 @@ class Core:
         for effect in self.scheduler.collect():
             if effect.kind == effects.WELCOME:
                 self.welcomes[effect.route] = effect
-            self._sent.append(plain(effect))
+            if effect.kind == effects.NOTICE:
+                self.notices.append((effect.route, effect.text))
+            else:
+                self._sent.append(plain(effect))
         invariants.check(self.scheduler)
         invariants.check_collected(self.scheduler)
 
@@ -186,9 +191,10 @@ class Core:
         capabilities: Iterable[Tuple[str, int]] = (),
         running: Sequence[Row] = (),
         user: str = "",
+        kinds: Iterable[str] = (),
     ) -> None:
         who = (incarnation, agent, "python 3", "1", "host", 4711, "name", worker, frozenset(capabilities), running)
-        event = events.Hello(route, version, role, *who)
+        event = events.Hello(route, version, role, *who, frozenset(kinds))
         event.user = user
         self.feed(event)
 
@@ -204,9 +210,10 @@ class Core:
         agent: int = 0,
         capabilities: Iterable[Tuple[str, int]] = (),
         running: Sequence[Row] = (),
+        kinds: Iterable[str] = (),
     ) -> int:
         """A worker joins; its incarnation. Whatever it is sent at once stays to be taken."""
-        self.hello(route, events.WORKER, incarnation, agent, capabilities=capabilities, running=running)
+        self.hello(route, events.WORKER, incarnation, agent, capabilities=capabilities, running=running, kinds=kinds)
         return self._welcomed(route, incarnation)
 
     def agent(self, route: bytes, incarnation: int) -> int:
@@ -217,8 +224,9 @@ class Core:
         self.take_one("welcome", route)
         return incarnation
 
-    def function(self, route: bytes, number: int, payload: bytes) -> None:
-        self.feed(events.Function(route, number, f"function {number}", "cloudpickle", b"digest of " + payload, payload))
+    def function(self, route: bytes, number: int, payload: bytes, kind: str = "cloudpickle") -> None:
+        digest = b"digest of " + payload
+        self.feed(events.Function(route, number, f"function {number}", kind, digest, payload))
 
     def forget(self, route: bytes, *numbers: int) -> None:
         self.feed(events.ForgetFunctions(route, array("I", numbers)))

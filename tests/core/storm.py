@@ -28,6 +28,7 @@ INCARNATIONS = {
 }
 DURATIONS = [*[1000] * 200, *[0, MILLISECOND, 10 * MILLISECOND] * 20, 1000 * MILLISECOND, (1 << 63) - 1]
 CAPABILITIES = [frozenset(), frozenset([("gpu", 1)]), frozenset([("gpu", 2), ("linux", 1)])]
+KINDS = [frozenset(), frozenset(), frozenset(["plain"]), frozenset(["other"]), frozenset(["plain", "other"])]
 OPTIONS: Dict[str, Sequence[Any]] = {
     "priority": (0, 0, 1, -1),
     "depth": (0, 0, 1, 2),
@@ -153,6 +154,7 @@ class Storm:
             event.worker = self.chance.choice(INCARNATIONS[events.WORKER])
         elif role == events.WORKER:
             event.capabilities = self.chance.choice(CAPABILITIES)
+            event.kinds = self.chance.choice(KINDS)
             # What it ran on whichever connection it had before.
             before = [row for other in self.routes_of(incarnation) for row in self.held[other]]
             event.running = self.some(before) if self.chance.random() < 0.7 else []
@@ -173,7 +175,8 @@ class Storm:
     def function(self, route: bytes) -> events.Function:
         number = self.chance.randrange(5)
         payload = b"%d" % (number if self.chance.random() < 0.9 else self.chance.randrange(5))
-        return events.Function(route, number, "f", "s", b"digest " + payload, payload)
+        kind = "plain" if payload < b"3" else "other"
+        return events.Function(route, number, "f", kind, b"digest " + payload, payload)
 
     def forget(self, route: bytes) -> events.Event:
         return events.ForgetFunctions(route, array("I", [self.chance.randrange(6) for _ in range(2)]))

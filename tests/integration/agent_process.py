@@ -73,7 +73,7 @@ class FakeScheduler:
                     return name, getattr(message, name).to_dict(), further
         raise AssertionError(f"no {' or '.join(kinds)} came")
 
-    def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
+    def say(self, kind: str, /, *frames: bytes, **fields: Any) -> None:
         self.say_bytes(message_of(kind, **fields), *frames)
 
     def say_bytes(self, *frames: bytes) -> None:

@@ -167,7 +167,7 @@ HOSTILE = {
     "large row out of range": message_of("submit", ids=[1], functions=[1], sizes=[0], large=[0xFFFFFFFF]),
     "an outcome of nobody": message_of("results", **RESULTS, outcomes=[200]),
     "a message for peers": message_of("resolved", ids=[1], outcomes=[0], sizes=[0]),
-    "a function without its bytes": message_of("function", number=1, name="f", serializer="cloudpickle"),
+    "a function without its bytes": message_of("function", number=1, name="f", kind="cloudpickle"),
 }
 
 
@@ -261,7 +261,7 @@ def test_pickles_are_nothing_to_the_scheduler(port: Port) -> None:
     port.peer.send_multipart(hello())
     port.answer()
     bomb = b"cos\n_exit\n(I1\ntR."
-    port.peer.send_multipart([message_of("function", number=1, name="bomb", serializer="cloudpickle"), bomb])
+    port.peer.send_multipart([message_of("function", number=1, name="bomb", kind="cloudpickle"), bomb])
     port.peer.send_multipart([message_of("heartbeat", sequence=5)])
     assert port.answer() == messages.HeartbeatEcho(5)
     port.all_is_well()

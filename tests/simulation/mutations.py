@@ -148,7 +148,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take a task twice that is submitted again",
-        submissions.Submissions, "_drop_known_rows", "batch.cancelled.add(row)", "pass",
+        submissions.Submissions, "_drop_known_rows", "batch.leave_out((row,))", "pass",
     ),
     Mutation(
         "never go on with a client that has taken its results",
@@ -175,7 +175,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget what a worker claims to run when its client comes later",
-        submissions.Submissions, "take", "if self._tables.unclaimed:", "if False:",
+        submissions.Submissions, "_enqueue", "if self._tables.unclaimed:", "if False:",
         first_seed=61,
     ),
     Mutation(

@@ -154,7 +154,10 @@ class SchedulerHost:
         """How many tasks wait that no worker can run."""
         workers = list(self.core.tables.workers)
         lanes = [lane for lanes in self.core.dispatcher.lanes.values() for lane in lanes]
-        return sum(lane.waiting for lane in lanes if not any(worker.can_serve(lane.capabilities) for worker in workers))
+        unserved = [
+            lane for lane in lanes if not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+        ]
+        return sum(lane.waiting for lane in unserved)
 
     def summary(self) -> str:
         tables, counts = self.core.tables, self.core.counts

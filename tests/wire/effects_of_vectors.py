@@ -77,6 +77,7 @@ _BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
     "started": lambda fields: effects.Started(ROUTE, fields["ids"]),
     "cancelRefused": lambda fields: effects.CancelRefused(ROUTE, fields["ids"]),
     "error": lambda fields: effects.Error(ROUTE, fields["text"]),
+    "notice": lambda fields: effects.Notice(ROUTE, fields["text"]),
     "endWorker": lambda fields: effects.EndWorker(
         ROUTE, fields["incarnation"], fields["client"], fields["id"], fields["attempt"], fields["reason"]
     ),
@@ -94,7 +95,7 @@ def effect_of(vector: Vector) -> effects.Effect:
         kind = effects.Retract if vector.message == "retract" else effects.Stop
         return kind(ROUTE, *(vector.column(name, len(fields["ids"])) for name in ("clients", "ids", "attempts")))
     if vector.message == "function":
-        return effects.Function(ROUTE, fields["number"], fields["name"], fields["serializer"], vector.frames[1])
+        return effects.Function(ROUTE, fields["number"], fields["name"], fields["kind"], vector.frames[1])
     if vector.message == "object":
         return effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
     if vector.message == "forgetObjects":

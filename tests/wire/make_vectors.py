@@ -60,8 +60,13 @@ CASES: list[Any] = [
         "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "leaseMilliseconds": 60000,
         "credit": 1 << 25, "resultWindow": 1 << 24,
     }, []),
-    ("function-from-client", "function", {"number": 7, "name": "math.sqrt", "serializer": "cloudpickle"}, [BODY]),
-    ("function-to-worker", "function", {"number": 1, "name": "math.sqrt", "serializer": "cloudpickle"}, [BODY]),
+    ("hello-worker-kinds", "hello", {
+        **HELLO, "role": "worker", "incarnation": WORKER, "language": "c++", "languageVersion": "17",
+        "kinds": ["named json price", "named raw Größe"],
+    }, []),
+    ("function-from-client", "function", {"number": 7, "name": "math.sqrt", "kind": "cloudpickle"}, [BODY]),
+    ("function-to-worker", "function", {"number": 1, "name": "math.sqrt", "kind": "cloudpickle"}, [BODY]),
+    ("function-named", "function", {"number": 8, "name": "price", "kind": "named json price"}, [b""]),
     ("submit", "submit", {"ids": [10, 11, 13], "functions": [7], "sizes": [2, 0, 3], "payload": b"aaccc"}, []),
     ("dispatch", "dispatch", {
         "clients": [CLIENT], "ids": [10, 11, 13], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
@@ -286,6 +291,7 @@ CASES: list[Any] = [
     }, []),
     ("worker-died-idle", "workerDied", {"incarnation": WORKER, "pid": 815, "cause": "exit code 1"}, []),
     ("error", "error", {"text": "submit names function 7, which this client has not sent"}, []),
+    ("notice", "notice", {"text": "3 task(s) wait for a worker with gpu=1: there is none"}, []),
     ("snapshot", "snapshot", {
         "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "uptimeMilliseconds": 86400000,
         "address": "tcp://127.0.0.1:2345", "waiting": 5, "dispatched": 2, "resolved": 1000000, "clients": 1,

@@ -13,11 +13,11 @@ from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vec
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.ids import NAME_LIMIT
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
-from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, INPUTS_LIMIT, OBJECT_FRAMES, decode
+from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, INPUTS_LIMIT, KINDS_LIMIT, OBJECT_FRAMES, decode
 from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
-from scaler_scheduler.wire.schema import Capability, Hello, Message, Object, Options, Role, Submit
+from scaler_scheduler.wire.schema import Capability, Function, Hello, Message, Object, Options, Role, Submit
 
 ROUTE = b"route"
 ROLES = {"client": events.CLIENT, "worker": events.WORKER, "agent": events.AGENT}
@@ -35,6 +35,7 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     )  # fmt: skip
     assert event.worker == fields.get("worker", 0)
     assert event.capabilities == capabilities(fields)
+    assert event.kinds == frozenset(fields.get("kinds", []))
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 
@@ -67,9 +68,10 @@ def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
 
 def _function(event: events.Function, vector: Vector) -> None:
     fields = vector.fields
-    assert (event.number, event.name, event.serializer) == (fields["number"], fields["name"], fields["serializer"])
+    assert (event.number, event.name, event.function_kind) == (fields["number"], fields["name"], fields["kind"])
     assert event.payload == vector.frames[1]
-    assert event.digest == hashlib.blake2b(b"cloudpickle" + vector.frames[1], digest_size=16).digest()
+    kind = fields["kind"].encode()
+    assert event.digest == hashlib.blake2b(kind + vector.frames[1], digest_size=16).digest()
 
 
 def _forget_functions(event: events.ForgetFunctions, vector: Vector) -> None:
@@ -520,3 +522,35 @@ def test_large_columns_and_payloads():
     event = decode(ROUTE, submit_frames([1], [1], [0], [0], b"", [bytes(20 << 20)]))
     assert isinstance(event, events.Submit)
     assert len(event.large[0]) == 20 << 20
+
+
+def hello_of_kinds(*kinds: str) -> bytes:
+    return Message.new_hello(
+        Hello(protocol_version=1, role=Role.worker, incarnation=1, kinds=list(kinds) or None)
+    ).dumps()
+
+
+def test_kinds_up_to_the_limit():
+    most = [f"named json {number}" for number in range(KINDS_LIMIT)]
+    assert decode(ROUTE, [hello_of_kinds(*most)]).kinds == frozenset(most)
+    assert decode(ROUTE, [hello_of_kinds("x" * NAME_LIMIT)]).kinds == {"x" * NAME_LIMIT}
+    assert decode(ROUTE, [hello_of_kinds()]).kinds == frozenset()
+
+
+@pytest.mark.parametrize(
+    "kinds, text",
+    [
+        ([f"{number}" for number in range(KINDS_LIMIT + 1)], "1025 kinds of functions, more than 1024"),
+        (["fine", "x" * (NAME_LIMIT + 1)], "a function's kind of 257 characters, more than 256"),
+    ],
+)
+def test_kinds_that_are_none(kinds, text):
+    with pytest.raises(WireError, match=text):
+        decode(ROUTE, [hello_of_kinds(*kinds)])
+
+
+def test_a_kind_that_would_have_to_be_cut_is_refused():
+    """Two that differ behind the cut would be one function."""
+    frame = Message.new_function(Function(number=1, name="f", kind="x" * (NAME_LIMIT + 1))).dumps()
+    with pytest.raises(WireError, match="257 characters"):
+        decode(ROUTE, [frame, b""])

@@ -15,8 +15,8 @@ TO_SCHEDULER = {
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
-    "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
-    "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
+    "resolved", "started", "cancelRefused", "error", "notice", "snapshot", "retract", "stop", "endWorker", "credit",
+    "object", "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
 }  # fmt: skip
 DATA = {
     *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),

@@ -72,7 +72,7 @@ class FakeScheduler:
             self.received.append(kind)
             self._unread.append((kind, {name: value_of(getattr(body, name)) for name in body.schema.fieldnames}))
 
-    def say(self, kind: str, *frames: bytes, **fields: Any) -> None:
+    def say(self, kind: str, /, *frames: bytes, **fields: Any) -> None:
         self.send_frames(message_of(kind, **fields), *frames)
 
     def send_frames(self, *frames: bytes) -> None:
@@ -86,7 +86,7 @@ class FakeScheduler:
 
     def send_function(self, number: int, fn: Any) -> None:
         payload = cloudpickle.dumps(fn)
-        self.say("function", payload, number=number, name=getattr(fn, "__name__", "fn"), serializer="cloudpickle")
+        self.say("function", payload, number=number, name=getattr(fn, "__name__", "fn"), kind="cloudpickle")
 
     def send_object(self, number: int, *frames: bytes) -> None:
         self.say("object", *frames, client=CLIENT, id=number, name="an object")

@@ -90,7 +90,7 @@ class Executor:
     def _load(self, number: int) -> Callable[..., Any] | _Failed:
         loaded: Callable[..., Any] | _Failed
         try:
-            _check_version(self._sent[number].serializer)
+            _check_version(self._sent[number].kind)
             loaded = serializer.loads(self._sent[number].payload)
         except TaskStoppedError:  # this task's alone: the next one shall load it
             raise

@@ -14,7 +14,7 @@ from typing import Any
 # Clients, for tasks that submit tasks: here to be loaded once, before workers are forked.
 import scaler_client.async_client
 import scaler_client.local  # noqa: F401
-from scaler_client import messages, nesting
+from scaler_client import messages, nesting, serializer
 from scaler_client.logs import set_up as set_up_logging
 from scaler_worker import __version__
 from scaler_worker.attendant import Attendant
@@ -172,6 +172,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         pid=os.getpid(),
         name=settings.name,
         capabilities=settings.capabilities,
+        kinds=[serializer.DEFAULT],
     )
 
 

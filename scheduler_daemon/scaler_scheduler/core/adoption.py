@@ -125,7 +125,7 @@ class Adoption:
         return None
 
     def _adopt(self, worker: Worker, task: Task, attempt: int) -> None:
-        lane = task.client.lane(task.options)  # in whose `requeued` it stays for now, no longer waiting
+        lane = task.client.lane_of(task)  # in whose `requeued` it stays for now, no longer waiting
         self._giver.adopt(worker, lane, task, attempt)
         self._dispatcher.let_go(lane)
 

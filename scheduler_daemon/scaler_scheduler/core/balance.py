@@ -62,5 +62,5 @@ def _share(busy: Worker, idle: List[Worker]) -> List[Task]:
 
 
 def _is_servable(task: Task, idle: List[Worker]) -> bool:
-    wanted = task.options.capabilities
-    return not wanted or any(worker.can_serve(wanted) for worker in idle)
+    wanted, kind = task.options.capabilities, task.function.kind
+    return any(worker.can_serve(wanted, kind) for worker in idle)

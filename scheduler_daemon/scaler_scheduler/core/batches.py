@@ -7,7 +7,7 @@ beyond the payload) and hands rows out from its front.
 from array import array
 from bisect import bisect_left
 from collections import deque
-from typing import Deque, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Deque, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.functions import Function
@@ -46,6 +46,12 @@ class Batch:
         """Where that row's bytes begin in `payload`."""
         self.cancelled: Set[int] = set()
         """Rows not to be taken any more; those before `next` are no longer in it."""
+
+    def leave_out(self, rows: Iterable[int]) -> None:
+        """These rows are not to be taken."""
+        for row in rows:
+            self.cancelled.add(row)
+            self.large.pop(row, None)
 
     def function_at(self, row: int) -> Function:
         return self.functions[row] if len(self.functions) > 1 else self.functions[0]

@@ -6,7 +6,6 @@ from typing import Deque, Dict, Iterable, List, Optional, Sequence
 
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.dispatch import allowance, wants_work
-from scaler_scheduler.core.events import Capabilities
 from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.history import History
@@ -49,7 +48,7 @@ class Dispatcher:
 
     def requeue(self, task: Task) -> None:
         """The task, which has just been moved there, waits again: before those that never were dispatched."""
-        lane = task.client.lane(task.options)
+        lane = task.client.lane_of(task)
         lane.requeue(task)
         task.since = self._history.now
         self.enqueue(lane, 1)
@@ -124,7 +123,7 @@ class Dispatcher:
                 lane.is_queued = False
                 lanes.popleft()
                 continue
-            worker = self._holder(lane) or self._next_worker(lane.capabilities)
+            worker = self._holder(lane) or self._next_worker(lane)
             if worker is None:
                 # Nobody who is free can serve it: those behind it need not wait for that.
                 unserved += 1
@@ -153,23 +152,23 @@ class Dispatcher:
             if stored.copies is None or stored.size <= most:
                 continue
             # A partial one has other work: to wait for it could cost more than to send the bytes again.
-            worker = self._idle_with(stored.copies, lane.capabilities)
+            worker = self._idle_with(stored.copies, lane)
             if worker is None and stored.home is not None and stored.frames is None and not self.idle:
                 # But nobody would begin at once where they are sent.
-                worker = _of_agent(self.partial, stored.home.incarnation, lane.capabilities)
+                worker = _of_agent(self.partial, stored.home.incarnation, lane)
             if worker is not None:
                 best, most = worker, stored.size
         if best is not None:
             self.withdraw(best)
         return best
 
-    def _idle_with(self, copies: Copies, capabilities: Capabilities) -> Optional[Worker]:
+    def _idle_with(self, copies: Copies, lane: Lane) -> Optional[Worker]:
         """A worker that holds nothing and has the object, or whose host has."""
         for worker in copies.holders:
-            if worker.is_ready and not worker.held and worker.can_serve(capabilities):
+            if worker.is_ready and not worker.held and _can_serve(worker, lane):
                 return worker
         for agent in copies.agents:
-            found = _of_agent(reversed(self.idle), agent.incarnation, capabilities)
+            found = _of_agent(reversed(self.idle), agent.incarnation, lane)
             if found is not None:
                 return found
         return None
@@ -189,7 +188,7 @@ class Dispatcher:
     def fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
         """The task, which waits, is to read these somewhere else than at their homes: it is blocked until they are
         here."""
-        lane = task.client.lane(task.options)
+        lane = task.client.lane_of(task)
         lane.waiting -= 1
         self._counts.waiting -= 1
         task.move(UNREADY)
@@ -200,20 +199,19 @@ class Dispatcher:
             stored.block(task)
             task.missing += 1
 
-    def _next_worker(self, capabilities: Capabilities) -> Optional[Worker]:
-        """A free worker that has these, taken out of its list."""
-        if not capabilities:
-            worker = self.idle.pop() if self.idle else self.partial.popitem(last=False)[0]
+    def _next_worker(self, lane: Lane) -> Optional[Worker]:
+        """A free worker that can run the lane's tasks, taken out of its list."""
+        idle = self.idle
+        for position in range(len(idle) - 1, -1, -1):  # nearly always the last
+            if _can_serve(idle[position], lane):
+                worker = idle.pop(position)
+                break
         else:
-            able = next((free for free in reversed(self.idle) if free.can_serve(capabilities)), None)
-            if able is not None:
-                self.idle.remove(able)
-            else:
-                able = next((free for free in self.partial if free.can_serve(capabilities)), None)
-                if able is None:
-                    return None
-                del self.partial[able]
+            able = next((free for free in self.partial if _can_serve(free, lane)), None)
+            if able is None:
+                return None
             worker = able
+            del self.partial[worker]
         worker.is_ready = False
         return worker
 
@@ -231,8 +229,8 @@ class Dispatcher:
             if not batch.is_empty:
                 return batch.function_at(batch.next)
             lane.batches.remove_first()
-        if lane.client.lanes.get((lane.rank, lane.capabilities)) is lane:
-            del lane.client.lanes[lane.rank, lane.capabilities]
+        if lane.client.lanes.get(lane.key) is lane:
+            del lane.client.lanes[lane.key]
         return None
 
     def let_go(self, lane: Lane) -> None:
@@ -246,9 +244,14 @@ def _is_home(stored: StoredObject, worker: Worker) -> bool:
     return stored.home is not None and stored.home.incarnation == worker.agent
 
 
-def _of_agent(workers: Iterable[Worker], agent: int, capabilities: Capabilities) -> Optional[Worker]:
-    """The first of them that is this host agent's and has these."""
+def _can_serve(worker: Worker, lane: Lane) -> bool:
+    """Whether the worker can run the lane's tasks."""
+    return worker.can_serve(lane.capabilities, lane.kind)
+
+
+def _of_agent(workers: Iterable[Worker], agent: int, lane: Lane) -> Optional[Worker]:
+    """The first of them that is this host agent's and can run the lane's tasks."""
     for worker in workers:
-        if worker.agent == agent and worker.can_serve(capabilities):
+        if worker.agent == agent and _can_serve(worker, lane):
             return worker
     return None

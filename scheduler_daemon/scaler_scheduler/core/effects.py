@@ -27,6 +27,7 @@ FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
 FETCH_OBJECTS = 31
+NOTICE = 34
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -104,14 +105,14 @@ class HeartbeatEcho(Effect):
 
 
 class Function(Effect):
-    __slots__ = ("name", "number", "payload", "serializer")
+    __slots__ = ("function_kind", "name", "number", "payload")
     kind = FUNCTION
 
-    def __init__(self, route: bytes, number: int, name: str, serializer: str, payload: bytes) -> None:
+    def __init__(self, route: bytes, number: int, name: str, function_kind: str, payload: bytes) -> None:
         self.route = route
         self.number = number
         self.name = name
-        self.serializer = serializer
+        self.function_kind = function_kind
         self.payload = payload
 
 
@@ -326,6 +327,15 @@ class Credit(Effect):
     def __init__(self, route: bytes, granted: int) -> None:
         self.route = route
         self.bytes = granted
+
+
+class Notice(Effect):
+    __slots__ = ("text",)
+    kind = NOTICE
+
+    def __init__(self, route: bytes, text: str) -> None:
+        self.route = route
+        self.text = text
 
 
 class Error(Effect):

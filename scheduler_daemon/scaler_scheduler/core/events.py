@@ -26,7 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 34
+KINDS = 35
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -49,6 +49,9 @@ class Event:
 Capabilities = FrozenSet[Tuple[str, int]]
 """Names with amounts: what a worker has, or what a task asks for."""
 
+Kinds = FrozenSet[str]
+"""The kinds of functions that a worker can run; none: it can run all."""
+
 
 class Options:
     """What a Submit asks of every row. `retries` -1: the scheduler's own; `timeout_seconds` 0: no limit."""
@@ -56,10 +59,10 @@ class Options:
     __slots__ = (
         "capabilities",
         "depth",
-        "lane_key",
         "name",
         "priority",
         "profiling",
+        "rank",
         "retries",
         "stream_output",
         "timeout_seconds",
@@ -84,8 +87,8 @@ class Options:
         self.name = name
         self.capabilities = capabilities
         self.stream_output = stream_output
-        self.lane_key = (priority << 32) + depth, capabilities
-        """Where the rows wait. Of ranks the highest goes first: by priority, within one by depth."""
+        self.rank = (priority << 32) + depth
+        """The highest goes first: by priority, within one by depth."""
 
 
 DEFAULT_OPTIONS = Options()
@@ -103,6 +106,7 @@ class Hello(Event):
         "capabilities",
         "host",
         "incarnation",
+        "kinds",
         "language",
         "name",
         "pid",
@@ -130,6 +134,7 @@ class Hello(Event):
         worker: int = 0,
         capabilities: Capabilities = frozenset(),
         running: Sequence[Tuple[int, int, int]] = (),
+        kinds: Kinds = frozenset(),
     ) -> None:
         self.route = route
         self.protocol_version = protocol_version
@@ -144,6 +149,7 @@ class Hello(Event):
         self.worker = worker
         self.capabilities = capabilities
         self.running = running
+        self.kinds = kinds
         self.user = ""
         """Who speaks on this connection, `role:key`, where peers have keys; not the peer's word. Else empty."""
 
@@ -185,14 +191,14 @@ class Heartbeat(Event):
 
 
 class Function(Event):
-    __slots__ = ("digest", "name", "number", "payload", "serializer")
+    __slots__ = ("digest", "function_kind", "name", "number", "payload")
     kind = FUNCTION
 
-    def __init__(self, route: bytes, number: int, name: str, serializer: str, digest: bytes, payload: bytes) -> None:
+    def __init__(self, route: bytes, number: int, name: str, function_kind: str, digest: bytes, payload: bytes) -> None:
         self.route = route
         self.number = number
         self.name = name
-        self.serializer = serializer
+        self.function_kind = function_kind
         self.digest = digest
         self.payload = payload
 

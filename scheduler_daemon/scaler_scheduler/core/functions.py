@@ -27,21 +27,22 @@ class Function:
         "failed",
         "holders",
         "kept",
+        "kind",
         "mean_ns",
         "name",
         "number",
         "payload",
         "run_ns",
-        "serializer",
         "tasks",
         "weight",
     )
 
-    def __init__(self, number: int, digest: bytes, name: str, serializer: str, payload: bytes) -> None:
+    def __init__(self, number: int, digest: bytes, name: str, kind: str, payload: bytes) -> None:
         self.number = number
         self.digest = digest
         self.name = name
-        self.serializer = serializer
+        self.kind = kind
+        """Which workers can run it: those that have named this kind, and those that have named none."""
         self.payload = payload
         self.holders: Dict[int, int] = {}
         """Clients that may still submit tasks of it, by incarnation, with how many of their own numbers name it."""
@@ -99,11 +100,11 @@ class FunctionTable:
     def __len__(self) -> int:
         return len(self._by_digest)
 
-    def add(self, digest: bytes, name: str, serializer: str, payload: bytes) -> Function:
+    def add(self, digest: bytes, name: str, kind: str, payload: bytes) -> Function:
         """The function of this digest, kept from now on."""
         function = self._by_digest.get(digest)
         if function is None:
-            function = Function(self._next_number, digest, name, serializer, payload)
+            function = Function(self._next_number, digest, name, kind, payload)
             self._next_number += 1
             self._by_digest[digest] = function
         return function

@@ -30,7 +30,7 @@ class Giver:
         if function not in worker.functions:
             worker.functions.add(function)
             self._outbox.add(
-                effects.Function(worker.route, function.number, function.name, function.serializer, function.payload)
+                effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
             )
         outgoing = self._outbox.dispatch(worker)
         if lane.requeued:

@@ -31,7 +31,7 @@ class HostResults:
         away = [stored for stored in task.inputs if stored.is_away]
         if away:
             self._dispatcher.fetch(task, away)
-            self._dispatcher.let_go(task.client.lane(task.options))
+            self._dispatcher.let_go(task.client.lane_of(task))
 
     def take_fetched(self, agent: Agent, event: events.Object) -> None:
         """The host agent sends what it was asked for."""
@@ -72,7 +72,7 @@ class HostResults:
         """The task, which waits, can't read this one any more."""
         lane = None
         if task.state == WAITING:
-            lane = task.client.lane(task.options)
+            lane = task.client.lane_of(task)
             lane.waiting -= 1
             self._tables.counts.waiting -= 1
         text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it"

@@ -65,7 +65,7 @@ def _check_queue(scheduler: Scheduler) -> None:
         for lane in lanes:
             if not lane.is_queued or lane.rank != rank:
                 raise InvariantError(f"a lane of client {lane.client.incarnation} stands in the wrong queue")
-            if lane.waiting and lane.client.lanes.get((lane.rank, lane.capabilities)) is not lane:
+            if lane.waiting and lane.client.lanes.get(lane.key) is not lane:
                 raise InvariantError(f"a lane of client {lane.client.incarnation} has been forgotten")
     known = set(scheduler.tables.workers)
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.stuck]:
@@ -91,7 +91,7 @@ def check_collected(scheduler: Scheduler) -> None:
     dispatcher = scheduler.dispatcher
     for lanes in dispatcher.lanes.values():
         for lane in lanes:
-            able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities)]
+            able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities, lane.kind)]
             if lane.waiting and able:
                 raise InvariantError(f"tasks wait while worker {able[0].incarnation} is idle")
 

@@ -151,6 +151,7 @@ class Peers:
             event.host,
             event.pid,
             event.capabilities,
+            event.kinds,
             now + self._limits.worker_timeout_seconds,
             event.user,
         )

@@ -9,7 +9,7 @@ from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
-from scaler_scheduler.core.events import KEEP_YES, Capabilities, Options
+from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options
 from scaler_scheduler.core.functions import SMALL, Function
 from scaler_scheduler.core.states import DISPATCHED, RUNNING, SUSPENDED, next_state
 
@@ -252,18 +252,19 @@ class FailedNode(NamedTuple):
     """When, of the monotonic clock."""
 
 
-LaneKey = Tuple[int, Capabilities]
+LaneKey = Tuple[int, Capabilities, str]
 
 
 class Lane:
-    """A client's waiting tasks of one rank, in need of the same capabilities."""
+    """A client's waiting tasks of one rank, in need of the same capabilities, of functions of the same kind."""
 
-    __slots__ = ("_order", "batches", "capabilities", "client", "is_queued", "rank", "requeued", "waiting")
+    __slots__ = ("_order", "batches", "capabilities", "client", "is_queued", "kind", "rank", "requeued", "waiting")
 
-    def __init__(self, client: "Client", rank: int, capabilities: Capabilities) -> None:
+    def __init__(self, client: "Client", rank: int, capabilities: Capabilities, kind: str) -> None:
         self.client = client
         self.rank = rank
         self.capabilities = capabilities
+        self.kind = kind
         self.batches = BatchQueue()
         self.requeued: Dict[int, Task] = {}
         """Tasks that came back from a worker, or have got what they read, by their ids: they go before the batches. May
@@ -280,6 +281,11 @@ class Lane:
         if task.id not in self.requeued:
             heappush(self._order, task.id)
         self.requeued[task.id] = task
+
+    @property
+    def key(self) -> LaneKey:
+        """Under which the client has it."""
+        return self.rank, self.capabilities, self.kind
 
     @property
     def first_requeued(self) -> Task:
@@ -387,9 +393,13 @@ class Client:
         self.stale_attempt = max(self.stale_attempt, attempt)
         self.newest_attempt = max(self.newest_attempt, attempt)
 
-    def lane(self, options: Options) -> Lane:
-        """The lane of these options, made where there is none."""
-        key = options.lane_key
+    def lane_of(self, task: Task) -> Lane:
+        """The lane that this task of the client's waits in, or would, made where there is none."""
+        return self.lane(task.options, task.function.kind)
+
+    def lane(self, options: Options, kind: str) -> Lane:
+        """The lane of these options and functions of this kind, made where there is none."""
+        key = options.rank, options.capabilities, kind
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(self, *key)
@@ -409,6 +419,7 @@ class Worker:
         "incarnation",
         "is_ready",
         "is_retiring",
+        "kinds",
         "language",
         "load",
         "name",
@@ -438,6 +449,7 @@ class Worker:
         host: str,
         pid: int,
         capabilities: Capabilities,
+        kinds: Kinds,
         deadline: float,
         user: str = "",
     ) -> None:
@@ -449,6 +461,7 @@ class Worker:
         self.pid = pid
         self.capabilities = dict(capabilities)
         self.user = user
+        self.kinds = kinds
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: Dict[int, Task] = {}
@@ -493,9 +506,12 @@ class Worker:
         """How many tasks stand between it and a new one."""
         return len(self.tasks) - self.suspended + self.unclaimed
 
-    def can_serve(self, capabilities: Capabilities) -> bool:
+    def can_serve(self, capabilities: Capabilities, kind: str) -> bool:
+        """Whether it can run functions of this kind and has these."""
+        if self.kinds and kind not in self.kinds:
+            return False
         own = self.capabilities
-        return all(own.get(name, 0) >= amount for name, amount in capabilities)
+        return not capabilities or all(own.get(name, 0) >= amount for name, amount in capabilities)
 
     def hold(self, task: Task) -> None:
         """The task is this worker's from now on; it is dispatched or runs."""

@@ -73,7 +73,7 @@ class Scheduler:
             self._adoption,
             self.notices,
         )
-        self._unserved = Unserved(tables, dispatcher, self.notices)
+        self._unserved = Unserved(tables, dispatcher, outbox, self.notices)
         self._peers = Peers(
             tables,
             dispatcher,
@@ -206,7 +206,7 @@ class Scheduler:
                 return
             raise ProtocolError(f"function number {event.number} is taken")
         self._bounds.check_function(client)
-        function = self.tables.functions.add(event.digest, event.name, event.serializer, event.payload)
+        function = self.tables.functions.add(event.digest, event.name, event.function_kind, event.payload)
         client.functions[event.number] = function
         self.tables.functions.hold(function, client.incarnation)
 

@@ -1,5 +1,7 @@
 """Tasks that come from clients: plain ones wait as the columns that they came in, the others are the graphs'."""
 
+from typing import List
+
 from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.batches import Batch
 from scaler_scheduler.core.dispatcher import Dispatcher
@@ -24,32 +26,46 @@ class Submissions:
             ProtocolError: they name a function that the client has not sent.
         """
         functions = []
+        kinds: List[str] = []
+        """Those of neighbours that differ: one, but for clients that mix languages."""
         for number in event.functions:
             function = client.functions.get(number)
             if function is None:
                 raise ProtocolError(f"submit names function {number}, which this client has not sent")
             functions.append(function)
+            if not kinds or function.kind != kinds[-1]:
+                kinds.append(function.kind)
         self._tables.history.submitted(client, event.ids, functions)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
             client.highest_id = max(client.highest_id, event.ids[-1])
             self.claim_ready(now)
             return
-        batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options, now)
-        if event.ids[0] <= client.highest_id:
-            self._drop_known_rows(client, batch)
+        is_known = event.ids[0] <= client.highest_id
+        for kind in dict.fromkeys(kinds):
+            batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options, now)
+            if len(kinds) > 1:
+                batch.large = dict(event.large)
+                batch.leave_out(row for row, function in enumerate(functions) if function.kind != kind)
+            if is_known:
+                self._drop_known_rows(client, batch)
+            self._enqueue(client, batch, kind, now)
+        client.highest_id = max(client.highest_id, event.ids[-1])
+
+    def _enqueue(self, client: Client, batch: Batch, kind: str, now: float) -> None:
+        """What is left of the batch waits, by this kind of its functions."""
         rows = len(batch.ids) - len(batch.cancelled)
         if not rows:
             return
+        functions = batch.functions
         for row, function in enumerate(functions):
             if len(functions) == 1:
                 function.tasks += rows
             elif row not in batch.cancelled:
                 function.tasks += 1
-        client.highest_id = max(client.highest_id, event.ids[-1])
         size = len(batch.payload) - sum([batch.sizes[row] for row in batch.cancelled])
         self._tables.counts.payload_bytes += size + sum(map(len, batch.large.values()))
-        lane = client.lane(event.options)
+        lane = client.lane(batch.options, kind)
         lane.batches.append(batch)
         self._dispatcher.enqueue(lane, rows)
         if self._tables.unclaimed:
@@ -64,8 +80,9 @@ class Submissions:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
         lanes = list(client.lanes.values())
         for row, task_id in enumerate(batch.ids):
+            if row in batch.cancelled:
+                continue
             if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
-                batch.cancelled.add(row)
-                batch.large.pop(row, None)
+                batch.leave_out((row,))
             elif task_id <= client.highest_id:
                 client.distrust(client.newest_attempt)  # it is over, and its answer was lost

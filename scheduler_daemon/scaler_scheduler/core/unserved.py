@@ -1,22 +1,29 @@
-"""Tasks that wait and that no worker there is could serve: the log says so, once, until one could."""
+"""Tasks that wait and that no worker there is could serve: the log and their client are told, once, until one could."""
 
-from typing import Dict, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
+from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.events import Capabilities
 from scaler_scheduler.core.notices import Notices
+from scaler_scheduler.core.outbox import Outbox
+from scaler_scheduler.core.records import Lane, Worker
 from scaler_scheduler.core.tables import Tables
 
 WORKLESS_SECONDS = 5.0
 """How long tasks wait without any worker until the log says so: a cluster may be just starting."""
 
+Wanted = Tuple[int, Capabilities, str]
+"""A client, and the capabilities and the kind of functions that its tasks need."""
+
 
 class Unserved:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, notices: Notices) -> None:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, notices: Notices) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
+        self._outbox = outbox
         self._notices = notices
-        self._known: Set[Tuple[int, Capabilities]] = set()
+        self._known: Set[Wanted] = set()
         """What was said, by client."""
         self._workless_since: Optional[float] = None
         """Since when there were tasks and no worker at all."""
@@ -31,15 +38,39 @@ class Unserved:
         elif 0 <= self._workless_since <= now - WORKLESS_SECONDS:
             self._notices.warning(f"{self._tables.counts.waiting} task(s) wait, and there is no worker at all")
             self._workless_since = float("inf")
-        lacking: Dict[Tuple[int, Capabilities], int] = {}
-        for lanes in self._dispatcher.lanes.values():
-            for lane in lanes:
-                wanted = lane.capabilities
-                if wanted and lane.waiting and workers and not any(worker.can_serve(wanted) for worker in workers):
-                    key = lane.client.incarnation, wanted
-                    lacking[key] = lacking.get(key, 0) + lane.waiting
+        lacking: Dict[Wanted, int] = {}
+        for lane in self._unserved(workers) if workers else ():
+            key = lane.client.incarnation, lane.capabilities, lane.kind
+            lacking[key] = lacking.get(key, 0) + lane.waiting
         for key, waiting in lacking.items():
             if key not in self._known:
-                wanted_text = ", ".join(f"{name}={amount}" for name, amount in sorted(key[1]))
-                self._notices.warning(f"{waiting} task(s) wait for a worker with {wanted_text}: there is none")
+                self._tell(
+                    key[0], f"{waiting} task(s) wait for a worker {_described(*key[1:], workers)}: there is none"
+                )
         self._known = set(lacking)
+
+    def _tell(self, incarnation: int, text: str) -> None:
+        """Operators and whoever waits for the tasks."""
+        self._notices.warning(text)
+        client = self._tables.clients.find(incarnation)
+        if client is not None:
+            self._outbox.add(effects.Notice(client.route, text))
+
+    def _unserved(self, workers: List[Worker]) -> List[Lane]:
+        """Lanes with tasks that none of these can run."""
+        return [
+            lane
+            for lanes in self._dispatcher.lanes.values()
+            for lane in lanes
+            if lane.waiting and not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+        ]
+
+
+def _described(capabilities: Capabilities, kind: str, workers: List[Worker]) -> str:
+    """What it would have to have."""
+    parts = []
+    if capabilities:
+        parts.append("with " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
+    if not any(worker.can_serve(frozenset(), kind) for worker in workers):
+        parts.append(f"that can run functions of kind {kind or '(none)'}")
+    return " ".join(parts)

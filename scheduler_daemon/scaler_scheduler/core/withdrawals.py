@@ -73,7 +73,7 @@ class Withdrawals:
             elif task.state == BLOCKED:
                 self._graphs.cancel_blocked(task)
             elif task.state == WAITING:
-                touched.add(client.lane(task.options))
+                touched.add(client.lane_of(task))
                 self._cancel_waiting(task)
             elif task.wish == RERUN:
                 task.wish = FORCE  # it is being stopped already
@@ -112,7 +112,7 @@ class Withdrawals:
         self._tables.counts.vain_microseconds += VAIN_ROW
 
     def _cancel_waiting(self, task: Task) -> None:
-        self._count_down(task.client.lane(task.options))
+        self._count_down(task.client.lane_of(task))
         task.wish = CANCEL
         self._endings.settle_returned(task)
 

@@ -18,6 +18,9 @@ from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 CAPABILITIES_LIMIT = 64
 """Most capabilities of a worker, or that a task asks for."""
 
+KINDS_LIMIT = 1024
+"""Most kinds of functions that a worker names."""
+
 INPUTS_LIMIT = 1 << 20
 """Most objects that a row reads."""
 
@@ -105,6 +108,29 @@ def _capabilities(entries: Any, frame: bytes) -> events.Capabilities:
     return frozenset(amounts.items())
 
 
+def _kind(value: Any) -> str:
+    """What is compared must not be cut."""
+    kind = "" if value is None else str(value)
+    if len(kind) > NAME_LIMIT:
+        raise WireError(f"a function's kind of {len(kind)} characters, more than {NAME_LIMIT}")
+    return kind
+
+
+def _kinds(entries: Any, frame: bytes) -> events.Kinds:
+    if entries is None:
+        return frozenset()
+    if len(entries) > KINDS_LIMIT:
+        raise WireError(f"{len(entries)} kinds of functions, more than {KINDS_LIMIT}")
+    kinds: List[str] = []
+    characters = 0
+    for entry in entries:
+        kinds.append(_kind(entry))
+        characters += len(kinds[-1])
+        if characters > len(frame):  # one long text, named by each
+            raise WireError("kinds of functions overlap")
+    return frozenset(kinds)
+
+
 def _task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
     """Clients, ids and attempts."""
     ids = read_column(tasks.ids, UINT64, "ids")
@@ -133,6 +159,7 @@ def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         hello.worker,
         _capabilities(hello.capabilities, frames[0]),
         [] if hello.running is None else list(zip(*_task_columns(hello.running))),
+        _kinds(hello.kinds, frames[0]),
     )
 
 
@@ -161,10 +188,10 @@ def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     _expect_frames(frames, 1)
     payload = frames[1]
     # The scheduler names a function by what it holds, not by what somebody says that it holds.
-    serializer = _text(function.serializer)
-    digest = hashlib.blake2b(serializer.encode(errors="replace"), digest_size=16)
+    kind = _kind(function.kind)
+    digest = hashlib.blake2b(kind.encode(errors="replace"), digest_size=16)
     digest.update(payload)
-    return events.Function(route, function.number, _text(function.name), serializer, digest.digest(), payload)
+    return events.Function(route, function.number, _text(function.name), kind, digest.digest(), payload)
 
 
 def _forget_functions(route: bytes, message: Any, frames: List[bytes]) -> events.Event:

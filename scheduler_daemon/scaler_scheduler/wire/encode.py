@@ -13,6 +13,7 @@ from scaler_scheduler.wire.schema import (
     Goodbye,
     HeartbeatEcho,
     Message,
+    Notice,
     Object,
     Refused,
     RefusedReason,
@@ -78,7 +79,7 @@ def _heartbeat_echo(effect: Any, identity: Identity) -> List[bytes]:
 
 
 def _function(effect: Any, identity: Identity) -> List[bytes]:
-    function = Function(number=effect.number, name=effect.name, serializer=effect.serializer)
+    function = Function(number=effect.number, name=effect.name, kind=effect.function_kind)
     return [Message.new_function(function).dumps(), effect.payload]
 
 
@@ -251,6 +252,10 @@ def _error(effect: Any, identity: Identity) -> List[bytes]:
     return [Message.new_error(Error(text=effect.text)).dumps()]
 
 
+def _notice(effect: effects.Notice, identity: Identity) -> List[bytes]:
+    return [Message.new_notice(Notice(text=effect.text)).dumps()]
+
+
 _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.WELCOME: _welcome,
     effects.REFUSED: _refused,
@@ -264,6 +269,7 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.STARTED: _started,
     effects.CANCEL_REFUSED: _cancel_refused,
     effects.ERROR: _error,
+    effects.NOTICE: _notice,
     effects.RETRACT: _tasks,
     effects.STOP: _tasks,
     effects.END_WORKER: _end_worker,

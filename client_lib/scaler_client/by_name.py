@@ -1,0 +1,126 @@
+"""Functions that workers offer by name, in whichever language, and how their arguments and results travel.
+
+Such a function has no bytes: its kind says codec and name, and the scheduler gives its tasks to workers that have named
+that kind. What a task of it raises is text, whatever the codec.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from .errors import FunctionLoadError, RemoteError, ResultPickleError
+from .messages import Outcome, Payload
+
+_LONGEST_KIND = 256
+"""Characters of a kind that a scheduler takes."""
+
+
+class _Codec(NamedTuple):
+    dumps: Callable[[tuple[Any, ...]], bytes]
+    """A call's arguments as bytes."""
+    loads: Callable[[bytes], Any]
+    """A result's bytes as what it is."""
+
+
+class NamedFunction:
+    """A function of this name, for `submit` and `map`; made by `named`."""
+
+    __slots__ = ("codec", "kind", "name")
+
+    def __init__(self, name: str, codec: str) -> None:
+        self.name = name
+        self.codec = codec
+        self.kind = f"named {codec} {name}"
+        """What the protocol calls it."""
+
+    def __repr__(self) -> str:
+        return f"named({self.name!r}, codec={self.codec!r})"
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError(f"{self!r} can't be called here: it is a worker's, for submit and map")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} can't be pickled: it is for submit and map, not for graphs or other functions")
+
+    def dump_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+        """The arguments of one call as bytes.
+
+        Raises:
+            TypeError: there are keywords, or the codec can't make bytes of an argument.
+        """
+        if kwargs:
+            raise TypeError(f"{self!r} takes arguments by position alone, not {', '.join(kwargs)}=")
+        try:
+            return _CODECS[self.codec].dumps(args)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise TypeError(f"{self!r}: the arguments can't be sent as {self.codec}: {error}") from error
+
+    def read_answer(self, outcome: int, answer: Payload) -> tuple[Any, BaseException | None]:
+        """Result and exception from an answer's bytes: of a value, or of what it raised."""
+        if outcome == Outcome.VALUE:
+            try:
+                return _CODECS[self.codec].loads(bytes(answer)), None
+            except Exception as error:
+                failure = ResultPickleError(f"the result of {self.name} is no {self.codec}: {error}")
+                failure.__cause__ = error
+                return None, failure
+        text = bytes(answer).decode(errors="replace")
+        if outcome == Outcome.FUNCTION_FAILED:
+            return None, FunctionLoadError(f"{self.name}: {text}")
+        return None, RemoteError(text)
+
+
+def named(name: str, codec: str = "json") -> NamedFunction:
+    """The function that workers offer by this name, to be submitted in the place of a callable.
+
+    Args:
+        name: as the workers have it.
+        codec: how arguments and results travel: "json" and "msgpack", of which arguments are one array (msgpack needs
+            the package of that name); "raw", with one argument and a result of bytes.
+
+    Raises:
+        TypeError, ValueError: the name is none, or there is no such codec.
+        ImportError: the codec's package is not there.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a function's name must be a string, not {name!r}")
+    if codec not in _CODECS:
+        raise ValueError(f"codec must be one of {', '.join(_CODECS)}, not {codec!r}")
+    if codec == "msgpack":
+        import msgpack  # noqa: F401  # to fail here rather than at the first call
+    function = NamedFunction(name, codec)
+    if not name or len(function.kind) > _LONGEST_KIND:
+        raise ValueError(f"a function's name must have 1 to {_LONGEST_KIND - len(f'named {codec} ')} characters")
+    return function
+
+
+def _dump_json(args: tuple[Any, ...]) -> bytes:
+    return json.dumps(args, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _dump_raw(args: tuple[Any, ...]) -> bytes:
+    if len(args) != 1 or not isinstance(args[0], (bytes, bytearray, memoryview)):
+        raise TypeError("it must be one, of bytes")
+    return bytes(args[0])
+
+
+def _dump_msgpack(args: tuple[Any, ...]) -> bytes:
+    import msgpack
+
+    packed: bytes = msgpack.packb(args)
+    return packed
+
+
+def _load_msgpack(data: bytes) -> Any:
+    import msgpack
+
+    return msgpack.unpackb(data)
+
+
+_CODECS = {
+    "json": _Codec(_dump_json, json.loads),
+    "msgpack": _Codec(_dump_msgpack, _load_msgpack),
+    "raw": _Codec(_dump_raw, bytes),
+}

@@ -1,0 +1,119 @@
+"""Functions by name: what travels of a call, and what its answer is read as."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from tests.client.graph_stand_ins import SessionClient
+
+from scaler_client import FunctionLoadError, RemoteError, ResultPickleError, WorkerDiedError, named, serializer
+from scaler_client.functions import FunctionTable
+from scaler_client.messages import Outcome
+
+
+@pytest.fixture
+def table() -> FunctionTable:
+    return FunctionTable(lambda number: None)
+
+
+def test_a_call_as_json() -> None:
+    price = named("price")
+    assert price.kind == "named json price"
+    assert price.dump_call((1, "Zoë", None, [2.5, {"a": True}]), {}) == '[1,"Zoë",null,[2.5,{"a":true}]]'.encode()
+    assert price.dump_call((), {}) == b"[]"
+
+
+def test_a_call_of_bytes() -> None:
+    size = named("size", codec="raw")
+    assert size.kind == "named raw size"
+    assert size.dump_call((b"abc",), {}) == size.dump_call((memoryview(b"abc"),), {}) == b"abc"
+    assert size.read_answer(Outcome.VALUE, memoryview(b"3")) == (b"3", None)
+
+
+def test_a_call_as_msgpack() -> None:
+    msgpack = pytest.importorskip("msgpack", reason="pip install msgpack")
+    function = named("price", codec="msgpack")
+    assert msgpack.unpackb(function.dump_call((1, "a"), {})) == [1, "a"]
+    assert function.read_answer(Outcome.VALUE, msgpack.packb({"a": 1})) == ({"a": 1}, None)
+
+
+@pytest.mark.parametrize(
+    "codec, args, kwargs, text",
+    [
+        ("json", (1,), {"x": 2}, "takes arguments by position alone, not x="),
+        ("json", ({1, 2},), {}, "can't be sent as json: Object of type set is not JSON serializable"),
+        ("json", (float("nan"),), {}, "can't be sent as json: Out of range float"),
+        ("raw", ("text",), {}, "can't be sent as raw: it must be one, of bytes"),
+        ("raw", (b"1", b"2"), {}, "can't be sent as raw: it must be one, of bytes"),
+    ],
+)
+def test_arguments_that_can_not_travel(codec: str, args: Any, kwargs: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        named("price", codec=codec).dump_call(args, kwargs)
+
+
+@pytest.mark.parametrize(
+    "name, codec, error, text",
+    [
+        ("price", "xml", ValueError, "codec must be one of json, msgpack, raw, not 'xml'"),
+        ("", "json", ValueError, "must have 1 to 245 characters"),
+        ("x" * 246, "json", ValueError, "must have 1 to 245 characters"),
+        (5, "json", TypeError, "a function's name must be a string, not 5"),
+    ],
+)
+def test_what_is_none(name: Any, codec: str, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        named(name, codec)
+
+
+def test_the_longest_name_fits_into_a_kind() -> None:
+    assert len(named("x" * 245).kind) == 256
+
+
+@pytest.mark.parametrize(
+    "outcome, answer, error, text",
+    [
+        (Outcome.EXCEPTION, b"no such curve: EUR", RemoteError, "no such curve: EUR"),
+        (Outcome.EXCEPTION, b"\xff", RemoteError, "\ufffd"),
+        (Outcome.FUNCTION_FAILED, b"the library is missing", FunctionLoadError, "price: the library is missing"),
+        (Outcome.WORKER_DIED, b"attempt 1: signal 9", WorkerDiedError, "attempt 1: signal 9"),
+        (Outcome.VALUE, b"{", ResultPickleError, "the result of price is no json: Expecting property name"),
+    ],
+)
+def test_what_is_no_value(table: FunctionTable, outcome: int, answer: bytes, error: type[Exception], text: str) -> None:
+    value, exception = table.get(named("price")).read_answer(outcome, answer)
+    assert value is None
+    assert type(exception) is error
+    assert text in str(exception)
+
+
+def test_equal_ones_are_one_function_and_others_are_not(table: FunctionTable) -> None:
+    price = table.get(named("price"))
+    assert (price.name, price.payload, price.kind) == ("price", b"", "named json price")
+    assert table.get(named("price")) is price
+    assert table.get(named("price", codec="raw")).number != price.number
+    assert table.get(len).kind == serializer.DEFAULT
+
+
+def test_with_a_serializer_of_the_users_own_they_are_the_same() -> None:
+    table = FunctionTable(lambda number: None, serializer)  # type: ignore[arg-type]  # never asked
+    assert table.get(named("price")).read_answer(Outcome.VALUE, b"[3]") == ([3], None)
+
+
+def test_they_raise_no_exceptions_that_a_retry_could_name(table: FunctionTable) -> None:
+    with pytest.raises(TypeError, match="retry_on is of Python's exceptions"):
+        table.get_retrying(named("price"), (OSError,))
+
+
+def test_elsewhere_they_say_what_they_are_for() -> None:
+    with pytest.raises(TypeError, match=r"named\('price', codec='json'\) can't be called here"):
+        named("price")(1)
+    with pytest.raises(TypeError, match="can't be pickled: it is for submit and map"):
+        pickle.dumps(named("price"))
+
+
+def test_they_are_no_nodes_of_graphs() -> None:
+    with pytest.raises(TypeError, match="can't be a node of a graph"):
+        SessionClient().submit_graph({"a": (named("price"), 1)}, ["a"])

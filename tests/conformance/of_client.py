@@ -1,0 +1,198 @@
+"""The conversation with a client under test, which must submit a few dozen tasks by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.conformance.calls import answer_to
+from tests.conformance.findings import Findings, WrongError, must
+from tests.conformance.listener import WAIT_SECONDS, Listener, check_hello
+from tests.conformance.messages import Received
+from tests.schema_messages import message_of
+from tests.wire.vectors import ALL
+
+TASK_BYTES = 128
+"""What a task counts beside its payload."""
+WINDOW = 1 << 20
+TASKS = 20
+"""That it must submit at least."""
+VALUE, CANCELLED = 0, 6
+
+
+@dataclass
+class ClientConversation:
+    listener: Listener
+    findings: Findings
+    hello: Received = field(init=False)
+    functions: dict[int, str] = field(init=False, default_factory=dict)
+    """Kinds, by its numbers."""
+    open: dict[int, tuple[int, bytes]] = field(init=False, default_factory=dict)
+    """Function and payload of what it has submitted and is not answered, by id."""
+    answered: set[int] = field(init=False, default_factory=set)
+    counted: int = field(init=False, default=0)
+    """Bytes that it has submitted since its welcome."""
+
+    def run(self, hello: Received) -> None:
+        """Play all of it, with the client that has said this hello."""
+        self.hello = hello
+        with self.findings.check("Join", "its hello"):
+            check_hello(hello, "client")
+        with self.findings.check("Join", "until the welcome there is nothing but hello and heartbeats"):
+            self.listener.listen(0.3)
+            must(not self.listener.take("submit") and not self.listener.take("function"), "it said more")
+        self._credit()
+        self._answers()
+        self._forgotten()
+        self._odd_messages()
+        self._connection_lost()
+        self._rest()
+
+    # ---------------------------------------------------------------------------------------------------- what it sends
+
+    def _take_submits(self, seconds: float) -> int:
+        """What comes in this time, checked; how many tasks it was."""
+        self.listener.listen(seconds)
+        for function in self.listener.take("function"):
+            must(len(function.frames) == 1, f"function with {len(function.frames)} frames")
+            self.functions[function.fields["number"]] = function.fields["kind"]
+        tasks = 0
+        for submit in self.listener.take("submit"):
+            tasks += self._take_submit(submit)
+        return tasks
+
+    def _take_submit(self, submit: Received) -> int:
+        ids = submit.fields["ids"]
+        must(ids == sorted(set(ids)), f"ids do not ascend: {ids[:20]}")
+        unknown = set(submit.fields["functions"]) - set(self.functions)
+        must(not unknown, f"functions {unknown} were not sent before")
+        again = self.answered.intersection(ids)
+        must(not again, f"tasks {sorted(again)[:20]} are submitted again, and were answered")
+        for task_id, function, payload in zip(ids, submit.column("functions"), submit.payloads()):
+            known = self.open.setdefault(task_id, (function, payload))
+            must(known == (function, payload), f"task {task_id} is another one than before")
+            self.counted += len(payload) + TASK_BYTES
+        return len(ids)
+
+    def _await_tasks(self, count: int) -> None:
+        for _ in range(round(WAIT_SECONDS / 0.1)):
+            self._take_submits(0.1)
+            if len(self.open) >= count:
+                return
+        raise WrongError(f"{len(self.open)} tasks are open, where {count} were expected")
+
+    def _resolve(self, ids: list[int], outcome: int = VALUE) -> None:
+        answers = [answer_to(self.functions[self.open.pop(each)[0]]) if outcome == VALUE else b"" for each in ids]
+        self.answered.update(ids)
+        sizes = [len(answer) for answer in answers]
+        self.listener.say("resolved", ids=ids, outcomes=[outcome], sizes=sizes, payload=b"".join(answers))
+
+    # ----------------------------------------------------------------------------------------------------- conversation
+
+    def _credit(self) -> None:
+        """Credit for nothing at first, then for one byte: which is for one batch, of any size."""
+        check, listener = self.findings.check, self.listener
+        listener.welcome(credit=0, resultWindow=WINDOW)
+        with check("Credit", "with none, nothing is submitted"):
+            must(not self._take_submits(1.0), "tasks came")
+        with check("Join", "a heartbeat at least three times a lease"):
+            listener.beats.clear()
+            lease = listener.lease_milliseconds / 1000
+            listener.listen(lease)
+            must(len(listener.beats) >= 2, f"{len(listener.beats)} in a lease of {lease:g} s")
+        with check("Credit", "below it one more `submit` of any size may come, and no second one"):
+            listener.say("credit", bytes=1)
+            submit = listener.expect("submit")
+            for function in listener.take("function"):
+                self.functions[function.fields["number"]] = function.fields["kind"]
+            self._take_submit(submit)
+            must(not self._take_submits(0.5), "a second one came")
+        with check("Submit to result", f"with more, {TASKS} tasks: functions first, ids ascend"):
+            listener.say("credit", bytes=1 << 40)
+            self._await_tasks(TASKS)
+
+    def _answers(self) -> None:
+        with self.findings.check("Submit to result", "answers in another order, and twice, and of unknown ids"):
+            ids = sorted(self.open, reverse=True)[: TASKS // 4]
+            function = self.open[ids[0]][0]
+            self._resolve(ids)
+            self.listener.say("resolved", ids=[*ids, 1 << 62], outcomes=[CANCELLED], sizes=[0])
+            self.listener.say("started", ids=[ids[0], 1 << 62])
+            self.listener.say("cancelRefused", ids=[ids[0], 1 << 62])
+            must(function in self.functions, "the client is gone")
+            self._take_submits(0.3)
+        with self.findings.check("Credit", "`received` when a quarter of the window has come since the last one"):
+            task_id = min(self.open)
+            # JSON may end in blanks, and what follows a pickle's end is not looked at.
+            answer = answer_to(self.functions[self.open.pop(task_id)[0]]).ljust(WINDOW // 2)
+            self.answered.add(task_id)
+            self.listener.say("resolved", answer, ids=[task_id], outcomes=[VALUE], sizes=[0], large=[0])
+            received = self.listener.expect("received")
+            must(received.fields["bytes"] >= WINDOW // 2, f"`received` says {received.fields['bytes']} bytes")
+
+    def _forgotten(self) -> None:
+        with self.findings.check("A connection is lost", "at helloWanted: the same incarnation again"):
+            self.listener.say("helloWanted")
+            self._hello_again()
+        self._expect_all_again()
+
+    def _hello_again(self) -> None:
+        hello = self.listener.expect("hello")
+        check_hello(hello, "client")
+        must(hello.fields["incarnation"] == self.hello.fields["incarnation"], "another incarnation than before")
+
+    def _expect_all_again(self) -> None:
+        """Of a scheduler that was started anew."""
+        listener = self.listener
+        listener.take("submit")
+        listener.take("function")
+        listener.epoch += 1
+        with self.findings.check("A connection is lost", "functions, and all that has no answer, under the same ids"):
+            before = dict(self.open)
+            self.open.clear()
+            self.functions.clear()
+            self.counted = 0
+            listener.welcome(credit=1 << 40, resultWindow=WINDOW)
+            self._await_tasks(len(before))
+            lost = set(before) - set(self.open)
+            must(not lost, f"tasks {sorted(lost)[:20]} did not come again")
+            changed = [each for each in before if before[each][1] != self.open[each][1]]
+            must(not changed, f"tasks {changed[:20]} came with other payloads")
+
+    def _odd_messages(self) -> None:
+        with self.findings.check("Versioning", "what is unknown, another role's or golden is passed over"):
+            unknown = bytearray(message_of("helloWanted"))
+            unknown[16:18] = (999).to_bytes(2, "little")  # the union's tag
+            self.listener.send([bytes(unknown)])
+            self.listener.send([message_of("error", text="a test")])
+            self.listener.send([message_of("notice", text="a test")])
+            for vector in ALL:
+                is_of_others = vector.message in ("dispatch", "retract", "stop", "endWorker", "fetchObjects")
+                if is_of_others or vector.name.startswith("resolved-segments"):
+                    self._send_golden(vector.frames, vector.fields.get("ids", []))
+            self.listener.beats.clear()
+            self.listener.listen(self.listener.lease_milliseconds / 1000)
+            must(self.listener.beats, "it says nothing any more")
+
+    def _send_golden(self, frames: list[bytes], ids: list[int]) -> None:
+        if not set(ids) & set(self.open):  # else it would be an answer, and not one that it can read
+            self.listener.send(frames)
+
+    def _connection_lost(self) -> None:
+        with self.findings.check("A connection is lost", "it comes again by itself, and says hello when it is asked"):
+            self.listener.say("goodbye", reason="a test")
+            self.listener.rebind()
+            self._hello_again()
+        self._expect_all_again()
+
+    def _rest(self) -> None:
+        """Answer everything: so that a program that waits for its tasks can end."""
+        with self.findings.check("A client leaves", "with all its tasks answered, by a goodbye"):
+            for _ in range(round(WAIT_SECONDS / 0.1)):
+                self._take_submits(0.1)
+                if self.open:
+                    self._resolve(sorted(self.open))
+                for cancel in self.listener.take("cancel"):
+                    self._resolve([each for each in cancel.fields["ids"] if each in self.open], CANCELLED)
+                if self.listener.take("goodbye"):
+                    return
+            raise WrongError("none came, of a program that was to end when its tasks are answered")

@@ -1,0 +1,319 @@
+"""The conversations with a scheduler under test: scripted clients and workers on both sides of it.
+
+Nobody else may be connected to it: kinds of functions are this run's own, so that at least no task goes elsewhere.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.conformance.findings import Findings, WrongError, must
+from tests.conformance.messages import Name
+from tests.conformance.peer import Peer
+from tests.schema_messages import SCHEMA, message_of
+from tests.wire.vectors import ALL, is_for_scheduler
+
+VALUE, EXCEPTION, RETRYABLE, WORKER_DIED, CANCELLED, TIMED_OUT, KEPT, INPUT_LOST = 0, 1, 4, 5, 6, 7, 8, 9
+TELL_START = 2
+
+
+class SchedulerConversation:
+    def __init__(self, address: str, findings: Findings) -> None:
+        self._address = address
+        self._findings = findings
+        self._kind = f"named raw conformance {random.randrange(1 << 60):x}"
+
+    def run(self) -> None:
+        self._joining()
+        self._bad_input()
+        for talk in (
+            self._tasks, self._kinds, self._cancels, self._time_limit, self._retries, self._lost_worker,
+            self._graph, self._again,
+        ):  # fmt: skip
+            with self._pair() as (client, worker):
+                talk(client, worker)
+
+    @contextmanager
+    def _peer(self, role: str, **hello: Any) -> Iterator[Peer]:
+        peer = Peer(self._address, role, **hello)
+        try:
+            yield peer
+        finally:
+            peer.say("goodbye", reason="done")
+            time.sleep(0.05)  # the socket is closed without waiting for anybody
+            peer.close()
+
+    @contextmanager
+    def _pair(self) -> Iterator[tuple[Peer, Peer]]:
+        """A client that has sent function 7, and a worker that can run it."""
+        with self._peer("client") as client, self._peer("worker", kinds=[self._kind]) as worker:
+            client.join()
+            worker.join()
+            client.say("function", b"", number=7, name="f", kind=self._kind)
+            yield client, worker
+
+    # ------------------------------------------------------------------------------------------------- who is accepted
+
+    def _joining(self) -> None:
+        check = self._findings.check
+        with check("Join", "helloWanted for who has not said hello"), self._peer("client") as client:
+            client.say("heartbeat", sequence=1)
+            client.expect("helloWanted")
+        with check("Versioning", "another version is refused, with both named"), self._peer("client") as client:
+            client.hello(protocolVersion=SCHEMA.protocolVersion + 1)
+            refused = client.expect("refused").fields
+            must(refused["reason"] == "protocolVersion", f"reason is {refused['reason']}")
+            must(refused["protocolVersion"] == SCHEMA.protocolVersion and refused["text"], f"it says {refused}")
+        for incarnation in (0, 1 << 63):
+            with check("Messages", f"incarnation {incarnation} is refused"), self._peer("client") as client:
+                client.hello(incarnation=incarnation)
+                must(client.expect("refused").fields["reason"] == "malformedHello", "for another reason")
+        for role in ("client", "worker", "agent"):
+            with check("Join", f"a {role} is welcome, and its heartbeats are echoed"), self._peer(role) as peer:
+                welcome = peer.join().fields
+                must(welcome["protocolVersion"] == SCHEMA.protocolVersion, f"version {welcome['protocolVersion']}")
+                must(1 <= welcome["incarnation"] < 1 << 63, f"its incarnation is {welcome['incarnation']}")
+                must(welcome["leaseMilliseconds"] > 0, "its lease is 0")
+                must(role != "client" or welcome["credit"] > 0, "its credit is 0")
+                peer.say("heartbeat", sequence=4711)
+                must(peer.expect("heartbeatEcho").fields["sequence"] == 4711, "another sequence comes back")
+
+    def _bad_input(self) -> None:
+        unknown = bytearray(message_of("helloWanted"))
+        unknown[16:18] = (999).to_bytes(2, "little")  # the union's tag
+        bad = {
+            "bytes that are no message": [b"garbage"],
+            "no bytes": [b""],
+            "an unknown member of the union": [bytes(unknown)],
+            "a message that is not for a scheduler": [message_of("credit", bytes=1)],
+            "a function without its frame": [message_of("function", number=9, name="f", kind="k")],
+            "a submit without rows": [message_of("submit", ids=[], functions=[7], sizes=[0])],
+            "ids that do not ascend": [message_of("submit", ids=[2, 1], functions=[7], sizes=[0])],
+            "sizes beyond the payload": [message_of("submit", ids=[1], functions=[7], sizes=[9], payload=b"x")],
+            "a column of another length": [message_of("submit", ids=[1, 2, 3], functions=[7, 7], sizes=[0])],
+            "a large row without its frame": [message_of("submit", ids=[1], functions=[7], sizes=[0], large=[0])],
+            "a function that was never sent": [message_of("submit", ids=[1], functions=[5], sizes=[0])],
+            "a message of another role": [message_of("retracted", clients=[1], ids=[1], attempts=[1], given=[0])],
+            "an object without frames": [message_of("object", id=1)],
+        }
+        with self._peer("client") as client:
+            client.join()
+            for what, frames in bad.items():
+                with self._findings.check("What a bad peer gets", f"{what}: error, and nothing else"):
+                    client.send(*frames)
+                    must(client.expect("error").fields["text"], "its text is empty")
+                    client.say("heartbeat", sequence=1)
+                    client.expect("heartbeatEcho")
+            with self._findings.check("What a bad peer gets", "every golden message of a client: it goes on"):
+                for vector in ALL:
+                    if is_for_scheduler(vector) and vector.message not in ("hello", "goodbye", "shutdown"):
+                        client.send(*vector.frames)
+                client.say("heartbeat", sequence=77)
+                client.expect("heartbeatEcho", where=lambda echo: echo.fields["sequence"] == 77)
+
+    # ------------------------------------------------------------------------------------------------------------ tasks
+
+    def _submit(self, client: Peer, ids: list[int], payload: bytes = b"", **fields: Any) -> None:
+        sizes = [len(payload)]
+        client.say("submit", ids=ids, functions=[7], sizes=sizes, payload=payload * len(ids), **fields)
+
+    def _dispatched(self, worker: Peer, *ids: int) -> dict[int, Name]:
+        """Names of these tasks, which come in as many messages as there are; others must not."""
+        names: dict[int, Name] = {}
+        while len(names) < len(ids):
+            dispatch = worker.expect("dispatch")
+            for name in dispatch.names():
+                must(name[1] in ids and name[1] not in names, f"{name} is dispatched")
+                names[name[1]] = name
+        return names
+
+    def _finish(self, worker: Peer, *names: Name, outcome: int = VALUE, payload: bytes = b"") -> None:
+        clients, ids, attempts = (list(column) for column in zip(*names))
+        fields = {"outcomes": [outcome], "durations": [1000], "sizes": [len(payload)], "payload": payload * len(ids)}
+        worker.say("results", clients=clients, ids=ids, attempts=attempts, **fields)
+
+    def _resolved(self, client: Peer, *ids: int) -> dict[int, tuple[int, bytes]]:
+        """Outcome and payload of these, each once."""
+        answers: dict[int, tuple[int, bytes]] = {}
+        while len(answers) < len(ids):
+            resolved = client.expect("resolved")
+            rows = zip(resolved.fields["ids"], resolved.column("outcomes"), resolved.payloads())
+            for task_id, outcome, payload in rows:
+                must(task_id in ids and task_id not in answers, f"task {task_id} is resolved")
+                answers[task_id] = outcome, payload
+        return answers
+
+    def _start(self, worker: Peer, name: Name) -> None:
+        worker.say("started", clients=[name[0]], ids=[name[1]], attempts=[name[2]])
+
+    def _tasks(self, client: Peer, worker: Peer) -> None:
+        with self._findings.check("Submit to result", "function, dispatch, started, results, resolved"):
+            self._submit(client, [10], b"argument")
+            function = worker.expect("function")
+            must(function.fields["kind"] == self._kind and function.frames == [b""], f"it sent {function}")
+            dispatch = worker.expect("dispatch")
+            must(dispatch.payloads() == [b"argument"], f"payloads are {dispatch.payloads()}")
+            must(dispatch.column("functions") == [function.fields["number"]], "of a function that was not sent")
+            (name,) = dispatch.names()
+            must(name == (client.incarnation, 10, 1), f"it is dispatched as {name}")
+            self._start(worker, name)
+            must(client.expect("started").fields["ids"] == [10], "another task has started")
+            self._finish(worker, name, payload=b"result")
+            must(self._resolved(client, 10) == {10: (VALUE, b"result")}, "it is resolved as something else")
+        with self._findings.check("Columns and payloads", "payloads that travel alone, both ways; many segments"):
+            message = SCHEMA.Message.new_message(num_first_segment_words=1)
+            body = message.init("submit")
+            body.ids, body.functions, body.sizes, body.large = [11, 12], [7], [0], [0, 1]
+            client.send(message.to_bytes(), b"a" * 100_000, b"")
+            received: dict[int, tuple[Name, bytes]] = {}
+            while len(received) < 2:
+                dispatch = worker.expect("dispatch")
+                received.update(zip(dispatch.fields["ids"], zip(dispatch.names(), dispatch.payloads())))
+                for name in dispatch.names():
+                    fields = {"outcomes": [EXCEPTION], "durations": [1], "sizes": [0], "large": [0]}
+                    worker.say("results", b"alone", clients=[name[0]], ids=[name[1]], attempts=[name[2]], **fields)
+            must({key: value[1] for key, value in received.items()} == {11: b"a" * 100_000, 12: b""}, "other payloads")
+            answers = self._resolved(client, 11, 12)
+            must(set(answers.values()) == {(EXCEPTION, b"alone")}, f"they are resolved with {answers}")
+        with self._findings.check("What a bad peer gets", "results that do not fit are passed over"):
+            self._finish(worker, (client.incarnation, 10, 1), (client.incarnation, 999, 1), (1, 1, 1))
+            must(not client.listen(0.3), "the client hears of them")
+
+    def _kinds(self, client: Peer, worker: Peer) -> None:
+        other = f"{self._kind} other"
+        with self._findings.check("Functions", "a worker is given only kinds that it has named; others wait"):
+            client.say("function", b"", number=8, name="g", kind=other)
+            client.say("submit", ids=[20, 21], functions=[8, 7], sizes=[0])
+            self._finish(worker, self._dispatched(worker, 21)[21])
+            self._resolved(client, 21)
+            with self._peer("worker", kinds=[other]) as able:
+                able.join()
+                self._finish(able, self._dispatched(able, 20)[20])
+                self._resolved(client, 20)
+
+    def _begin(self, client: Peer, worker: Peer, task_id: int, **fields: Any) -> Name:
+        """Have it dispatched and told to have started."""
+        self._submit(client, [task_id], **fields)
+        name = self._dispatched(worker, task_id)[task_id]
+        self._start(worker, name)
+        client.expect("started")
+        return name
+
+    def _cancels(self, client: Peer, worker: Peer) -> None:
+        check = self._findings.check
+        with check("Cancel", "one that waits is resolved at once; of one that is not open nothing is said"):
+            running = self._begin(client, worker, 30)
+            self._submit(client, [31])
+            client.say("cancel", ids=[31, 999])
+            must(self._resolved(client, 31) == {31: (CANCELLED, b"")}, "it is resolved as something else")
+        with check("Cancel", "one that runs is refused, and runs to its end"):
+            client.say("cancel", ids=[30])
+            self._give_back(worker, running, 0)
+            must(client.expect("cancelRefused").fields["ids"] == [30], "of another task")
+        with check("Stop", "by force it is stopped, and resolved as cancelled"):
+            client.say("cancel", ids=[30], force=[1])
+            must(running in worker.expect("stop").names(), "another task is stopped")
+            self._finish(worker, running, outcome=EXCEPTION, payload=b"stopped")
+            must(self._resolved(client, 30)[30][0] == CANCELLED, "it is resolved as something else")
+
+    def _give_back(self, worker: Peer, name: Name, given: int) -> None:
+        """Answer a retract, if one comes: the scheduler may know that it runs."""
+        try:
+            worker.expect("retract", 0.3)
+        except WrongError:
+            return
+        worker.say("retracted", clients=[name[0]], ids=[name[1]], attempts=[name[2]], given=[given])
+
+    def _time_limit(self, client: Peer, worker: Peer) -> None:
+        with self._findings.check("Time limits", "`started` is asked for, then the task is stopped, and timed out"):
+            self._submit(client, [40], options={"timeoutMilliseconds": 200})
+            dispatch = worker.expect("dispatch")
+            must(dispatch.column("flags")[0] & TELL_START, "flag bit 1 is not set")
+            (name,) = dispatch.names()
+            self._start(worker, name)
+            worker.expect("stop")
+            self._finish(worker, name, outcome=EXCEPTION, payload=b"stopped")
+            must(self._resolved(client, 40)[40][0] == TIMED_OUT, "it is resolved as something else")
+
+    def _retries(self, client: Peer, worker: Peer) -> None:
+        with self._findings.check("Options", "retryable: again, with a higher attempt, at last an exception"):
+            self._submit(client, [50], options={"retries": 1})
+            first = self._dispatched(worker, 50)[50]
+            self._finish(worker, first, outcome=RETRYABLE, payload=b"1")
+            second = self._dispatched(worker, 50)[50]
+            must(second[2] > first[2], f"attempt {second[2]} after {first[2]}")
+            self._finish(worker, second, outcome=RETRYABLE, payload=b"2")
+            must(self._resolved(client, 50) == {50: (EXCEPTION, b"2")}, "it is resolved as something else")
+
+    def _lost_worker(self, client: Peer, worker: Peer) -> None:
+        with self._findings.check("A worker dies", "what it held is dispatched again, and what it says then is late"):
+            first = self._begin(client, worker, 60)
+            worker.say("goodbye", reason="a test")
+            with self._peer("worker", kinds=[self._kind]) as other:
+                other.join()
+                second = self._dispatched(other, 60)[60]
+                must(second[2] > first[2], f"attempt {second[2]} after {first[2]}")
+                self._finish(worker, first, payload=b"late")
+                self._finish(other, second, payload=b"right")
+                must(self._resolved(client, 60) == {60: (VALUE, b"right")}, "it is resolved as something else")
+
+    def _graph(self, client: Peer, worker: Peer) -> None:
+        check = self._findings.check
+        with check("Objects", "an object comes before the task that reads it, or with it"):
+            client.say("object", b"content", id=70)
+            self._submit(client, [71], inputs=[70], inputCounts=[1], keep=[1])
+            dispatch = worker.expect("dispatch")
+            must(dispatch.fields["inputs"] == [70], f"inputs are {dispatch.fields['inputs']}")
+            inlined = dispatch.fields["inlined"]
+            if inlined and inlined[0]:
+                must(dispatch.payloads()[0] == b"content" and inlined[0] == 8, "it is not behind the arguments")
+            else:
+                sent = worker.expect("object")
+                must(sent.frames == [b"content"] and sent.fields["id"] == 70, f"it sent {sent}")
+        with check("Graphs", "a kept result becomes an object, which others wait for; what fails fails its readers"):
+            self._submit(client, [72], inputs=[71], inputCounts=[1])
+            self._finish(worker, *dispatch.names(), payload=b"kept")
+            must(self._resolved(client, 71) == {71: (KEPT, b"")}, "it is not kept")
+            name = self._dispatched(worker, 72)[72]
+            self._submit(client, [73], inputs=[72], inputCounts=[1])
+            must(self._resolved(client, 73)[73][0] == INPUT_LOST, "72 was not kept")
+            self._finish(worker, name, outcome=EXCEPTION, payload=b"error")
+            must(self._resolved(client, 72) == {72: (EXCEPTION, b"error")}, "it is resolved as something else")
+        with check("Objects", "a row whose input is not there: inputLost"):
+            client.say("forgetObjects", ids=[70, 71])
+            self._submit(client, [74], inputs=[71], inputCounts=[1])
+            must(self._resolved(client, 74)[74][0] == INPUT_LOST, "it is resolved as something else")
+
+    def _again(self, client: Peer, worker: Peer) -> None:
+        with self._findings.check("A connection is lost", "known rows that come again are dropped, and answered once"):
+            name = self._begin(client, worker, 80)
+            client.join()
+            client.say("function", b"", number=7, name="f", kind=self._kind)
+            self._submit(client, [80])
+            client.say("heartbeat", sequence=80)  # between connections there is no order
+            client.expect("heartbeatEcho")
+            self._finish(worker, name, payload=b"once")
+            must(self._resolved(client, 80) == {80: (VALUE, b"once")}, "it is resolved as something else")
+            more = [each for each in client.listen(0.3) if each.kind == "resolved"]
+            again = [each for each in worker.listen(0.1) if each.kind == "dispatch"]
+            must(not more and not again, f"and then {more + again}")
+        with self._findings.check("A connection is lost", "a worker that joins again goes on with what it names"):
+            name = self._begin(client, worker, 81)
+            worker.hello(running=_tasks(name))
+            worker.expect("welcome")
+            self._finish(worker, name, payload=b"gone on")
+            must(self._resolved(client, 81) == {81: (VALUE, b"gone on")}, "it is resolved as something else")
+        with self._findings.check("A client leaves", "its waiting tasks are dropped, and what runs is stopped"):
+            name = self._begin(client, worker, 82)
+            client.say("goodbye", reason="a test")
+            worker.expect("stop", where=lambda stop: name in stop.names())
+            self._finish(worker, name, outcome=EXCEPTION)
+            must(not [each for each in worker.listen(0.3) if each.kind == "dispatch"], "more is dispatched")
+
+
+def _tasks(name: Name) -> dict[str, list[int]]:
+    return {"clients": [name[0]], "ids": [name[1]], "attempts": [name[2]]}

@@ -1,0 +1,71 @@
+"""A scripted peer of a scheduler under test: one DEALER socket."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import zmq
+from tests.conformance.findings import WrongError
+from tests.conformance.messages import Received, read
+from tests.schema_messages import SCHEMA, message_of
+
+WAIT_SECONDS = 10.0
+
+
+class Peer:
+    def __init__(self, address: str, role: str, **hello: Any) -> None:
+        self.incarnation = random.randrange(1, 1 << 63)
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.connect(address)
+        self._unread: list[Received] = []
+        self._hello = {
+            "protocolVersion": SCHEMA.protocolVersion, "role": role, "incarnation": self.incarnation,
+            "language": "conformance", "languageVersion": "1", "version": "1", "host": "here", "pid": 1,
+            "name": f"conformance {role}", **hello,
+        }  # fmt: skip
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+
+    def join(self) -> Received:
+        """Say hello, and take the welcome. Raises WrongError: none comes."""
+        self.hello()
+        return self.expect("welcome")
+
+    def hello(self, **changed: Any) -> None:
+        self.say("hello", **{**self._hello, **changed})
+
+    def say(self, kind: str, /, *frames: bytes, **fields: Any) -> None:
+        self.send(message_of(kind, **fields), *frames)
+
+    def send(self, *frames: bytes) -> None:
+        self._socket.send_multipart(list(frames))
+
+    def expect(
+        self, kind: str, seconds: float = WAIT_SECONDS, where: Callable[[Received], bool] = lambda received: True
+    ) -> Received:
+        """The oldest unread message of this kind that fits. Raises WrongError: none comes in time."""
+        deadline = time.monotonic() + seconds
+        while True:
+            for position, received in enumerate(self._unread):
+                if received.kind == kind and where(received):
+                    return self._unread.pop(position)
+            left = deadline - time.monotonic()
+            if left <= 0 or not self._socket.poll(round(left * 1000) + 1):
+                there = ", ".join(each.kind for each in self._unread[-8:]) or "nothing"
+                raise WrongError(f"no such {kind} within {seconds:g} s, but {there}")
+            self._unread.append(read(self._socket.recv_multipart()))
+
+    def listen(self, seconds: float) -> list[Received]:
+        """Everything unread, after waiting so long."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self._socket.poll(round(left * 1000) + 1):
+                self._unread.append(read(self._socket.recv_multipart()))
+        unread, self._unread = self._unread, []
+        return unread

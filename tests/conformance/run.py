@@ -1,0 +1,72 @@
+"""Checks an implementation of the protocol, and says by PROTOCOL.md's sections what is right and what is wrong.
+
+make conformance ADDRESS=tcp://127.0.0.1:5555
+    A scripted scheduler at this address. Start a worker or a client at it: its hello says which it is. A client is to
+    submit some 20 tasks or more (their results are nothing), and to end when it has their answers.
+make conformance SCHEDULER=tcp://127.0.0.1:2345
+    Scripted clients and workers at a scheduler that is there, and has nobody else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.conformance.calls import Call
+from tests.conformance.findings import Findings, WrongError
+from tests.conformance.listener import Gone, Listener
+from tests.conformance.of_client import ClientConversation
+from tests.conformance.of_scheduler import SchedulerConversation
+from tests.conformance.of_worker import WorkerConversation
+
+HELLO_SECONDS = 120.0
+
+
+def check_peer(
+    listener: Listener,
+    findings: Findings,
+    quick: Call | None = None,
+    slow: Call | None = None,
+    seconds: float = HELLO_SECONDS,
+) -> None:
+    """Play the conversation with whoever says hello first; what it was like is in the findings."""
+    with findings.check("Join", "a hello is what comes first"):
+        hello = listener.expect("hello", seconds)
+        role = hello.fields["role"]
+    if findings.wrong:
+        return
+    try:
+        if role == "worker":
+            WorkerConversation(listener, findings, quick, slow).run(hello)
+        else:
+            ClientConversation(listener, findings).run(hello)
+    except (Gone, WrongError) as error:
+        with findings.check("Join", "the conversation comes to its end"):
+            raise WrongError(str(error)) from None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--address", help="where a scripted scheduler waits for a worker or client under test")
+    parser.add_argument("--scheduler", help="where the scheduler under test is")
+    parser.add_argument("--call", type=Call.parse, help="a worker's: what it runs soon, as: named json add [1, 2]")
+    parser.add_argument("--slow", type=Call.parse, help="likewise, what runs until it is stopped")
+    given = parser.parse_args()
+    if bool(given.address) == bool(given.scheduler):
+        parser.error("one of --address and --scheduler must be given (make conformance ADDRESS=... or SCHEDULER=...)")
+    findings = Findings()
+    if given.scheduler:
+        SchedulerConversation(given.scheduler, findings).run()
+    else:
+        listener = Listener(given.address, findings)
+        print(f"at {listener.address}: start a worker or a client there", flush=True)
+        try:
+            check_peer(listener, findings, given.call, given.slow)
+        finally:
+            listener.close()
+    print(findings.summary())
+    return 1 if findings.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Our scheduler, clients and workers, and those in C++, by the checks that implementers use (make conformance)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.conformance.calls import Call
+from tests.conformance.findings import Findings, WrongError
+from tests.conformance.listener import Listener
+from tests.conformance.messages import Received
+from tests.conformance.of_scheduler import SchedulerConversation
+from tests.conformance.peer import Peer
+from tests.conformance.run import check_peer
+from tests.integration.commands import cluster, scheduler
+from tests.interop.cpp_programs import cpp_client, cpp_worker
+
+from scaler_client import Client
+
+SECONDS = 30.0
+OFTEN = ("--heartbeat-interval-seconds", "0.5")
+
+
+@pytest.fixture
+def findings() -> Findings:
+    return Findings()
+
+
+@pytest.fixture
+def listener(findings: Findings) -> Iterator[Listener]:
+    listener = Listener("tcp://127.0.0.1:*", findings)
+    yield listener
+    listener.close()
+
+
+def test_our_scheduler(tmp_path: Path, findings: Findings) -> None:
+    with scheduler(tmp_path) as daemon:
+        SchedulerConversation(daemon.address, findings).run()
+    assert not findings.wrong
+    assert len(findings.right) > 30
+
+
+def test_our_worker(tmp_path: Path, findings: Findings, listener: Listener) -> None:
+    with cluster(tmp_path, listener.address, 1, *OFTEN):
+        check_peer(listener, findings, seconds=SECONDS)
+    assert not findings.wrong + findings.left_out
+    assert len(findings.right) > 20
+
+
+def test_the_worker_in_cpp(tmp_path: Path, findings: Findings, listener: Listener) -> None:
+    never = json.dumps([str(tmp_path / "never"), str(tmp_path / "runs")]).encode()
+    quick, slow = Call("named json add", b"", b"[1,2]"), Call("named json until", b"", never)
+    with cpp_worker(tmp_path, listener.address):
+        check_peer(listener, findings, quick, slow, seconds=SECONDS)
+    assert not findings.wrong + findings.left_out
+
+
+def submit_and_wait(address: str) -> None:
+    with Client(address, heartbeat_interval_seconds=0.5) as client:
+        for future in [client.submit(pow, number, 2) for number in range(25)]:
+            assert future.result(4 * SECONDS) is None
+
+
+def test_our_client(findings: Findings, listener: Listener) -> None:
+    thread = threading.Thread(target=submit_and_wait, args=(listener.address,))
+    thread.start()
+    check_peer(listener, findings, seconds=SECONDS)
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+    assert not findings.wrong
+
+
+def test_the_client_in_cpp(findings: Findings, listener: Listener) -> None:
+    with cpp_client(listener.address) as client:
+        client.say("many json add 25")
+        end = threading.Thread(target=client.end)
+        end.start()
+        check_peer(listener, findings, seconds=SECONDS)
+        end.join(SECONDS)
+        assert not end.is_alive()
+    assert not findings.wrong
+
+
+class Careless(threading.Thread):
+    """A worker that answers each task twice and counts its attempts anew, gives nothing back, and never beats."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._peer = Peer(address, "worker", kinds=["named json x"])
+        self.ends = threading.Event()
+
+    def run(self) -> None:
+        self._peer.hello(incarnation=0)
+        while not self.ends.is_set():
+            received_now: list[Received] = []
+            with suppress(WrongError):  # of a newer protocol
+                received_now = self._peer.listen(0.02)
+            for received in received_now:
+                if received.kind == "dispatch":
+                    count = len(received.fields["ids"])
+                    columns = {name: received.fields[name] for name in ("clients", "ids")}
+                    rows = {"outcomes": [0], "durations": [1], "sizes": [1], "payload": b"1" * count}
+                    for _ in range(2):
+                        self._peer.say("results", attempts=[9], **columns, **rows)
+        self._peer.close()
+
+
+def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, findings: Findings, listener: Listener) -> None:
+    monkeypatch.setattr("tests.conformance.listener.WAIT_SECONDS", 0.2)
+    listener.lease_milliseconds = 300
+    careless = Careless(listener.address)
+    careless.start()
+    try:
+        check_peer(listener, findings, seconds=SECONDS)
+    finally:
+        careless.ends.set()
+        careless.join()
+    text = "\n".join(findings.wrong)
+    for found in ("incarnation is 0", "0 in a lease", "which was not dispatched", "no such retracted", "no such hello"):
+        assert found in text
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """As make conformance calls it."""
+    with scheduler(tmp_path) as daemon:
+        command = [sys.executable, "-m", "tests.conformance.run", "--scheduler", daemon.address]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith(" right, 0 wrong, 0 left out")
+    wrong = subprocess.run(command[:-2], capture_output=True, text=True, timeout=SECONDS)
+    assert wrong.returncode == 2
+    assert "one of --address and --scheduler must be given" in wrong.stderr

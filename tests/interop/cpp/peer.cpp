@@ -1,0 +1,214 @@
+#include "peer.h"
+
+#include <capnp/serialize.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <stdexcept>
+
+namespace {
+
+std::runtime_error zmqError(const std::string& what) { return std::runtime_error(what + ": " + zmq_strerror(errno)); }
+
+std::string hostName() {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
+}
+
+// Frame 0 may be as long as a payload of 2^28 bytes makes it: the library's own limit is lower.
+capnp::ReaderOptions readerOptions() {
+    capnp::ReaderOptions options;
+    options.traversalLimitInWords = uint64_t(1) << 27;
+    return options;
+}
+
+}  // namespace
+
+Settings Settings::fromArguments(int count, char** arguments) {
+    std::vector<std::string> given(arguments + 1, arguments + count);
+    Settings settings;
+    for (size_t i = 0; i < given.size(); ++i) {
+        if (given[i] == "--name" && i + 1 < given.size()) {
+            settings.name = given[++i];
+        } else if (given[i] == "--curve" && i + 3 < given.size()) {
+            settings.serverKey = given[++i];
+            settings.publicKey = given[++i];
+            settings.secretKey = given[++i];
+        } else if (settings.address.empty() && given[i].rfind("--", 0) != 0) {
+            settings.address = given[i];
+        } else {
+            throw std::runtime_error("unexpected argument " + given[i]);
+        }
+    }
+    if (settings.address.empty()) {
+        throw std::runtime_error("usage: ADDRESS [--name NAME] [--curve SERVER_PUBLIC_KEY PUBLIC_KEY SECRET_KEY]");
+    }
+    return settings;
+}
+
+Peer::Peer(const Settings& settings, Role role) : settings_(settings), role_(role), nextBeat_(Clock::now()) {
+    std::random_device device;
+    std::uniform_int_distribution<uint64_t> below(1, (uint64_t(1) << 63) - 1);
+    incarnation_ = below(device);
+    context_ = zmq_ctx_new();
+    socket_ = zmq_socket(context_, ZMQ_DEALER);
+    auto set = [this](int option, const void* value, size_t size) {
+        if (zmq_setsockopt(socket_, option, value, size) != 0) throw zmqError("socket option");
+    };
+    int unlimited = 0, linger = 1000;
+    set(ZMQ_SNDHWM, &unlimited, sizeof unlimited);  // nothing here ever waits for the scheduler
+    set(ZMQ_RCVHWM, &unlimited, sizeof unlimited);
+    set(ZMQ_LINGER, &linger, sizeof linger);  // for the goodbye
+    if (!settings.serverKey.empty()) {
+        set(ZMQ_CURVE_SERVERKEY, settings.serverKey.c_str(), settings.serverKey.size() + 1);
+        set(ZMQ_CURVE_PUBLICKEY, settings.publicKey.c_str(), settings.publicKey.size() + 1);
+        set(ZMQ_CURVE_SECRETKEY, settings.secretKey.c_str(), settings.secretKey.size() + 1);
+    }
+    if (zmq_connect(socket_, settings.address.c_str()) != 0) throw zmqError(settings.address);
+}
+
+Peer::~Peer() {
+    zmq_close(socket_);
+    zmq_ctx_term(context_);
+}
+
+void Peer::watch(int descriptor, std::function<void()> readable) {
+    watched_.push_back({descriptor, std::move(readable)});
+}
+
+void Peer::unwatch(int descriptor) {
+    watched_.erase(std::remove_if(watched_.begin(), watched_.end(),
+                                  [descriptor](const Watched& each) { return each.descriptor == descriptor; }),
+                   watched_.end());
+}
+
+void Peer::leave(std::string reason) {
+    leaving_ = true;
+    reason_ = std::move(reason);
+}
+
+void Peer::leaveOn(int descriptor) {
+    watch(descriptor, [this] { leave("it was ended"); });
+}
+
+void Peer::run() {
+    sayHello();
+    while (!leaving_) {
+        std::vector<zmq_pollitem_t> items{{socket_, 0, ZMQ_POLLIN, 0}};
+        for (const Watched& each : watched_) items.push_back({nullptr, each.descriptor, ZMQ_POLLIN, 0});
+        Time until = std::min(nextBeat_, deadline());
+        auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+        zmq_poll(items.data(), items.size(), std::max<long>(wait, 0));
+        std::vector<std::function<void()>> readable;
+        for (size_t i = 1; i < items.size(); ++i) {
+            if (items[i].revents != 0) readable.push_back(watched_[i - 1].readable);
+        }
+        for (const auto& each : readable) each();
+        if (items[0].revents != 0) receive();
+        if (Clock::now() >= nextBeat_) beat();
+        tick();
+    }
+    capnp::MallocMessageBuilder goodbye;
+    goodbye.initRoot<Message>().initGoodbye().setReason(reason_);
+    send(goodbye);
+}
+
+void Peer::sayHello() {
+    capnp::MallocMessageBuilder builder;
+    Hello::Builder hello = builder.initRoot<Message>().initHello();
+    hello.setProtocolVersion(PROTOCOL_VERSION);
+    hello.setRole(role_);
+    hello.setIncarnation(incarnation_);
+    hello.setLanguage("c++");
+    hello.setLanguageVersion(std::to_string(__cplusplus / 100 % 100));
+    hello.setVersion("1");
+    hello.setHost(hostName());
+    hello.setPid(getpid());
+    hello.setName(settings_.name);
+    describe(hello);
+    send(builder);
+    joined_ = beatenSinceHello_ = false;
+}
+
+void Peer::beat() {
+    capnp::MallocMessageBuilder builder;
+    builder.initRoot<Message>().initHeartbeat().setSequence(++sequence_);
+    send(builder);
+    beatenSinceHello_ = true;
+    nextBeat_ = Clock::now() + beatInterval_;
+}
+
+void Peer::send(capnp::MessageBuilder& message, const std::vector<Frame>& frames) {
+    kj::Array<capnp::word> words = capnp::messageToFlatArray(message);
+    auto bytes = words.asBytes();
+    if (zmq_send(socket_, bytes.begin(), bytes.size(), frames.empty() ? 0 : ZMQ_SNDMORE) < 0) throw zmqError("send");
+    for (size_t i = 0; i < frames.size(); ++i) {
+        int more = i + 1 < frames.size() ? ZMQ_SNDMORE : 0;
+        if (zmq_send(socket_, frames[i].data(), frames[i].size(), more) < 0) throw zmqError("send");
+    }
+}
+
+void Peer::receive() {
+    while (true) {
+        std::vector<Frame> frames;
+        int more = 1;
+        while (more) {
+            zmq_msg_t part;
+            zmq_msg_init(&part);
+            if (zmq_msg_recv(&part, socket_, ZMQ_DONTWAIT) < 0) {
+                zmq_msg_close(&part);
+                return;  // a message comes whole or not at all
+            }
+            frames.emplace_back(static_cast<char*>(zmq_msg_data(&part)), zmq_msg_size(&part));
+            more = zmq_msg_more(&part);
+            zmq_msg_close(&part);
+        }
+        // Cap'n Proto reads words where they lie, so they must lie aligned.
+        auto words = kj::heapArray<capnp::word>(frames[0].size() / sizeof(capnp::word));
+        memcpy(words.begin(), frames[0].data(), words.asBytes().size());
+        frames.erase(frames.begin());
+        try {
+            capnp::FlatArrayMessageReader reader(words, readerOptions());
+            handle(reader.getRoot<Message>(), frames);
+        } catch (const Refusal&) {
+            throw;
+        } catch (const kj::Exception& error) {
+            std::cerr << "a message is passed over: " << error.getDescription().cStr() << std::endl;
+        } catch (const std::exception& error) {
+            std::cerr << "a message is passed over: " << error.what() << std::endl;
+        }
+    }
+}
+
+void Peer::handle(Message::Reader message, const std::vector<Frame>& frames) {
+    switch (message.which()) {
+        case Message::WELCOME:
+            joined_ = true;
+            beatInterval_ = std::min(OFTEN, std::chrono::milliseconds(message.getWelcome().getLeaseMilliseconds() / 4));
+            nextBeat_ = std::min(nextBeat_, Clock::now() + beatInterval_);
+            joined(message.getWelcome());
+            break;
+        case Message::HELLO_WANTED:
+            // One for each message that was lost: one hello answers all, unless a heartbeat behind it says it was lost too.
+            if (joined_ || beatenSinceHello_) {
+                forgotten();
+                sayHello();
+            }
+            break;
+        case Message::REFUSED:
+            throw Refusal(std::string("refused: ") + message.getRefused().getText().cStr());
+        case Message::GOODBYE:         // another scheduler may come at this address: the next heartbeat finds out
+        case Message::HEARTBEAT_ECHO:
+            break;
+        case Message::ERROR:
+            std::cerr << "the scheduler: " << message.getError().getText().cStr() << std::endl;
+            break;
+        default:
+            if (joined_) take(message, frames);  // else it is to what this peer was before its hello
+    }
+}

@@ -1,0 +1,242 @@
+#include "worker.h"
+
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+
+namespace {
+
+constexpr std::chrono::milliseconds LONG{10};  // what runs for longer is told to have started
+
+uint64_t cpuNanoseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return uint64_t(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+uint64_t peakBytes() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return uint64_t(used.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+Worker::Worker(const Settings& settings, std::map<std::string, Call> offers)
+    : Peer(settings, Role::WORKER), offers_(std::move(offers)), done_(eventfd(0, EFD_CLOEXEC)) {
+    watch(done_, [this] { answer(); });
+    thread_ = std::thread([this] { runTasks(); });
+}
+
+Worker::~Worker() {
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        ends_ = true;
+        stop_ = true;
+    }
+    given_.notify_one();
+    thread_.join();
+    close(done_);
+}
+
+// ------------------------------------------------------------------------------------------------------ conversation
+
+void Worker::describe(Hello::Builder hello) {
+    auto kinds = hello.initKinds(offers_.size());
+    uint32_t position = 0;
+    for (const auto& offer : offers_) kinds.set(position++, offer.first);
+    if (running_) write(hello.initRunning(), {running_->name});
+}
+
+void Worker::joined(Welcome::Reader) {
+    queue_.clear();
+    kinds_.clear();
+}
+
+void Worker::forgotten() { queue_.clear(); }
+
+void Worker::take(Message::Reader message, const std::vector<Frame>& frames) {
+    switch (message.which()) {
+        case Message::FUNCTION:
+            kinds_[message.getFunction().getNumber()] = message.getFunction().getKind();
+            break;
+        case Message::FORGET_FUNCTIONS:
+            for (uint32_t number : message.getForgetFunctions().getNumbers()) kinds_.erase(number);
+            break;
+        case Message::DISPATCH:
+            queue(message.getDispatch(), frames);
+            break;
+        case Message::RETRACT:
+            giveBack(message.getRetract());
+            break;
+        case Message::STOP:
+            if (running_ && names(message.getStop()).count(running_->name)) stop_ = true;
+            break;
+        default:  // objects are not for functions by name, and what is new is passed over
+            break;
+    }
+}
+
+void Worker::queue(Dispatch::Reader batch, const std::vector<Frame>& frames) {
+    auto ids = batch.getIds();
+    auto arguments = payloads(ids.size(), batch.getSizes(), batch.getLarge(), batch.getPayload(), frames);
+    for (uint32_t row = 0; row < ids.size(); ++row) {
+        Name name{at(batch.getClients(), row), ids[row], uint32_t(at(batch.getAttempts(), row))};
+        auto kind = kinds_.find(at(batch.getFunctions(), row));
+        queue_.push_back({name, kind == kinds_.end() ? "" : kind->second, std::move(arguments[row]),
+                          uint8_t(at(batch.getFlags(), row)), at(batch.getInputCounts(), row) > 0});
+    }
+}
+
+void Worker::giveBack(Tasks::Reader wanted) {
+    std::set<Name> asked = names(wanted), given;
+    for (auto task = queue_.begin(); task != queue_.end();) {
+        if (asked.count(task->name)) {
+            given.insert(task->name);
+            task = queue_.erase(task);
+        } else {
+            ++task;
+        }
+    }
+    capnp::MallocMessageBuilder builder;
+    Retracted::Builder reply = builder.initRoot<Message>().initRetracted();
+    auto clients = reply.initClients(asked.size());
+    auto ids = reply.initIds(asked.size());
+    auto attempts = reply.initAttempts(asked.size());
+    auto answers = reply.initGiven(asked.size());
+    uint32_t row = 0;
+    for (const Name& name : asked) {
+        clients.set(row, name.client);
+        ids.set(row, name.id);
+        attempts.set(row, name.attempt);
+        answers.set(row++, given.count(name));
+    }
+    send(builder);
+}
+
+std::set<Worker::Name> Worker::names(Tasks::Reader tasks) {
+    std::set<Name> found;
+    auto ids = tasks.getIds();
+    for (uint32_t row = 0; row < ids.size(); ++row) {
+        found.insert({at(tasks.getClients(), row), ids[row], uint32_t(at(tasks.getAttempts(), row))});
+    }
+    return found;
+}
+
+void Worker::write(Tasks::Builder tasks, const std::vector<Name>& names) {
+    auto clients = tasks.initClients(names.size());
+    auto ids = tasks.initIds(names.size());
+    auto attempts = tasks.initAttempts(names.size());
+    for (uint32_t row = 0; row < names.size(); ++row) {
+        clients.set(row, names[row].client);
+        ids.set(row, names[row].id);
+        attempts.set(row, names[row].attempt);
+    }
+}
+
+// --------------------------------------------------------------------------------------------------- the task that runs
+
+Time Worker::deadline() { return running_ && !told_ && isJoined() ? begun_ + LONG : Time::max(); }
+
+void Worker::tick() {
+    if (!running_ && isJoined() && !queue_.empty()) {
+        running_ = std::move(queue_.front());
+        queue_.pop_front();
+        begun_ = Clock::now();
+        told_ = stop_ = false;
+        if (running_->flags & TELL_START) tellStarted();  // before it begins: its time limit counts from there
+        {
+            std::lock_guard<std::mutex> guard(lock_);
+            task_ = running_;
+        }
+        given_.notify_one();
+    }
+    if (running_ && !told_ && isJoined() && Clock::now() >= begun_ + LONG) tellStarted();
+}
+
+void Worker::tellStarted() {
+    capnp::MallocMessageBuilder builder;
+    Started::Builder started = builder.initRoot<Message>().initStarted();
+    started.initClients(1).set(0, running_->name.client);
+    started.initIds(1).set(0, running_->name.id);
+    started.initAttempts(1).set(0, running_->name.attempt);
+    send(builder);
+    told_ = true;
+}
+
+void Worker::answer() {
+    uint64_t count;
+    if (::read(done_, &count, sizeof count) != sizeof count) return;
+    std::optional<Answer> answer;
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        answer.swap(answer_);
+    }
+    capnp::MallocMessageBuilder builder;
+    Results::Builder results = builder.initRoot<Message>().initResults();
+    results.initClients(1).set(0, running_->name.client);
+    results.initIds(1).set(0, running_->name.id);
+    results.initAttempts(1).set(0, running_->name.attempt);
+    results.initOutcomes(1).set(0, uint8_t(answer->outcome));
+    results.initDurations(1).set(0, answer->nanoseconds);
+    Payloads rows;
+    rows.add(std::move(answer->payload));
+    rows.write(results);
+    if (running_->flags & PROFILE) {
+        results.initCpuTimes(1).set(0, answer->cpuNanoseconds);
+        results.initPeaks(1).set(0, answer->peakBytes);
+    }
+    running_.reset();
+    send(builder, rows.frames);
+}
+
+void Worker::runTasks() {
+    while (true) {
+        Task task;
+        {
+            std::unique_lock<std::mutex> guard(lock_);
+            given_.wait(guard, [this] { return task_ || ends_; });
+            if (ends_) return;
+            task = std::move(*task_);
+            task_.reset();
+        }
+        Answer answer = execute(task);
+        {
+            std::lock_guard<std::mutex> guard(lock_);
+            answer_ = std::move(answer);
+        }
+        uint64_t one = 1;
+        if (::write(done_, &one, sizeof one) != sizeof one) std::terminate();
+    }
+}
+
+Worker::Answer Worker::execute(const Task& task) {
+    Answer answer{Outcome::EXCEPTION, "", 0, cpuNanoseconds(), 0};
+    Time begin = Clock::now();
+    auto offer = offers_.find(task.kind);
+    if (offer == offers_.end()) {
+        answer.outcome = Outcome::FUNCTION_FAILED;
+        answer.payload = "this worker does not offer " + (task.kind.empty() ? "that" : task.kind);
+    } else if (task.readsObjects) {
+        answer.payload = "functions by name read no objects";
+    } else {
+        try {
+            answer.payload = offer->second(task.arguments, stop_);
+            answer.outcome = Outcome::VALUE;
+        } catch (const Stopped&) {
+            answer.payload = "stopped";
+        } catch (const kj::Exception& error) {
+            answer.payload = error.getDescription().cStr();
+        } catch (const std::exception& error) {
+            answer.payload = error.what();
+        }
+    }
+    answer.nanoseconds = std::chrono::nanoseconds(Clock::now() - begin).count();
+    answer.cpuNanoseconds = cpuNanoseconds() - answer.cpuNanoseconds;
+    answer.peakBytes = peakBytes();
+    return answer;
+}

@@ -1,0 +1,90 @@
+// A worker that offers functions by name. It has no host agent: its death shows as a lease that runs out.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "peer.h"
+
+// Thrown by a function that has seen that it is to stop.
+struct Stopped {};
+
+using Stop = std::atomic<bool>;
+
+// Bytes of the arguments to bytes of the result, whatever the codec. What it throws becomes the task's error.
+using Call = std::function<std::string(const std::string& arguments, const Stop& stop)>;
+
+class Worker : public Peer {
+public:
+    // `offers`: functions by their kinds, as in "named json add".
+    Worker(const Settings& settings, std::map<std::string, Call> offers);
+    ~Worker() override;
+
+protected:
+    void describe(Hello::Builder hello) override;
+    void joined(Welcome::Reader welcome) override;
+    void forgotten() override;
+    void take(Message::Reader message, const std::vector<Frame>& frames) override;
+    Time deadline() override;
+    void tick() override;
+
+private:
+    struct Name {
+        uint64_t client, id;
+        uint32_t attempt;
+        bool operator<(const Name& other) const {
+            return std::tie(client, id, attempt) < std::tie(other.client, other.id, other.attempt);
+        }
+    };
+
+    struct Task {
+        Name name;
+        std::string kind;
+        std::string arguments;
+        uint8_t flags;
+        bool readsObjects;
+    };
+
+    struct Answer {
+        Outcome outcome;
+        std::string payload;
+        uint64_t nanoseconds, cpuNanoseconds, peakBytes;
+    };
+
+    static constexpr uint8_t PROFILE = 1, TELL_START = 2;
+
+    static std::set<Name> names(Tasks::Reader tasks);
+    static void write(Tasks::Builder tasks, const std::vector<Name>& names);
+    void queue(Dispatch::Reader batch, const std::vector<Frame>& frames);
+    void giveBack(Tasks::Reader wanted);
+    void tellStarted();
+    void answer();
+    void runTasks();
+    Answer execute(const Task& task);
+
+    std::map<std::string, Call> offers_;
+    std::map<uint32_t, std::string> kinds_;  // of functions, by the scheduler's numbers
+    std::deque<Task> queue_;
+    std::optional<Task> running_;
+    Time begun_;
+    bool told_ = false;  // whether the scheduler knows that it runs
+
+    // Between this thread, which has the socket, and the one that runs tasks: one task, one answer.
+    std::mutex lock_;
+    std::condition_variable given_;
+    std::optional<Task> task_;
+    std::optional<Answer> answer_;
+    bool ends_ = false;
+    Stop stop_{false};
+    int done_;  // an eventfd: an answer is there
+    std::thread thread_;
+};

@@ -1,0 +1,97 @@
+// A worker whose functions try everything: `worker ADDRESS [--name NAME] [--curve SERVER PUBLIC SECRET]`.
+
+#include <capnp/compat/json.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+#include "worker.h"
+
+namespace {
+
+using Json = capnp::JsonValue;
+using JsonCall = void (*)(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop& stop);
+
+// Arguments are one array, the result is any value.
+Call json(JsonCall call) {
+    return [call](const std::string& text, const Stop& stop) {
+        capnp::JsonCodec codec;
+        capnp::MallocMessageBuilder arguments, result;
+        codec.decodeRaw(kj::arrayPtr(text.data(), text.size()), arguments.initRoot<Json>());
+        if (!arguments.getRoot<Json>().isArray()) throw std::runtime_error("the arguments are no array");
+        call(arguments.getRoot<Json>().asReader().getArray(), result.initRoot<Json>(), stop);
+        return std::string(codec.encodeRaw(result.getRoot<Json>()).cStr());
+    };
+}
+
+Json::Reader argument(capnp::List<Json>::Reader arguments, uint32_t position) {
+    if (position >= arguments.size()) throw std::runtime_error("argument " + std::to_string(position) + " is missing");
+    return arguments[position];
+}
+
+double number(capnp::List<Json>::Reader arguments, uint32_t position) {
+    auto value = argument(arguments, position);
+    if (!value.isNumber()) throw std::runtime_error("argument " + std::to_string(position) + " is no number");
+    return value.getNumber();
+}
+
+std::string text(capnp::List<Json>::Reader arguments, uint32_t position) {
+    auto value = argument(arguments, position);
+    if (!value.isString()) throw std::runtime_error("argument " + std::to_string(position) + " is no string");
+    return value.getString();
+}
+
+void add(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop&) {
+    result.setNumber(number(arguments, 0) + number(arguments, 1));
+}
+
+void same(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop&) { result.setArray(arguments); }
+
+void fail(capnp::List<Json>::Reader arguments, Json::Builder, const Stop&) {
+    throw std::runtime_error(text(arguments, 0));
+}
+
+void processId(capnp::List<Json>::Reader, Json::Builder result, const Stop&) { result.setNumber(getpid()); }
+
+// Runs until a file is there, or it is stopped; a line in another file says that it has begun.
+void until(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop& stop) {
+    std::ofstream(text(arguments, 1), std::ios::app) << getpid() << std::endl;
+    while (access(text(arguments, 0).c_str(), F_OK) != 0) {
+        if (stop) throw Stopped();
+        usleep(2000);
+    }
+    result.setNumber(getpid());
+}
+
+std::string reverse(const std::string& bytes, const Stop&) { return {bytes.rbegin(), bytes.rend()}; }
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    // Before there is a thread: all of them then leave these to the descriptor below.
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    try {
+        Worker worker(Settings::fromArguments(count, arguments), {
+            {"named json add", json(add)},
+            {"named json same", json(same)},
+            {"named json fail", json(fail)},
+            {"named json pid", json(processId)},
+            {"named json until", json(until)},
+            {"named raw reverse", reverse},
+        });
+        worker.leaveOn(signalfd(-1, &signals, SFD_CLOEXEC));
+        worker.run();
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << std::endl;
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,111 @@
+"""The C++ client and worker of tests/interop/cpp: built where that is possible, and run."""
+
+from __future__ import annotations
+
+import fcntl
+import queue
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.integration.commands import Command
+
+FOLDER = Path(__file__).parent / "cpp"
+BUILD = FOLDER / "build"
+PACKAGES = "g++ make pkg-config libzmq3-dev libcapnp-dev capnproto"
+SECONDS = 30.0
+
+
+def build() -> Path:
+    """The folder with the programs `client` and `worker`. Skips the test where what they need is not installed."""
+    tools = ("g++", "make", "pkg-config", "capnp")
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    libraries = ["pkg-config", "--exists", "libzmq", "capnp-json"]
+    if missing or subprocess.run(libraries, capture_output=True).returncode:
+        pytest.skip(f"C++ needs {' '.join(missing) or 'libzmq, capnp'}: apt-get install {PACKAGES}")
+    BUILD.mkdir(exist_ok=True)
+    with open(BUILD / "lock", "w") as lock:  # tests of several files may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(["make", "-C", str(FOLDER)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return BUILD
+
+
+@contextmanager
+def cpp_worker(folder: Path, address: str, *options: str, name: str = "c++") -> Iterator[Command]:
+    command = Command([str(build() / "worker"), address, "--name", name, *options], folder / f"{name}.log")
+    try:
+        yield command
+    finally:
+        command.end()
+
+
+class CppClient:
+    """The C++ client: commands go in, and what it says comes out, by lines."""
+
+    def __init__(self, address: str, *options: str) -> None:
+        self._process = subprocess.Popen(
+            [str(build() / "client"), address, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        self.resolved: dict[int, tuple[str, str]] = {}
+        """Outcome and payload, by id."""
+        self.seen: list[str] = []
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put("")
+
+    def say(self, *commands: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("".join(f"{command}\n" for command in commands))
+        self._process.stdin.flush()
+
+    def expect(self, start: str) -> str:
+        """The next line that begins so; lines before it are noted."""
+        while True:
+            line = self._lines.get(timeout=SECONDS)
+            assert line or self._process.poll() is None, f"it ended, without: {start}"
+            self._note(line)
+            if line.startswith(start):
+                return line
+
+    def end(self) -> None:
+        """Close its input, and take all that it says until it has left."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        while line := self._lines.get(timeout=SECONDS):
+            self._note(line)
+        assert self._process.wait(SECONDS) == 0
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def _note(self, line: str) -> None:
+        self.seen.append(line)
+        words = line.split(" ", 3)
+        if words[0] == "resolved":
+            assert int(words[1]) not in self.resolved, f"resolved twice: {line}"
+            self.resolved[int(words[1])] = (words[2], words[3])
+
+
+@contextmanager
+def cpp_client(address: str, *options: str) -> Iterator[CppClient]:
+    client = CppClient(address, *options)
+    try:
+        yield client
+    finally:
+        client.kill()

@@ -1,0 +1,196 @@
+"""A client and a worker in C++ (tests/interop/cpp), written by PROTOCOL.md and the schema alone, with a real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import cloudpickle
+import pytest
+from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
+from tests.integration.restarts import restarts
+from tests.interop.cpp_programs import SECONDS, CppClient, build, cpp_client, cpp_worker
+from tests.waiting import wait_until
+
+from scaler_client import Client, RemoteError, TaskTimeoutError, WorkerDiedError, named
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    build()
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[SchedulerCommand]:
+    """A scheduler with one C++ worker, which is given up after a second of silence: it has no host agent."""
+    with (
+        scheduler(tmp_path, "--worker-timeout-seconds", "1", "--task-retries", "1") as started,
+        cpp_worker(tmp_path, started.address),
+    ):
+        yield started
+
+
+@pytest.fixture
+def client(daemon: SchedulerCommand) -> Iterator[CppClient]:
+    with cpp_client(daemon.address) as started:
+        started.expect("welcome")
+        yield started
+
+
+def until(gate: Path, log: Path) -> str:
+    """A C++ client's task that runs until the gate is there; the log has a line for each time that it began."""
+    return f"submit json until {json.dumps([str(gate), str(log)])}"
+
+
+def begun(log: Path) -> list[int]:
+    """By which processes."""
+    return [int(line) for line in log.read_text().split()] if log.exists() else []
+
+
+def kill_that_begins(log: Path, before: int) -> None:
+    """The process that is the next to begin, where so many have begun before."""
+    wait_until(lambda: len(begun(log)) > before, SECONDS, "the task begins")
+    os.kill(begun(log)[before], signal.SIGKILL)
+
+
+# --------------------------------------------------------------------------------------------- C++ with C++, and Python
+
+
+def test_its_tasks_on_its_worker(client: CppClient) -> None:
+    long = "x" * 200_000
+    client.say("submit json add [1, 2.5]", 'submit json fail ["no such curve"]', "submit raw reverse abc")
+    client.say(f"submit raw reverse {long}y", "submit json add [1]", "submit json add {", "many json add 3000")
+    client.end()
+    assert client.resolved[0] == ("value", "3.5")
+    assert client.resolved[1] == ("exception", "no such curve")
+    assert client.resolved[2] == ("value", "cba")
+    assert client.resolved[3] == ("value", f"y{long}"), "its payload travels in a frame of its own, both ways"
+    assert client.resolved[4] == ("exception", "argument 1 is missing")
+    assert client.resolved[5][0] == "exception"
+    assert [client.resolved[6 + i] for i in range(3000)] == [("value", str(i + 1)) for i in range(3000)]
+
+
+def test_a_python_client_calls_what_it_offers(daemon: SchedulerCommand) -> None:
+    with Client(daemon.address) as client:
+        assert client.submit(named("add"), 1, 2).result(SECONDS) == 3
+        value = ["Zoë", None, True, {"a": [1.5]}]
+        assert client.submit(named("same"), *value).result(SECONDS) == value
+        assert client.submit(named("reverse", codec="raw"), b"\0\xff" * 100_000).result(SECONDS) == b"\xff\0" * 100_000
+        assert client.map(named("add"), [(i, 1) for i in range(2000)]) == list(range(1, 2001))
+        view = client.options(priority=1, name="sum", profiling=True)
+        future = view.submit(named("add"), 20, 22)
+        assert future.result(SECONDS) == 42
+        assert future.profiling_info().peak_memory > 0
+
+
+def test_errors_come_as_what_they_are(daemon: SchedulerCommand) -> None:
+    with Client(daemon.address) as client:
+        with pytest.raises(RemoteError, match=r"^no such curve: Zoë$"):
+            client.submit(named("fail"), "no such curve: Zoë").result(SECONDS)
+        with pytest.raises(RemoteError, match="argument 0 is no number"):
+            client.map(named("add"), [("a", 1)])
+
+
+def test_each_function_goes_where_it_can_run(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """A pickle never comes to the C++ worker, and no name to the Python one; what nobody can run waits, and is told."""
+    with cluster(tmp_path, daemon.address, 1), Client(daemon.address) as client, cpp_client(daemon.address) as other:
+        python = [client.submit(os.getpid) for _ in range(50)]
+        cpp = [client.submit(named("pid")) for _ in range(50)]
+        pids = {future.result(SECONDS) for future in python}, {future.result(SECONDS) for future in cpp}
+        assert [len(each) for each in pids] == [1, 1] and not pids[0] & pids[1]
+        waiting = client.submit(named("add", codec="raw"), b"")
+        other.say("submit msgpack add x")
+        assert "that can run functions of kind named msgpack add: there is none" in other.expect("notice 1 task(s)")
+        other.say("cancel 0")
+        other.expect("resolved 0 cancelled")
+        assert waiting.cancel()
+
+
+# --------------------------------------------------------------------------------------------------- cancel, time limit
+
+
+def test_cancel_queued_and_running_and_by_force(client: CppClient, tmp_path: Path) -> None:
+    gate, log = tmp_path / "gate", tmp_path / "runs"
+    client.say(until(gate, log), *["submit json add [1, 1]"] * 20)
+    client.expect("started 0")
+    client.say("cancel 20", "cancel 3", "cancel 0")
+    client.expect("cancelRefused 0")
+    client.say("force 0")
+    client.end()
+    assert client.resolved[0][0] == client.resolved[3][0] == client.resolved[20][0] == "cancelled"
+    assert {client.resolved[i] for i in range(21) if i not in (0, 3, 20)} == {("value", "2")}
+    assert len(begun(log)) == 1
+
+
+def test_time_limit(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    with Client(daemon.address) as client:
+        future = client.options(timeout=0.2).submit(named("until"), str(tmp_path / "gate"), str(tmp_path / "runs"))
+        with pytest.raises(TaskTimeoutError):
+            future.result(SECONDS)
+        assert client.submit(named("add"), 1, 1).result(SECONDS) == 2
+
+
+# ----------------------------------------------------------------------------------------------------- deaths, restarts
+
+
+def test_a_killed_worker_s_tasks_run_elsewhere(daemon: SchedulerCommand, client: CppClient, tmp_path: Path) -> None:
+    gate, log = tmp_path / "gate", tmp_path / "runs"
+    client.say(until(gate, log), "many json add 100")
+    wait_until(lambda: begun(log), SECONDS, "the task begins")
+    client.expect("started 0")
+    with cpp_worker(tmp_path, daemon.address, name="second"):
+        os.kill(begun(log)[0], signal.SIGKILL)
+        gate.touch()
+        client.end()
+    first, second = begun(log)
+    assert client.resolved[0] == ("value", str(second)) and first != second
+    assert [client.resolved[1 + i] for i in range(100)] == [("value", str(i + 1)) for i in range(100)]
+
+
+def test_what_kills_each_worker_is_given_up(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    log = tmp_path / "runs"
+    with Client(daemon.address) as client:
+        future = client.submit(named("until"), str(tmp_path / "gate"), str(log))
+        with cpp_worker(tmp_path, daemon.address, name="second"):
+            kill_that_begins(log, 0)
+            kill_that_begins(log, 1)
+        with pytest.raises(WorkerDiedError, match="lease ran out"):
+            future.result(SECONDS)
+
+
+def test_a_restarted_scheduler_gets_everything_again(tmp_path: Path) -> None:
+    """Both join again: what runs goes on and runs once, what was queued runs, and everything is resolved once."""
+    gate, log = tmp_path / "gate", tmp_path / "runs"
+    with restarts(tmp_path) as daemon, cpp_worker(tmp_path, daemon.now.address):
+        with cpp_client(daemon.now.address) as client:
+            first = client.expect("welcome")
+            client.say(until(gate, log), "many json add 3000")
+            client.expect("started 0")
+            daemon.kill()
+            daemon.start(daemon.now.address)
+            assert client.expect("welcome") != first
+            with monitor(daemon.now.monitor_address) as watch:
+                wait_until(lambda: watch.next().dispatched, SECONDS, "the worker is back with its task")
+            gate.touch()
+            client.end()
+    assert client.resolved[0] == ("value", str(begun(log)[0]))
+    assert [client.resolved[1 + i] for i in range(3000)] == [("value", str(i + 1)) for i in range(3000)]
+    assert len(begun(log)) == 1
+
+
+def test_goodbye(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """A worker that leaves on purpose is gone at once, and its task runs elsewhere."""
+    gate, log = tmp_path / "gate", tmp_path / "runs"
+    with Client(daemon.address) as client:
+        future = client.submit(named("until"), str(gate), str(log))
+        wait_until(lambda: begun(log), SECONDS, "the task begins")
+        with cpp_worker(tmp_path, daemon.address, name="second"):
+            os.kill(begun(log)[0], signal.SIGTERM)
+            gate.touch()
+            assert future.result(SECONDS) == begun(log)[-1]
