@@ -1,6 +1,7 @@
-"""The options that all programs have which watch a scheduler: where it publishes what it says of itself.
+"""The options that all programs have which watch a scheduler: where it publishes what it says of itself, by which keys.
 
-A program's table begins with MONITOR_OPTIONS; `monitor_address` makes of their values the address to connect to.
+A program's table begins with MONITOR_OPTIONS; `monitor_address` makes of their values the address to connect to, `keys`
+is for the MonitorSocket.
 """
 
 from __future__ import annotations
@@ -44,17 +45,15 @@ MONITOR_OPTIONS = (
         "the scheduler's own address, where it runs on this machine and publishes where it does unless told otherwise",
         environment=ADDRESS_VARIABLE,
     ),
+    Option(
+        "keys",
+        text("DIR", is_file=True),
+        None,
+        "the folder with server.key, monitor.key and monitor.secret, for a monitor address of tcp that wants keys",
+        environment=KEYS_VARIABLE,
+        default_text="none",
+    ),
 )
-
-MONITOR_KEYS_OPTION = Option(
-    "keys",
-    text("DIR", is_file=True),
-    None,
-    "the folder with server.key, monitor.key and monitor.secret, for a monitor address of tcp that wants keys",
-    environment=KEYS_VARIABLE,
-    default_text="none",
-)
-"""For `MonitorSocket(keys=...)`."""
 
 _SCHEDULER = Command(
     description="",

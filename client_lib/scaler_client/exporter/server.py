@@ -38,7 +38,7 @@ def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
     with _signals() as is_ended:
         try:
-            with MonitorSocket(config.monitor_address) as monitor:
+            with MonitorSocket(config.monitor_address, keys=config.keys) as monitor:
                 return _Exporter(config, monitor, is_ended).serve()
         except MonitorAccessError as error:
             return fail(PROGRAM, str(error))
@@ -76,8 +76,6 @@ class _Exporter:
         thread.start()
         host = f"[{config.host}]" if ":" in config.host else config.host
         _log.info(f"http://{host}:{server.server_port}/metrics, of the scheduler at {self._monitor.address}")
-        if self._monitor.obstacle():
-            _log.info(self._monitor.obstacle())
         try:
             self._follow()
         finally:
@@ -86,13 +84,18 @@ class _Exporter:
         return 0
 
     def _follow(self) -> None:
-        reader, shown = self._monitor.reader, Presence.UNHEARD
+        reader, shown, told = self._monitor.reader, Presence.UNHEARD, ""
         while not self._is_ended.is_set():
             with self._reading:
                 self._monitor.read()
             if reader.presence is not shown:
                 shown = reader.presence
                 _log.log(*_news(reader))
+            obstacle = "" if shown is Presence.THERE else self._monitor.obstacle()
+            if obstacle != told:
+                told = obstacle
+                if obstacle:
+                    _log.warning(obstacle)
             select.select([self._monitor.fileno()], [], [], TICK_SECONDS)
 
 

@@ -45,7 +45,7 @@ def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
     address = monitor_address(values)
     ask = {"status": _status, "workers": _workers, "story": _story, "dump": _dump}[subcommand]
     prepared = _prepare(subcommand, values)
-    watching = Watching(address, values["timeout"])
+    watching = Watching(address, values["timeout"], values["keys"])
     try:
         ask(watching, values, prepared)
     finally:

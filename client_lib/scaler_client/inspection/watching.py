@@ -24,16 +24,17 @@ class Watching:
     Args:
         address: where the scheduler publishes.
         seconds: how long the first picture is waited for.
+        keys: the folder of a monitor's keys, as MonitorSocket takes it.
 
     Raises:
         NothingHeardError: nobody of this user will ever hear anything there.
     """
 
-    def __init__(self, address: Address, seconds: float) -> None:
+    def __init__(self, address: Address, seconds: float, keys: str | None = None) -> None:
         self.address = address
         self._seconds = seconds
         try:
-            self._monitor = MonitorSocket(address)
+            self._monitor = MonitorSocket(address, keys=keys)
         except MonitorAccessError as error:
             raise NothingHeardError(str(error)) from None
 

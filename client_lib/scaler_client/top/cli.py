@@ -28,7 +28,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         if status is not None:
             return status
         config = load(arguments, os.environ)
-        with MonitorSocket(config.monitor_address) as socket:
+        with MonitorSocket(config.monitor_address, keys=config.keys) as socket:
             return _run(config, socket)
     except (OptionError, MonitorAccessError) as error:
         return fail(PROGRAM, str(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Mapping
+from typing import Mapping, Optional
 
 from .. import options
 from ..addresses import Address
@@ -21,6 +21,8 @@ class Config:
     """What scaler_top is told at its start."""
 
     monitor_address: Address
+    keys: Optional[str]
+    """The folder of a monitor's keys."""
     sort: str
     once: bool
     """Print the screen, and leave."""

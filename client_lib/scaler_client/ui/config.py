@@ -27,6 +27,8 @@ class Config:
     """What scaler_ui is told at its start."""
 
     monitor_address: Address
+    keys: str | None
+    """The folder of a monitor's keys."""
     host: str
     """The interface to listen on, by address or name."""
     port: int

@@ -35,7 +35,7 @@ def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
     manager = ServiceManager(take_variables(os.environ))
     try:
-        with MonitorSocket(config.monitor_address, TOPICS) as monitor:
+        with MonitorSocket(config.monitor_address, TOPICS, keys=config.keys) as monitor:
             return asyncio.run(_Server(config, monitor, manager).serve())
     except MonitorAccessError as error:
         return fail(PROGRAM, str(error))

@@ -1,0 +1,93 @@
+"""The programs that watch a scheduler at a monitor address of tcp, which wants keys: as real processes, by --keys."""
+
+from __future__ import annotations
+
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.integration.commands import Command, run_once, scheduler, scheduler_command
+from tests.waiting import wait_until
+
+SECONDS = 30
+ASKING = (("scaler_client.top", "--json"), ("scaler_client.top", "--once"), ("scaler_client", "status"))
+SERVING = (("ui", "aiohttp"), ("exporter", "prometheus_client"))
+
+
+@dataclass(frozen=True)
+class Scene:
+    monitor: str
+    keys: str
+    strangers: str
+    """Keys that nobody has authorized."""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("watched")
+    made, strangers = str(folder / "keys"), str(folder / "strangers")
+    for arguments in (("keygen", made), ("keygen", strangers, "--as", "monitor")):
+        done = run_once(scheduler_command(*arguments, python=sys.executable))
+        assert done.returncode == 0, done.stderr
+    Path(strangers, "server.key").write_bytes(Path(made, "server.key").read_bytes())
+    with scheduler(folder, "--keys", made, "--monitor-address", "tcp://127.0.0.1:*") as daemon:
+        yield Scene(daemon.monitor_address, made, strangers)
+
+
+@pytest.mark.parametrize("question", ASKING, ids=" ".join)
+def test_who_asks_gets_an_answer_by_the_right_keys(scene: Scene, question: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", *question, scene.monitor, "--timeout"]
+    answered = run_once([*command, "20", "--keys", scene.keys])
+    assert (answered.returncode, answered.stderr) == (0, "") and answered.stdout
+    by_environment = run_once([*command, "20"], SCALER_KEYS=scene.keys)
+    assert (by_environment.returncode, by_environment.stderr) == (0, "")
+    for keys, why in (
+        (["--keys", scene.strangers], f"{scene.strangers}/monitor.key (as monitor): there it takes"),
+        ([], "wants keys, and none were given"),
+    ):
+        refused = run_once([*command, "2", *keys])
+        assert refused.returncode == 1 and why in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+
+
+def test_keys_that_are_not_there(scene: Scene) -> None:
+    for question in ASKING:
+        refused = run_once([sys.executable, "-m", *question, scene.monitor, "--keys", "/nowhere"])
+        assert refused.returncode in (1, 2) and "there is no folder of keys at /nowhere" in refused.stderr
+
+
+@contextmanager
+def serving(scene: Scene, folder: Path, module: str, library: str, keys: str) -> Iterator[tuple[Command, str]]:
+    pytest.importorskip(library, reason=f"the program needs {library}: pip install 'scaler-client[{module}]'")
+    arguments = [sys.executable, "-m", f"scaler_client.{module}", scene.monitor, "--port", "0", "--keys", keys]
+    command = Command(arguments, folder / "log")
+    try:
+        yield command, command.logged(r"(http://[\d.:]+)")
+    finally:
+        command.end()
+
+
+@pytest.mark.parametrize(("module", "library"), SERVING)
+def test_who_serves_hears_of_the_scheduler_by_the_right_keys(
+    scene: Scene, tmp_path: Path, module: str, library: str
+) -> None:
+    with serving(scene, tmp_path, module, library, scene.keys) as (_, url):
+        wait_until(lambda: health(url) == 200, SECONDS, "the scheduler")
+
+
+def test_the_exporter_says_why_it_hears_nothing(scene: Scene, tmp_path: Path) -> None:
+    with serving(scene, tmp_path, "exporter", "prometheus_client", scene.strangers) as (command, url):
+        wait_until(lambda: "there it takes" in command.log(), SECONDS, "the reason")
+        assert health(url) == 503
+
+
+def health(url: str) -> int:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=SECONDS) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
