@@ -126,7 +126,7 @@ environments() {
     python=$(find_interpreter cpython 10 ${PYTHON:-/usr/bin/python3 python3 .venv/bin/python}) ||
         die "no CPython 3.10 or newer with venv found: name it with PYTHON=/path/to/python3 (Debian: python3-venv)"
     reachable "$python"
-    quietly "$LIB/python: $("$python" --version)" make_environment python "$python" scheduler_daemon "client_lib[top]" worker_lib ||
+    quietly "$LIB/python: $("$python" --version)" make_environment python "$python" scheduler_daemon 'client_lib[exporter,top,ui]' worker_lib ||
         die "the environment could not be made"
     if pypy=$(find_interpreter pypy 9 ${PYPY:-/usr/bin/pypy3 pypy3 .venv-pypy/bin/python}); then
         reachable "$pypy"
@@ -200,7 +200,9 @@ install_all() {
     put 644 systemd/scaler.sysusers "$SYSUSERS/scaler.conf"
     configuration scheduler.toml
     configuration cluster.toml
+    configuration exporter.toml
     configuration top.toml
+    configuration ui.toml
     say "installed. Next: systemd-sysusers; systemctl daemon-reload; systemctl enable --now scaler-scheduler"
 }
 

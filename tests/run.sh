@@ -48,7 +48,7 @@ tests_in() {
     PATH="$PWD/$environment/bin:$PATH" "$environment/bin/python" -m pytest "$@"
 }
 
-WAITING=(tests/adapters tests/integration tests/installation)
+WAITING=(tests/adapters tests/integration tests/installation tests/ui)
 names=()
 
 mypy_of_all() {

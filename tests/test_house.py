@@ -31,6 +31,8 @@ ALLOWED_OUTSIDE = {
         "tqdm",
         "numpy",
         "graphblas",
+        "aiohttp",
+        "prometheus_client",
         "urwid",
     },
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
@@ -45,7 +47,7 @@ CORE_STANDARD_LIBRARY = {
 # Which part of the scheduler may import which others. A part is a module, or a folder of them, of scaler_scheduler.
 SCHEDULER_PARTS: dict[str, set[str]] = {
     "core": {"core"},
-    "wire": {"wire", "core.events", "core.effects", "core.ids"},
+    "wire": {"wire", "core.events", "core.effects", "core.ids", "core.lines"},
     "sockets": {"addresses"},
 }
 TABLES = ["functions", "clients", "workers", "objects", "timers"]

@@ -37,7 +37,7 @@ from .messages import (
     TaskName,
     Welcome,
 )
-from .published import TOPIC_BYTES, read_snapshot, split_texts
+from .published import read_snapshot, split_texts, split_topic
 from .schema import (
     BATCH_COLUMNS,
     CANCEL_REFUSED,
@@ -45,6 +45,7 @@ from .schema import (
     FETCH_OBJECTS,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
+    GRAPHS,
     HISTORY,
     MALFORMED,
     OUTPUT,
@@ -54,7 +55,7 @@ from .schema import (
     STARTED,
     STOP,
 )
-from .snapshots import History, Snapshot
+from .snapshots import Graphs, History, Snapshot
 
 SPARE_WORDS = 1024
 """Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
@@ -86,7 +87,7 @@ def decode_published(frame: bytes) -> Message:
         OtherVersionError: the scheduler there is of another version.
         WireError: it is not a message.
     """
-    return decode([frame[TOPIC_BYTES:]])
+    return decode([split_topic(frame)[1]])
 
 
 def decode(frames: Sequence[Payload]) -> Message:
@@ -301,12 +302,13 @@ def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
 def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(5, "Q")
     rows = len(ids)
-    numbers = _full(batch.numbers(8, "I"), rows, "names")
-    try:
-        texts = split_texts(batch.data(11), batch.numbers(12, "I"))
-        names = [texts[number] for number in numbers]
-    except (ValueError, IndexError) as error:
-        raise WireError(f"malformed message: {error}") from None
+    errors = batch.numbers(13, "I")
+    names, lines = _named(
+        batch.data(11),
+        batch.numbers(12, "I"),
+        _full(batch.numbers(8, "I"), rows, "names"),
+        _full(errors, rows, "errors") if errors else [],
+    )
     return History(
         sum(batch.numbers(0, "Q")[:1]),
         sum(batch.numbers(1, "Q")[:1]),
@@ -319,7 +321,37 @@ def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
         names,
         _full(batch.numbers(9, "B"), rows, "outcomes"),
         _full(batch.numbers(10, "Q"), rows, "durations"),
+        lines or [""] * rows,
     )
+
+
+def _decode_graphs(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(3, "Q")
+    rows = len(ids)
+    inputs, counts = batch.numbers(6, "Q"), batch.numbers(7, "I")
+    counts = _full(counts, rows, "inputCounts") if counts else [0] * rows
+    if sum(counts) != len(inputs):
+        raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
+    ends = accumulate(counts)
+    (names,) = _named(batch.data(8), batch.numbers(9, "I"), _full(batch.numbers(4, "I"), rows, "names"))
+    return Graphs(
+        sum(batch.numbers(0, "Q")[:1]),
+        sum(batch.numbers(1, "Q")[:1]),
+        _full(batch.numbers(2, "Q"), rows, "clients"),
+        ids,
+        names,
+        _full(batch.numbers(5, "B"), rows, "states"),
+        [inputs[end - count : end] for end, count in zip(ends, counts)],
+    )
+
+
+def _named(text: bytes, sizes: Sequence[int], *columns: Sequence[int]) -> list[list[str]]:
+    """The texts that each of these columns has the numbers of."""
+    try:
+        texts = split_texts(text, sizes)
+        return [[texts[number] for number in column] for column in columns]
+    except (ValueError, IndexError) as error:
+        raise WireError(f"malformed message: {error}") from None
 
 
 _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
@@ -334,6 +366,7 @@ _BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
     OUTPUT: _decode_output,
     FETCH_OBJECTS: _decode_fetch_objects,
     HISTORY: _decode_history,
+    GRAPHS: _decode_graphs,
 }
 
 
@@ -369,7 +402,7 @@ def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
 
 
 def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
-    return HeartbeatEcho(echo.sequence)
+    return HeartbeatEcho(echo.sequence, echo.isDrained)
 
 
 def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:

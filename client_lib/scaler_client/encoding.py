@@ -123,6 +123,7 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
     heartbeat.residentBytes = message.resident_bytes
     heartbeat.cpuMilliseconds = message.cpu_milliseconds
     heartbeat.lagMicroseconds = message.lag_microseconds
+    heartbeat.isRetiring = message.is_retiring
     workers = heartbeat.init("workers", len(message.workers))
     for entry, worker in zip(workers, message.workers):
         entry.incarnation = worker.incarnation
@@ -206,8 +207,16 @@ def _encode_results(message: Results) -> Frames:
         *payload_columns,
         ("Q", message.cpu_times),
         ("Q", message.peaks),
+        *_pack_lines(message.errors),
     ]
     return [write_batch(RESULTS, columns), *frames]
+
+
+def _pack_lines(lines: Sequence[str]) -> list[tuple[str, Values]]:
+    if not lines:
+        return [("B", b""), ("I", ())]
+    encoded = [line.encode("utf-8", "replace") for line in lines]
+    return [("B", b"".join(encoded)), ("I", _column(list(map(len, encoded))))]
 
 
 def _encode_started(message: Started) -> Frames:

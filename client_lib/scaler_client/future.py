@@ -227,7 +227,8 @@ class TaskFuture(Future[T]):
         if self._answer is not None and self._state == FINISHED:
             self._read()  # it says what was returned or raised
         kind, _, rest = super().__repr__().partition(" at ")
-        return f"{kind} {self._task_name()} at {rest}"
+        number = f"#{self.task_id}" if self.task_id >= 0 else ""
+        return f"{kind} {self._task_name()}{number} at {rest}"
 
     def _repr_html_(self) -> str:
         state = self._state.partition("_")[0].lower()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Union
 
-from .snapshots import History, Snapshot
+from .snapshots import Graphs, History, Snapshot
 
 PROTOCOL_VERSION = 1
 """The schema's `protocolVersion`."""
@@ -112,11 +112,13 @@ class Heartbeat:
     cpu_milliseconds: int = 0
     workers: list[WorkerHeartbeat] = field(default_factory=list)
     lag_microseconds: int = 0
+    is_retiring: bool = False
 
 
 @dataclass
 class HeartbeatEcho:
     sequence: int
+    is_drained: bool = False
 
 
 @dataclass
@@ -203,6 +205,8 @@ class Results:
     payloads: list[Payload]
     cpu_times: list[int] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    """Of each row one line that says of what it failed, empty where it has not; empty where no row has."""
 
 
 @dataclass
@@ -357,4 +361,5 @@ Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output, History,
+    Graphs,
 ]  # fmt: skip

@@ -10,8 +10,11 @@ import enum
 from collections import deque
 
 from . import wire
+from .function_totals import FunctionTotals
+from .history_feed import HistoryFeed
 from .picture import Picture, Usages, picture_of, usages_of
-from .snapshots import History, Snapshot
+from .published import STORY_TOPIC, split_topic, task_of
+from .snapshots import Graphs, History, Snapshot
 
 SILENCE_SECONDS = 3.5
 """Without a snapshot, of which one comes each second: then the scheduler is gone."""
@@ -20,8 +23,8 @@ RATE_SECONDS = 0.5
 """What rates are of, at least: a snapshot that comes at once because somebody else subscribes is too close for them."""
 
 
-HISTORY_BATCHES = 600
-"""Of history that nobody takes so many messages are kept, one of which comes a second."""
+STORIES = 100
+"""Of so many tasks that were asked for the stories are kept."""
 
 
 class Presence(enum.Enum):
@@ -42,21 +45,25 @@ class MonitorReader:
         """Why nothing can be shown, for people, where it is of another version."""
         self.picture: Picture | None = None
         """The newest one; it stays when the scheduler is gone."""
+        self.graphs: Graphs | None = None
+        """The newest ones of this scheduler, where they are subscribed to."""
+        self.stories: dict[tuple[int, int], History] = {}
+        """By client and id: what was answered last to whoever has asked for this task."""
         self.missed_snapshots = 0
         """Of this scheduler, which came too late for this reader or while it did not read."""
-        self.missed_history = 0
-        """Rows of this scheduler's history: too many at once, or they came too late for this reader."""
         self.malformed = 0
         """Frames that were no messages, or none that is published."""
         self.schedulers = 0
         """How many were there one after the other: each start of the scheduler's is a new one."""
+        self.function_totals = FunctionTotals()
+        """Of this scheduler; each picture counts, also those that nobody looks at."""
         self._heard_at = now
         self._recent: deque[Snapshot] = deque()
         """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
         self._usages: Usages = {}
-        self._history: deque[History] = deque()
-        self._next_row: int | None = None
-        """The number of the first row of history that is still to come."""
+        self._history = HistoryFeed(0)
+        self._coming_history = HistoryFeed(0)
+        """Of a scheduler that has not shown itself yet."""
 
     def feed(self, frame: bytes, now: float) -> bool:
         """Take a frame that has come from the monitor address, topic and all.
@@ -77,7 +84,12 @@ class MonitorReader:
             self._hear(Presence.THERE, now)
             self._take(message)
         elif isinstance(message, History):
+            topic, _ = split_topic(frame)
+            if topic.startswith(STORY_TOPIC):
+                return self._take_story(*task_of(topic), message)
             return self._take_history(message)
+        elif isinstance(message, Graphs):
+            return self._take_graphs(message)
         else:
             self.malformed += 1
             return False
@@ -85,9 +97,12 @@ class MonitorReader:
 
     def take_history(self) -> list[History]:
         """What has happened since the last call, as far as it came, the oldest first."""
-        taken = list(self._history)
-        self._history.clear()
-        return taken
+        return self._history.take()
+
+    @property
+    def missed_history(self) -> int:
+        """Rows of this scheduler's history: too many at once, or they came too late for this reader."""
+        return self._history.missed
 
     def tick(self, now: float) -> bool:
         """Notice silence. Feed what has come before, or time in which nobody read is taken for it.
@@ -100,6 +115,11 @@ class MonitorReader:
         self.presence = Presence.GONE
         self.since = self._heard_at
         return True
+
+    @property
+    def heard_at(self) -> float:
+        """When something was heard last, by the clock of what was fed; the beginning, where nothing was."""
+        return self._heard_at
 
     @property
     def deadline(self) -> float:
@@ -115,23 +135,39 @@ class MonitorReader:
             self.problem = ""
 
     def _take_history(self, history: History) -> bool:
-        if self.picture is None or history.incarnation != self.picture.snapshot.incarnation:
-            return False  # it is of before the first picture, which has what came of it
-        if self._next_row is not None:
-            self.missed_history += max(0, history.first - self._next_row)
-        self._next_row = history.first + len(history.ids)
-        if len(self._history) == HISTORY_BATCHES:
-            self.missed_history += len(self._history.popleft().ids)
-        self._history.append(history)
+        if history.incarnation == self._history.incarnation:
+            return self._history.add(history)
+        if history.incarnation != self._coming_history.incarnation:
+            self._coming_history = HistoryFeed(history.incarnation)
+        self._coming_history.add(history)
+        return False
+
+    def _take_graphs(self, graphs: Graphs) -> bool:
+        if self.picture is None or graphs.incarnation != self.picture.snapshot.incarnation:
+            return False
+        self.graphs = graphs
+        return True
+
+    def _take_story(self, client: int, task_id: int, story: History) -> bool:
+        """Of any scheduler that answers: who asks for a story may not have waited for a picture."""
+        self.stories.pop((client, task_id), None)
+        if len(self.stories) == STORIES:
+            del self.stories[next(iter(self.stories))]
+        self.stories[client, task_id] = story
         return True
 
     def _take(self, snapshot: Snapshot) -> None:
         newest = None if self.picture is None else self.picture.snapshot
         if newest is None or newest.incarnation != snapshot.incarnation:
             self.schedulers += 1
-            self.missed_snapshots = self.missed_history = 0
-            self._history.clear()
-            self._next_row = None
+            self.missed_snapshots = 0
+            self._history = HistoryFeed(snapshot.incarnation)
+            if self._coming_history.incarnation == snapshot.incarnation:
+                self._history, self._coming_history = self._coming_history, HistoryFeed(0)
+            self.graphs = None
+            self.stories = {
+                key: story for key, story in self.stories.items() if story.incarnation == snapshot.incarnation
+            }
             self._recent.clear()
             self._usages = {}
         elif snapshot.sequence <= newest.sequence:
@@ -145,6 +181,7 @@ class MonitorReader:
         base = oldest if _seconds_between(oldest, snapshot) >= RATE_SECONDS else None
         self._usages = usages_of(snapshot, self._usages)
         self.picture = picture_of(snapshot, base, self._usages)
+        self.function_totals.take(snapshot)
 
 
 def _seconds_between(earlier: Snapshot, later: Snapshot) -> float:

@@ -76,6 +76,9 @@ class ClientRow:
     others: int
     objects: int
     object_bytes: int
+    done: int
+    """Tasks that it was sent an answer to."""
+    done_rate: float
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,7 @@ def picture_of(snapshot: Snapshot, base: Snapshot | None, usages: Usages) -> Pic
         sent_rates=since.rates(snapshot.sent, base.sent),
         workers=_worker_rows(snapshot, base, since, usages),
         agents=_agent_rows(snapshot, usages),
-        clients=_client_rows(snapshot),
+        clients=_client_rows(snapshot, base, since),
         functions=_function_rows(snapshot, base, since),
         objects=_object_rows(snapshot),
     )
@@ -273,10 +276,23 @@ def _agent_rows(snapshot: Snapshot, usages: Usages) -> list[AgentRow]:
     ]
 
 
-def _client_rows(snapshot: Snapshot) -> list[ClientRow]:
-    columns = snapshot.client_columns
-    numbers = zip(columns.workers, columns.waiting, columns.others, columns.objects, columns.object_bytes)
-    return [ClientRow(*names, *each) for names, each in zip(zip(columns.incarnations, columns.names), numbers)]
+def _client_rows(snapshot: Snapshot, base: Snapshot, since: _Since) -> list[ClientRow]:
+    columns, before = snapshot.client_columns, base.client_columns
+    earlier = dict(zip(before.incarnations, before.done))
+    return [
+        ClientRow(
+            incarnation,
+            columns.names[row],
+            columns.workers[row],
+            columns.waiting[row],
+            columns.others[row],
+            columns.objects[row],
+            columns.object_bytes[row],
+            columns.done[row],
+            since.rate(columns.done[row], earlier.get(incarnation, 0)),
+        )
+        for row, incarnation in enumerate(columns.incarnations)
+    ]
 
 
 def _function_rows(snapshot: Snapshot, base: Snapshot, since: _Since) -> list[FunctionRow]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 from itertools import accumulate
+from struct import Struct
 from typing import Any, TypeVar
 
 from .snapshots import (
@@ -24,9 +25,36 @@ from .snapshots import (
 TOPIC_BYTES = 8
 SNAPSHOT_TOPIC = b"snapshot"
 HISTORY_TOPIC = b"history\0"
+GRAPHS_TOPIC = b"graphs\0\0"
 """What is published begins with its kind: the union's member in eight bytes."""
 
+STORY_TOPIC = b"story\0\0\0"
+"""But for the answer to one question, whose topic is `story_topic`."""
+
+_TASK = Struct("<8sQQ")
+
 _Table = TypeVar("_Table", WorkerColumns, AgentColumns, ClientColumns, FunctionColumns, ObjectColumns)
+
+
+def story_topic(client: int, task_id: int) -> bytes:
+    """Whoever subscribes to this is sent, once, a History of this task alone.
+
+    Args:
+        client: the incarnation of the task's client.
+    """
+    return _TASK.pack(STORY_TOPIC, client, task_id)
+
+
+def split_topic(frame: bytes) -> tuple[bytes, bytes]:
+    """What is published, as its topic and the message."""
+    size = _TASK.size if frame.startswith(STORY_TOPIC) else TOPIC_BYTES
+    return frame[:size], frame[size:]
+
+
+def task_of(topic: bytes) -> tuple[int, int]:
+    """Client and id of the task that a story's topic is of."""
+    _, client, task_id = _TASK.unpack(topic)
+    return client, task_id
 
 
 def read_snapshot(snapshot: Any) -> Snapshot:
@@ -75,6 +103,13 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         client_columns=_table(ClientColumns, "incarnations", snapshot.clientColumns, texts),
         function_columns=_table(FunctionColumns, "numbers", snapshot.functionColumns, texts),
         object_columns=_table(ObjectColumns, "ids", snapshot.objectColumns, texts),
+        deaths=_counters(snapshot.deaths),
+        retries=snapshot.retries,
+        dispatch_latencies=list(snapshot.dispatchLatencies),
+        dispatch_latency_microseconds=snapshot.dispatchLatencyMicroseconds,
+        waiting_bytes=snapshot.waitingBytes,
+        object_bytes=snapshot.objectBytes,
+        memory_limit_bytes=snapshot.memoryLimitBytes,
     )
 
 
@@ -100,7 +135,9 @@ def _table(kind: type[_Table], key: str, struct: Any, texts: Sequence[str]) -> _
     rows = len(getattr(struct, key))
     for attribute, name, is_text in _COLUMNS[kind]:
         column = list(getattr(struct, name))
-        if len(column) == 1:
+        if not column and not is_text:
+            column = [0] * rows  # an older scheduler does not know it
+        elif len(column) == 1:
             column *= rows
         elif len(column) != rows:
             raise ValueError(f"column {name} has {len(column)} elements for {rows} rows")

@@ -22,7 +22,7 @@ else:
 
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
 RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)
-FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY = 28, 30, 31, 32
+FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY, GRAPHS = 28, 30, 31, 32, 33
 """Ordinals of the batches in the schema's union."""
 
 _TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
@@ -57,6 +57,14 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         (
             *(("incarnation", "Q"), ("first", "Q"), ("kinds", "B"), ("times", "Q"), *_TASK_COLUMNS),
             *(("workers", "Q"), ("names", "I"), ("outcomes", "B"), ("durations", "Q"), ("text", "B"), ("sizes", "I")),
+            ("errors", "I"),
+        ),
+    ),
+    "graphs": (
+        GRAPHS,
+        (
+            *(("incarnation", "Q"), ("total", "Q"), ("clients", "Q"), ("ids", "Q"), ("names", "I"), ("states", "B")),
+            *(("inputs", "Q"), ("inputCounts", "I"), ("text", "B"), ("sizes", "I")),
         ),
     ),
 }

@@ -54,7 +54,7 @@ def _layout(tag: int, columns: str) -> tuple[Struct, bytes, bytes]:
 
 
 _SUBMIT, _SUBMIT_FIXED, _SUBMIT_NULLS = _layout(SUBMIT, "QII-P")
-_RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(RESULTS, "QQIBQI-P--")
+_RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(RESULTS, "QQIBQI-P----")
 _DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(DISPATCH, "QQIII-P---------")
 _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(RESOLVED, "QBI-P---")
 
@@ -89,7 +89,13 @@ def results(message: Results) -> bytes | None:
     """Frame 0 of Results of one row, or None."""
     payload = message.payloads[0]
     size = len(payload)
-    if type(payload) is not bytes or not 0 < size < LONGEST_PAYLOAD or message.cpu_times or message.peaks:
+    if (
+        type(payload) is not bytes
+        or not 0 < size < LONGEST_PAYLOAD
+        or message.cpu_times
+        or message.peaks
+        or message.errors
+    ):
         return None
     head = _RESULTS.pack(
         0,

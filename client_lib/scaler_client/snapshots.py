@@ -16,6 +16,7 @@ class WorkerState(enum.IntFlag):
     HOLDS_TASK = 2
     RUNS_LONG = 4
     DOES_NOT_ANSWER = 8
+    RETIRES = 16
 
 
 class ObjectState(enum.IntEnum):
@@ -39,7 +40,8 @@ class History:
     """What has happened to tasks, in columns of full length.
 
     `first` is the number of the first row since the scheduler's start; `times` are microseconds of its uptime,
-    `workers` 0 where none has to do with it, `durations` nanoseconds.
+    `workers` 0 where none has to do with it, `durations` nanoseconds. `errors` say in one line of what a task failed;
+    they are empty for all others.
     """
 
     incarnation: int
@@ -53,6 +55,34 @@ class History:
     names: list[str]
     outcomes: list[int]
     durations: list[int]
+    errors: list[str]
+
+
+class GraphState(enum.IntEnum):
+    """Of a node: of `DONE` ones the result is there, and is kept or read by others."""
+
+    BLOCKED = 0
+    WAITING = 1
+    RUNNING = 2
+    DONE = 3
+    FAILED = 4
+
+
+@dataclass
+class Graphs:
+    """Nodes of graphs that are not over, or have just failed, in columns: `inputs[i]` are the ids that row i reads, of
+    the same client, those of other nodes or of objects that it has sent; of `DONE` nodes they are forgotten.
+
+    `total` is how many nodes there are, also of those without a row. `names` are of functions, or given to a task.
+    """
+
+    incarnation: int
+    total: int
+    clients: list[int]
+    ids: list[int]
+    names: list[str]
+    states: list[int]
+    inputs: list[list[int]]
 
 
 @dataclass
@@ -121,6 +151,7 @@ class ClientColumns:
     others: list[int] = field(default_factory=list)
     objects: list[int] = field(default_factory=list)
     object_bytes: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -147,6 +178,12 @@ class ObjectColumns:
 
 @dataclass
 class Snapshot:
+    """`deaths` are workers', by cause ("signal 9", "exit 1", "memory limit", "lease"); `retries` tasks given out again
+    after an attempt that failed. `dispatch_latencies[k]` tasks were given out after less than 2^k microseconds, and not
+    less than 2^(k - 1), since they could have been; `dispatch_latency_microseconds` is what that was in all.
+    `waiting_bytes` is the payload of open tasks that the scheduler keeps, `object_bytes` that of objects.
+    """
+
     version: str
     incarnation: int
     uptime_seconds: float
@@ -174,3 +211,20 @@ class Snapshot:
     client_columns: ClientColumns = field(default_factory=ClientColumns)
     function_columns: FunctionColumns = field(default_factory=FunctionColumns)
     object_columns: ObjectColumns = field(default_factory=ObjectColumns)
+    deaths: dict[str, int] = field(default_factory=dict)
+    retries: int = 0
+    dispatch_latencies: list[int] = field(default_factory=list)
+    dispatch_latency_microseconds: int = 0
+    waiting_bytes: int = 0
+    object_bytes: int = 0
+    memory_limit_bytes: int = 0
+
+    def left_out(self) -> dict[str, int]:
+        """Of each table how many rows it does not have, as a scheduler publishes a limited number of each."""
+        return {
+            "workers": self.workers - len(self.worker_columns.incarnations),
+            "agents": self.agents - len(self.agent_columns.incarnations),
+            "clients": self.clients - len(self.client_columns.incarnations),
+            "functions": self.functions - len(self.function_columns.numbers),
+            "objects": self.objects - len(self.object_columns.ids),
+        }

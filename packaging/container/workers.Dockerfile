@@ -1,15 +1,15 @@
-# The workers' image: CPython of the minor version that the clients have, and what the tasks import.
+# The workers' image, of the wheels that `make package` builds: CPython of the minor version that the clients have, and
+# what the tasks import.
 #
-#   docker build -f packaging/container/workers.Dockerfile -t scaler-workers:0.1.0 .
+#   docker build -f packaging/container/workers.Dockerfile -t scaler-workers:0.1.0 packaging/dist
 #
 # More packages: --build-arg PACKAGES="numpy pandas". Another Python: --build-arg PYTHON=3.12.
 ARG PYTHON=3.11
 FROM python:${PYTHON}-slim
 ARG PACKAGES=""
-COPY client_lib /source/client_lib
-COPY worker_lib /source/worker_lib
-RUN pip install --no-cache-dir /source/client_lib /source/worker_lib ${PACKAGES} \
-    && rm -rf /source \
+COPY scaler_client-*.whl scaler_worker-*.whl /wheels/
+RUN pip install --no-cache-dir /wheels/*.whl ${PACKAGES} \
+    && rm -rf /wheels \
     && useradd --uid 10001 --user-group --create-home --shell /usr/sbin/nologin scaler
 USER 10001:10001
 STOPSIGNAL SIGTERM

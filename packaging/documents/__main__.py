@@ -1,6 +1,6 @@
 """`python packaging/documents FOLDER`: man pages, completions, default configurations, all from the tables of options.
 
-man/<command>.1, completions/bash/<command>, completions/zsh/_<command>, configuration/scheduler.toml and cluster.toml.
+man/<command>.1, completions/bash/<command>, completions/zsh/_<command>, configuration/scheduler.toml and so on.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ def main(folder: Path) -> None:
     write_completions(folder / "completions")
     (folder / "configuration").mkdir(parents=True, exist_ok=True)
     for documented in COMMANDS:
+        if documented.command is None:
+            continue
         name = Path(documented.command.default_file).name
         text = default_file(documented.command, documented.program)
         (folder / "configuration" / name).write_text(text, encoding="utf-8")

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from scaler_client.command_line import argument_parser
+from scaler_client.exporter.config import COMMAND as EXPORTER
+from scaler_client.inspection.arguments import SUBCOMMANDS
+from scaler_client.inspection.arguments import argument_parser as client_parser
 from scaler_client.top.config import COMMAND as TOP
+from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
@@ -16,21 +20,26 @@ from scaler_worker.config import COMMAND as CLUSTER
 class Documented:
     program: str
     command: Any
-    """Its `Command`: of scaler_client, or of the scheduler, which has a class of its own with the same fields."""
+    """Its `Command`: of scaler_client, or of the scheduler, which has a class of its own with the same fields. None: it
+    has subcommands, and no configuration."""
     aliases: tuple[str, ...] = ()
     """Older names."""
 
     def parser(self, program: str) -> argparse.ArgumentParser:
-        return argument_parser(self.command, program)
+        return client_parser(program) if self.command is None else argument_parser(self.command, program)
 
     @property
     def options(self) -> dict[str, Any]:
-        """By key."""
-        return {option.key: option for option in self.command.options}
+        """By key; those of all subcommands."""
+        commands = [each.command for each in SUBCOMMANDS] if self.command is None else [self.command]
+        return {option.key: option for command in commands for option in command.options}
 
 
 COMMANDS = (
     Documented("scaler_scheduler", SCHEDULER),
     Documented("scaler_cluster", CLUSTER, aliases=("scaler_worker",)),
     Documented("scaler_top", TOP),
+    Documented("scaler_exporter", EXPORTER),
+    Documented("scaler_client", None),
+    Documented("scaler_ui", UI),
 )

@@ -22,11 +22,19 @@ def write_completions(folder: Path) -> None:
 def completed_parser(documented: Documented, program: str) -> argparse.ArgumentParser:
     """The command's parser, with what may stand behind its options."""
     parser = documented.parser(program)
+    _complete(parser, documented)
+    return parser
+
+
+def _complete(parser: argparse.ArgumentParser, documented: Documented) -> None:
     for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for part in action.choices.values():
+                _complete(part, documented)
+            continue
         option = documented.options.get(action.dest)
         is_file = option.kind.is_file if option is not None else action.metavar == "FILE"
         if is_file:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif option is not None and option.kind.choices:
             action.choices = option.kind.choices
-    return parser

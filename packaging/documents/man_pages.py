@@ -7,6 +7,7 @@ import datetime
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from commands import COMMANDS, Documented
@@ -29,20 +30,52 @@ def man_page(documented: Documented) -> str:
     """A page in man(7)'s macros."""
     template = (HERE / "man" / f"{documented.program}.1.in").read_text(encoding="utf-8")
     command = documented.command
+    parser = documented.parser(documented.program)
+    parts = _parts(parser)
+    of_all = [action for action in next(iter(parts.values()), parser)._actions if _is_in_all(action, parts)]
     values = {
         "TITLE": f'.TH {documented.program.upper()} 1 {_date()} "Scaler {__version__}" "Scaler"',
-        "OPTIONS": "\n".join(map(_entry, _actions(documented))),
-        "VARIABLES": f"{_bold(command.environment_prefix)}_\\fIKEY\\fR",
-        "CONFIG_VARIABLE": _bold(command.config_variable),
-        "FILE": _italic(command.default_file),
+        "OPTIONS": _entries(parser._actions, of_all),
+        "COMMANDS": "\n".join(_part(name, part, of_all) for name, part in parts.items()),
     }
+    if command is not None:
+        values["VARIABLES"] = f"{_bold(command.environment_prefix)}_\\fIKEY\\fR"
+        values["CONFIG_VARIABLE"] = _bold(command.config_variable)
+        values["FILE"] = _italic(command.default_file)
     return re.sub("@([A-Z_]+)@", lambda found: values[found[1]], template)
 
 
-def _actions(documented: Documented) -> list[argparse.Action]:
-    """Everything that the command line may have; a switch's two sides are one entry."""
-    actions = documented.parser(documented.program)._actions
-    return [action for action in actions if action.help is not None]
+def _entries(*groups: Iterable[argparse.Action]) -> str:
+    """Everything that the command line may have, once; a switch's two sides are one entry."""
+    actions = {_key(action): action for group in groups for action in group if action.help is not None}
+    return "\n".join(
+        _entry(action) for action in actions.values() if not isinstance(action, argparse._SubParsersAction)
+    )
+
+
+def _key(action: argparse.Action) -> tuple[str, str | None]:
+    return action.dest, action.help
+
+
+def _is_in_all(action: argparse.Action, parts: dict[str, argparse.ArgumentParser]) -> bool:
+    """Whether every subcommand has it."""
+    return all(_key(action) in map(_key, part._actions) for part in parts.values())
+
+
+def _parts(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Its subcommands' parsers by their names."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found.update(action.choices)
+    return found
+
+
+def _part(name: str, parser: argparse.ArgumentParser, of_all: Iterable[argparse.Action]) -> str:
+    """A subcommand's section, with what it has alone."""
+    shared = set(map(_key, of_all))
+    own = _entries(action for action in parser._actions if _key(action) not in shared)
+    return f".SS {name}\n{_escaped(parser.description or '')}" + (f"\n{own}" if own else "")
 
 
 def _entry(action: argparse.Action) -> str:

@@ -48,6 +48,7 @@ struct Message {
     output @30 :Output;                   # worker -> scheduler -> client: what tasks print
     fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send what is in these files of your host
     history @32 :History;                 # scheduler -> whoever subscribed to it at the monitor address
+    graphs @33 :Graphs;                   # likewise
   }
 }
 
@@ -100,6 +101,7 @@ struct Heartbeat {
   cpuMilliseconds @2 :UInt64;       # user and system time since the process started
   workers @3 :List(WorkerHeartbeat);  # a host agent's: each living worker, whose lease this renews as well
   lagMicroseconds @4 :UInt64;       # from the last heartbeat to its echo; 0: there was none yet
+  isRetiring @5 :Bool;              # a host agent's: its workers are to end what they have begun, and get nothing new
 }
 
 struct WorkerHeartbeat {
@@ -108,7 +110,10 @@ struct WorkerHeartbeat {
   cpuMilliseconds @2 :UInt64;
 }
 
-struct HeartbeatEcho { sequence @0 :UInt64; }
+struct HeartbeatEcho {
+  sequence @0 :UInt64;
+  isDrained @1 :Bool;               # to a retiring agent: none of its workers holds a task any more
+}
 
 struct Function {
   number @0 :UInt32;                # the sender's; a worker is told the scheduler's own number
@@ -209,6 +214,8 @@ struct Results {
   payload @7 :Data;
   cpuTimes @8 :List(UInt64);        # nanoseconds of the process while the row ran; empty: no row is profiled
   peaks @9 :List(UInt64);           # bytes, the largest resident size seen; empty like cpuTimes, 0 in a row: not profiled
+  errors @10 :Data;                 # UTF-8: of rows that failed one line that says of what, all rows' behind one another
+  errorSizes @11 :List(UInt32);     # bytes of each; 0: none. Empty: all 0
 }
 
 struct Resolved {
@@ -312,6 +319,14 @@ struct Snapshot {
   clientColumns @26 :ClientColumns;
   functionColumns @27 :FunctionColumns;
   objectColumns @28 :ObjectColumns;
+  deaths @29 :List(Counter);        # of workers, by cause: "signal 9", "exit 1", "memory limit", "lease"
+  retries @30 :UInt64;              # tasks given out again after an attempt that failed
+  dispatchLatencies @31 :List(UInt64);  # element k: dispatches of tasks that had waited less than 2^k microseconds, and not
+                                    # less than 2^(k - 1): since their batch came, what they read was there, or they came back
+  dispatchLatencyMicroseconds @32 :UInt64;  # that these have waited in all
+  waitingBytes @33 :UInt64;         # payload of open tasks that the scheduler keeps
+  objectBytes @34 :UInt64;          # of objects that it keeps, all clients' together
+  memoryLimitBytes @35 :UInt64;     # as it was configured
 }
 
 struct Texts {                      # what the columns below call a text is its number here, from 0
@@ -328,7 +343,7 @@ struct SchedulerProcess {
   loopTurns @5 :UInt64;             # since the start: turns of its loop that had something to do
   loopMicroseconds @6 :UInt64;      # spent in them
   loopDurations @7 :List(UInt64);   # element k: turns that took less than 2^k microseconds, and not less than 2^(k - 1)
-  monitorMicroseconds @8 :UInt64;   # spent on what is published, since the start
+  monitorMicroseconds @8 :UInt64;   # processor time spent on what is published, since the start
 }
 
 struct WorkerColumns {
@@ -341,7 +356,7 @@ struct WorkerColumns {
   versions @6 :List(UInt32);        # texts
   capabilities @7 :List(UInt32);    # texts: "gpu=2 linux=1"
   states @8 :List(UInt8);           # bit 0: its agent is here; 1: it holds a task; 2: it runs one for long; 3: it was asked to
-                                    # give queued tasks back, and does not answer
+                                    # give queued tasks back, and does not answer; 4: it gets nothing new, its agent retires
   residentBytes @9 :List(UInt64);   # these two as its agent's heartbeat said last; 0: not known
   cpuMilliseconds @10 :List(UInt64);
   free @11 :List(UInt32);           # tasks that it may be sent
@@ -378,6 +393,7 @@ struct ClientColumns {
   others @4 :List(UInt64);          # its other open tasks: workers hold them, or they are blocked
   objects @5 :List(UInt64);
   objectBytes @6 :List(UInt64);     # of those that it has sent, with 128 for each
+  done @7 :List(UInt64);            # tasks that it was sent an answer to
 }
 
 struct FunctionColumns {
@@ -427,4 +443,26 @@ struct History {
   durations @10 :List(UInt64);      # nanoseconds; of ended, as in Results
   text @11 :Data;                   # UTF-8: all texts, behind one another
   sizes @12 :List(UInt32);          # bytes of each
+  errors @13 :List(UInt32);         # of ended without a value: one line that says of what; texts. Empty: of none
+}
+
+enum GraphState {
+  blocked @0;          # what it reads is not there yet
+  waiting @1;          # for a worker
+  running @2;          # a worker has it
+  done @3;             # its result is there, and is read by others or kept
+  failed @4;
+}
+
+struct Graphs {
+  incarnation @0 :List(UInt64);     # one element: the scheduler's
+  total @1 :List(UInt64);           # one element: how many nodes there are, those without a row too
+  clients @2 :List(UInt64);
+  ids @3 :List(UInt64);             # of nodes: the tasks', and those of the objects that these read
+  names @4 :List(UInt32);           # numbers of the texts below
+  states @5 :List(UInt8);           # GraphState's ordinals
+  inputs @6 :List(UInt64);          # ids of what the rows read, all rows' behind one another
+  inputCounts @7 :List(UInt32);     # of each row; empty: all 0
+  text @8 :Data;                    # UTF-8: all texts, behind one another
+  sizes @9 :List(UInt32);           # bytes of each
 }

@@ -20,7 +20,7 @@ OWN_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "--h
 """Of every command, beside those of its table."""
 
 OUR_VARIABLES = "SCALER_"
-OF_OTHERS = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER MONITOR TOP UI EXPORTER CI TEST".split())
+OF_OTHERS = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER CI TEST".split())
 """How variables begin that are for one command, or for the tests."""
 OF_CLIENTS = ("SCALER_SCHEDULER_PYTHON",)
 LEAST_LIKENESS_OF_VARIABLES = 0.75  # they begin alike

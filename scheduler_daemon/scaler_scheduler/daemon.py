@@ -21,6 +21,7 @@ from .core import effects, events
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
+from .publishing import PAUSE_SECONDS, Publisher
 from .service_manager import ServiceManager, take_variables
 from .sockets import BindError, Context, Monitor, Router
 from .status import Status, interpreter
@@ -38,13 +39,8 @@ DRAIN_BYTES = 16 << 20
 DRAIN_SECONDS = 0.005
 """Time spent on them: workers could begin with what has come first, such as the first rows of a large graph."""
 
-SNAPSHOT_SECONDS = 1.0
-LOOK_SECONDS = 0.25
-"""How often is looked whether somebody new listens at the monitor address, who then gets a snapshot at once."""
-
-SNAPSHOT_TOPIC = b"snapshot"
-HISTORY_TOPIC = b"history\0"
-"""What is published begins with its kind: the union's member in eight bytes."""
+LOOK_AROUND_SECONDS = 1.0
+"""How often is said how it goes, and looked whether there is memory to give back and whether the parent lives."""
 
 MALFORMED_LOG_SECONDS = 1.0
 """At most one line about malformed messages in this time: whoever floods the port does not flood the log."""
@@ -84,10 +80,11 @@ class Daemon:
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock())
         self.status = Status(self.core, self.identity, str(router.address), clock())
         self.traffic = self.status.traffic
+        self._publisher = Publisher(monitor, self.status, clock())
         self._parent_process = config.parent_process
         self._clock = clock
         self._turn_began = now = clock()
-        self._next_snapshot = self._next_look = now
+        self._next_look_around = now
         self._manager = manager
         self._next_beat = now if manager.beat_seconds else float("inf")
         self._next_malformed_line = now
@@ -101,7 +98,11 @@ class Daemon:
         """The next message, waited for; None when it took too long or the daemon stops."""
         self.is_waiting = True
         try:
-            return None if self.is_stopping else self.router.wait()
+            if self.is_stopping:
+                return None
+            if self._publisher.is_in_haste:
+                return self.router.wait_briefly(int(PAUSE_SECONDS * 1000))
+            return self.router.wait()
         except StopWaiting:
             return None
         finally:
@@ -123,13 +124,10 @@ class Daemon:
             self.is_stopping = True
         for is_warning, text in self.core.notices.take():
             _log.log(logging.WARNING if is_warning else logging.INFO, logs.on_one_line(text))
-        is_due = now >= self._next_snapshot
-        if is_due or now >= self._next_look:
-            self._next_look = now + LOOK_SECONDS
-            self._publish(is_due, now)
-        if is_due:
-            # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
-            self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
+        if now >= self._publisher.next:
+            self._publisher.turn(now)
+        if now >= self._next_look_around:
+            self._next_look_around = now + LOOK_AROUND_SECONDS
             self._tell_status()
             self._tidy()
             self._look_for_parent()
@@ -146,9 +144,8 @@ class Daemon:
 
     def seconds_to_wait(self) -> float:
         """How long the loop may sleep when nothing is received."""
-        return max(
-            0.0, min(self.core.next_deadline, self._next_look, self._next_snapshot, self._next_beat) - self._clock()
-        )
+        due = min(self.core.next_deadline, self._publisher.next, self._next_look_around, self._next_beat)
+        return max(0.0, due - self._clock())
 
     def say_goodbye(self) -> None:
         self._send(self.core.farewell("the scheduler stops"))
@@ -235,23 +232,6 @@ class Daemon:
         if self._parent_process and os.getppid() != self._parent_process and not self.is_stopping:
             _log.info("the parent process %d is gone", self._parent_process)
             self.is_stopping = True
-
-    def _publish(self, is_due: bool, now: float) -> None:
-        """Publish what is due; to whoever has just come, anyway."""
-        is_somebody_new = self.monitor.look()
-        if not is_due and not is_somebody_new:
-            return
-        began = self._clock()
-        history = self.core.tables.history
-        if history.is_on:
-            # First: what was noted before somebody new is shown the picture is in that.
-            frame = self.status.history()
-            if frame:
-                self.monitor.publish(HISTORY_TOPIC, frame)
-        history.watch(self.monitor.is_wanted(HISTORY_TOPIC))
-        if self.monitor.is_wanted(SNAPSHOT_TOPIC):
-            self.monitor.publish(SNAPSHOT_TOPIC, self.status.snapshot(now, time.time()))
-        self.status.monitor_seconds += self._clock() - began
 
 
 def run(config: Config) -> int:

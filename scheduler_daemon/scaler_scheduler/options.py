@@ -144,14 +144,18 @@ def switch() -> Kind:
     return Kind("", parse, (bool,))
 
 
-def seconds() -> Kind:
+def seconds(*, or_none: bool = False) -> Kind:
+    """A time above 0, or 0 as well where there may be `or_none`."""
+
     def parse(given: str) -> float:
         try:
             value = float(given)
         except ValueError:
-            value = 0.0
-        if not 0 < value <= LONGEST_TIME_SECONDS:  # False for nan as well
-            wanted = f"a number of seconds above 0 and at most {LONGEST_TIME_SECONDS:.0f}"
+            value = -1.0
+        is_right = 0 < value <= LONGEST_TIME_SECONDS or (or_none and value == 0)  # False for nan as well
+        if not is_right:
+            least = "from 0 to" if or_none else "above 0 and at most"
+            wanted = f"a number of seconds {least} {LONGEST_TIME_SECONDS:.0f}"
             raise ValueError(f"{shown(given)} is not {wanted}")
         return value
 

@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 import stat
-from typing import Any, List, Optional, Set
+from typing import Any, List, Optional, Sequence, Set
 
 import zmq
 
@@ -20,6 +20,9 @@ WAIT_MILLISECONDS = 250
 # Plain numbers: pyzmq's enumerations cost as much as the calls that they are for.
 _EVENTS = int(zmq.EVENTS)
 _POLLIN = int(zmq.POLLIN)
+
+_SUBSCRIPTIONS = 1000
+"""Taken in one look: more would keep the loop from its work."""
 
 _MONITOR_QUEUE = 8
 """Messages that are kept for a subscriber that does not read."""
@@ -128,6 +131,10 @@ class Router(BoundSocket):
         except zmq.Again:
             return None
 
+    def wait_briefly(self, milliseconds: int) -> Optional[List[bytes]]:
+        """The same, waited for at most so long."""
+        return self._socket.recv_multipart() if self._socket.poll(milliseconds) else None
+
     def receive(self) -> Optional[List[bytes]]:
         """The next message, or None where there is none."""
         # Asking first: the exception of a receive that finds nothing costs three times as much.
@@ -153,20 +160,37 @@ class Monitor(BoundSocket):
     def __init__(self, bound: zmq.Socket[bytes]) -> None:
         super().__init__(bound)
         self._subscriptions: Set[bytes] = set()
+        self.has_more = False
+        """Whether subscribers may have said more than was taken at the last look."""
 
-    def look(self) -> bool:
-        """Take what subscribers have said; returns whether there is a new one."""
-        is_new = False
-        events: Any = self._socket.getsockopt(_EVENTS)
-        while events & _POLLIN:
+    def look(self, topics: Sequence[bytes], question: bytes) -> List[bytes]:
+        """Take what subscribers have said, up to a bound.
+
+        Args:
+            topics: what is published to whoever has subscribed.
+            question: the begin of topics that are questions, which are answered once.
+
+        Returns:
+            New subscriptions to topics, and questions.
+        """
+        found: List[bytes] = []
+        self.has_more = False
+        for _ in range(_SUBSCRIPTIONS):
+            events: Any = self._socket.getsockopt(_EVENTS)
+            if not events & _POLLIN:
+                return found
             message = self._socket.recv(zmq.NOBLOCK)
-            if message[:1] == b"\1":
-                is_new = True
-                self._subscriptions.add(message[1:])
-            elif message[:1] == b"\0":  # of the last one that had this subscription
-                self._subscriptions.discard(message[1:])
-            events = self._socket.getsockopt(_EVENTS)
-        return is_new
+            subscription = message[1:]
+            if message[:1] == b"\0":  # of the last one that had this subscription
+                self._subscriptions.discard(subscription)
+            elif message[:1] == b"\1" and any(topic.startswith(subscription) for topic in topics):
+                # Of all others nothing is kept here: anybody may subscribe to anything, a million times.
+                self._subscriptions.add(subscription)
+                found.append(subscription)
+            elif message[:1] == b"\1" and subscription.startswith(question):
+                found.append(subscription)
+        self.has_more = True
+        return found
 
     def is_wanted(self, topic: bytes) -> bool:
         """Whether anybody has subscribed to it."""

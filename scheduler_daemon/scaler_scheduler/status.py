@@ -6,9 +6,12 @@ import os
 import platform
 import socket
 import sys
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Tuple
 
+from .core.counts import Durations
+from .core.nodes import nodes
 from .core.scheduler import Scheduler
+from .core.story import story
 from .status_columns import (
     Texts,
     agent_columns,
@@ -17,16 +20,13 @@ from .status_columns import (
     object_columns,
     worker_columns,
 )
+from .status_graphs import graphs_frame
 from .status_history import history_frame
 from .tidying import resident_bytes
 from .wire.columns import with_tables
 from .wire.encode import PROTOCOL_VERSION, Identity
 from .wire.kinds import KIND_NAMES
 from .wire.schema import Counter, Message, SchedulerProcess, Snapshot
-
-_DURATIONS = 32
-"""Powers of two in microseconds that turns of the loop are told apart by; the last one has all that take longer."""
-
 
 _FIRST_TABLE = 7
 """Snapshot's pointer `texts`; those of the other tables follow it, as in the schema."""
@@ -41,30 +41,16 @@ class Traffic:
         self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0}
 
 
-class LoopTimes:
-    """How long turns of the loop took, those that had something to do."""
-
-    def __init__(self) -> None:
-        self.turns = 0
-        self.microseconds = 0
-        self.durations = [0] * _DURATIONS
-
-    def note(self, seconds: float) -> None:
-        microseconds = int(seconds * 1e6)
-        self.turns += 1
-        self.microseconds += microseconds
-        self.durations[min(microseconds.bit_length(), _DURATIONS - 1)] += 1
-
-
 class Status:
     """Makes the snapshots of one scheduler, from its start to its end."""
 
     def __init__(self, core: Scheduler, identity: Identity, address: str, started: float) -> None:
         """`started` is in seconds of the monotonic clock."""
         self.traffic = Traffic()
-        self.loop = LoopTimes()
+        self.loop = Durations()
+        """Turns of the loop that had something to do."""
         self.monitor_seconds = 0.0
-        """Spent on what is published."""
+        """Of processor time, spent on what is published."""
         self._core = core
         self._identity = identity
         self._address = address
@@ -107,14 +93,38 @@ class Status:
                 functions=len(tables.functions),
                 objects=len(tables.objects),
                 process=self._process(),
+                deaths=_counters(list(counts.deaths), list(counts.deaths.values())),
+                retries=counts.retries,
+                dispatch_latencies=counts.dispatch_latencies.by_size,
+                dispatch_latency_microseconds=counts.dispatch_latencies.microseconds,
+                waiting_bytes=counts.payload_bytes,
+                object_bytes=tables.objects.bytes,
+                memory_limit_bytes=self._core.limits.memory_limit_bytes,
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
         return with_tables(message.dumps(), _FIRST_TABLE, columns)
 
-    def history(self) -> bytes:
-        """Frame 0 of the next History, empty where nothing has happened."""
-        return history_frame(self._core.tables.history, self._identity.incarnation, self._started)
+    @property
+    def history_end(self) -> int:
+        """The number of the next row of what happens."""
+        return self._core.tables.history.end
+
+    def history(self, begin: int, limit: int) -> Tuple[int, bytes]:
+        """Frame 0 of a History with at most so many rows from this one on, as far as they are kept, and the number of
+        the row behind them; an empty frame where there are none."""
+        first, runs = self._core.tables.history.rows(begin, limit)
+        end = first + sum([len(run.ids) for run in runs])
+        return end, history_frame(first, runs, self._identity.incarnation, self._started) if runs else b""
+
+    def graphs(self) -> bytes:
+        """Frame 0 of a Graphs."""
+        return graphs_frame(*nodes(self._core.tables), self._identity.incarnation)
+
+    def story(self, client: int, task_id: int) -> bytes:
+        """Frame 0 of a History of this task alone."""
+        rows = story(self._core.tables, client, task_id)
+        return history_frame(0, rows, self._identity.incarnation, self._started)
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts
@@ -129,9 +139,9 @@ class Status:
             pid=os.getpid(),
             resident_bytes=resident_bytes(),
             cpu_milliseconds=round((times.user + times.system) * 1000),
-            loop_turns=self.loop.turns,
+            loop_turns=self.loop.times,
             loop_microseconds=self.loop.microseconds,
-            loop_durations=self.loop.durations,
+            loop_durations=self.loop.by_size,
             monitor_microseconds=int(self.monitor_seconds * 1e6),
         )
 

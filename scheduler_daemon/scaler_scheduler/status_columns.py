@@ -19,14 +19,20 @@ from .core.states import RUNNING
 from .core.workers import AgentTable
 from .wire.columns import UINT8, UINT32, WIDE, Column, shrunk
 
+WORKER_ROWS = 10_000
+CLIENT_ROWS = 1000
 FUNCTION_ROWS = 1000
 OBJECT_ROWS = 1000
-"""Most rows of these; there may be any number of them."""
+"""Most rows of these; there may be any number of them. Of host agents as many as of workers."""
+
+TEXT_LIMIT = 200
+"""Characters of a name that are published."""
 
 AGENT_IS_HERE = 1
 HOLDS_TASK = 2
 RUNS_LONG = 4
 DOES_NOT_ANSWER = 8
+RETIRES = 16
 
 _MOST_32 = (1 << 32) - 1
 _MOST = (1 << 64) - 1
@@ -44,6 +50,8 @@ class Texts:
         self._numbers: Dict[str, int] = {}
 
     def number(self, text: str) -> int:
+        if len(text) > TEXT_LIMIT:
+            text = text[:TEXT_LIMIT]
         known = self._numbers.get(text)
         if known is None:
             known = self._numbers[text] = len(self._numbers)
@@ -68,7 +76,8 @@ class FunctionRows(NamedTuple):
 
 
 def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
-    workers = list(core.tables.workers)
+    everyone = list(core.tables.workers)
+    workers = everyone[:WORKER_ROWS]
     queue_size = core.limits.queue_size
     agents, stuck, number = core.tables.agents, core.dispatcher.stuck, texts.number
     states: List[int] = []
@@ -81,11 +90,11 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
                 state |= DOES_NOT_ANSWER
         if worker in stuck:
             state |= RUNS_LONG
+        if worker.is_retiring:
+            state |= RETIRES
         states.append(state)
         begun.append(_begun(worker, texts, now))
     clients, ids, attempts, tasks, milliseconds = zip(*begun) if begun else ((), (), (), (), ())
-    running = [worker.running for worker in workers]
-    suspended = [worker.suspended for worker in workers]
     columns: List[Column] = [
         (WIDE, [worker.incarnation for worker in workers]),
         (WIDE, shrunk([worker.agent for worker in workers])),
@@ -98,10 +107,10 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
         (UINT8, shrunk(states)),
         (WIDE, [worker.usage[0] for worker in workers]),
         (WIDE, [worker.usage[1] for worker in workers]),
-        (UINT32, shrunk([max(0, min(queue_size - worker.held, _MOST_32)) for worker in workers])),
+        (UINT32, shrunk([_free(worker, queue_size) for worker in workers])),
         (UINT32, shrunk([len(worker.tasks) for worker in workers])),
-        (UINT32, shrunk(running)),
-        (UINT32, shrunk(suspended)),
+        (UINT32, shrunk([worker.running for worker in workers])),
+        (UINT32, shrunk([worker.suspended for worker in workers])),
         (WIDE, [worker.sent for worker in workers]),
         (WIDE, [worker.done for worker in workers]),
         (WIDE, shrunk(clients)),
@@ -110,7 +119,12 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
         (UINT32, shrunk(tasks)),
         (WIDE, shrunk(milliseconds)),
     ]
+    running, suspended = [worker.running for worker in everyone], [worker.suspended for worker in everyone]
     return WorkerRows(columns, sum(running), sum(suspended))
+
+
+def _free(worker: Worker, queue_size: int) -> int:
+    return 0 if worker.is_retiring else max(0, min(queue_size - worker.held, _MOST_32))
 
 
 def _begun(worker: Worker, texts: Texts, now: float) -> Tuple[int, int, int, int, int]:
@@ -131,7 +145,7 @@ def _capabilities(worker: Worker) -> str:
 
 
 def agent_columns(table: AgentTable, texts: Texts, started: float) -> List[Column]:
-    agents, number = list(table), texts.number
+    agents, number = list(islice(table, WORKER_ROWS)), texts.number
     return [
         (WIDE, [agent.incarnation for agent in agents]),
         (UINT32, shrunk([number(agent.name) for agent in agents])),
@@ -148,6 +162,8 @@ def agent_columns(table: AgentTable, texts: Texts, started: float) -> List[Colum
 
 def client_columns(table: ClientTable, texts: Texts) -> List[Column]:
     clients = list(table)
+    if len(clients) > CLIENT_ROWS:
+        clients = nlargest(CLIENT_ROWS, clients, key=lambda client: len(client.tasks) + client.waiting)
     return [
         (WIDE, [client.incarnation for client in clients]),
         (UINT32, shrunk([texts.number(client.name) for client in clients])),
@@ -156,6 +172,7 @@ def client_columns(table: ClientTable, texts: Texts) -> List[Column]:
         (WIDE, shrunk([_others(client) for client in clients])),
         (WIDE, shrunk([len(client.objects) for client in clients])),
         (WIDE, shrunk([client.held for client in clients])),
+        (WIDE, shrunk([client.done for client in clients])),
     ]
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import List, Sequence, TypeVar
 
-from .core.history import History
+from .core.history import Rows
 from .status_columns import Texts
-from .wire.columns import UINT8, UINT32, UINT64, columns_message, shrunk
+from .wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
 from .wire.kinds import KIND_NAMES
 
 _HISTORY = KIND_NAMES.index("history")
 
 
-def history_frame(history: History, incarnation: int, started: float) -> bytes:
-    """Frame 0 of the next History; empty where nothing has happened.
+def history_frame(first: int, runs: Sequence[Rows], incarnation: int, started: float) -> bytes:
+    """Frame 0 of a History.
 
     Args:
+        first: the number of the first row.
         incarnation: the scheduler's.
         started: when it was, in seconds of the monotonic clock.
     """
-    first, runs = history.take()
     texts = Texts()
     kinds: List[int] = []
     times: List[int] = []
@@ -32,17 +32,16 @@ def history_frame(history: History, incarnation: int, started: float) -> bytes:
     durations: List[int] = []
     for run in runs:
         rows = len(run.ids)
-        kinds.extend([run.kind] * rows)
-        times.extend([max(0, int((run.seconds - started) * 1e6))] * rows)
+        kinds.extend(_full(run.kinds, rows))
+        times.extend(_full([max(0, int((seconds - started) * 1e6)) for seconds in run.seconds], rows))
         clients.extend(_full(run.clients, rows))
         ids.extend(run.ids)
         attempts.extend(_full(run.attempts, rows))
-        workers.extend([run.worker] * rows)
-        names.extend([texts.number(run.name)] * rows)
+        workers.extend(_full(run.workers, rows))
+        names.extend(_full([texts.number(name) for name in run.names], rows))
         outcomes.extend(_full(run.outcomes, rows))
         durations.extend(_full(run.durations, rows))
-    if not ids:
-        return b""
+    errors = _errors(runs, texts)
     return columns_message(
         _HISTORY,
         (
@@ -58,9 +57,24 @@ def history_frame(history: History, incarnation: int, started: float) -> bytes:
             (UINT8, shrunk(outcomes)),
             (UINT64, shrunk(durations)),
             *texts.columns(),
+            errors,
         ),
     )
 
 
-def _full(column: Sequence[int], rows: int) -> Sequence[int]:
+def _errors(runs: Sequence[Rows], texts: Texts) -> Column:
+    """What has failed rows say of it; empty where none does."""
+    if not any(error for run in runs for error in run.errors):
+        return UINT32, ()
+    nothing = texts.number("")
+    errors: List[int] = []
+    for run in runs:
+        errors.extend([texts.number(error) for error in run.errors] or [nothing] * len(run.ids))
+    return UINT32, errors
+
+
+_T = TypeVar("_T")
+
+
+def _full(column: Sequence[_T], rows: int) -> Sequence[_T]:
     return list(column) * rows if len(column) == 1 else column

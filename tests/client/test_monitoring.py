@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from tests.schema_messages import message_of
 
-from scaler_client import monitoring
+from scaler_client import history_feed, monitoring
 from scaler_client.monitoring import SILENCE_SECONDS, MonitorReader, Presence
 from scaler_client.picture import Picture, RunningTask
-from scaler_client.snapshots import ObjectState, WorkerState
+from scaler_client.published import story_topic
+from scaler_client.snapshots import Graphs, GraphState, ObjectState, WorkerState
 
 START = 1000.0
 """Of the reader's clock."""
@@ -122,13 +123,15 @@ def test_rows_of_clients_functions_and_objects(reader: MonitorReader) -> None:
         "numbers": [1, 2], "names": [1, 0], "tasks": [4, 0], "failed": [1, 0], "bytes": [512], "clients": [1],
     }  # fmt: skip
     before = {**functions, "done": [10, 0], "runNanoseconds": [0]}
-    reader.feed(published(1, 1, texts=texts, functionColumns=before), START)
     after = {**functions, "done": [20, 0], "runNanoseconds": [10**10, 0]}
     clients = {
         "incarnations": [11], "names": [0], "workers": [1], "waiting": [2], "others": [3], "objects": [1],
-        "objectBytes": [9],
+        "objectBytes": [9], "done": [8],
     }  # fmt: skip
     objects = {"clients": [11], "ids": [30, 31], "names": [1], "bytes": [9], "tasks": [1], "states": [2, 200]}
+    older = {"functionColumns": before, "clientColumns": {**clients, "done": []}}
+    reader.feed(published(1, 1, texts=texts, **older), START)
+    assert shown(reader).clients[0].done == 0, "an older scheduler does not say it"
     columns = {"functionColumns": after, "clientColumns": clients, "objectColumns": objects}
     reader.feed(published(2, 3, texts=texts, **columns), START)
     picture = shown(reader)
@@ -137,6 +140,7 @@ def test_rows_of_clients_functions_and_objects(reader: MonitorReader) -> None:
     assert (other.done_rate, other.mean_seconds) == (0, 0)
     [client] = picture.clients
     assert (client.name, client.worker, client.waiting, client.others) == ("node-7", 1, 2, 3)
+    assert (client.done, client.done_rate) == (8, 4)
     assert [row.state for row in picture.objects] == [ObjectState.ON_HOST, 200]
 
 
@@ -192,23 +196,81 @@ def test_history_is_taken_once(reader: MonitorReader) -> None:
     assert (reader.missed_history, reader.take_history()[0].names) == (7, ["f"])
 
 
-def test_history_of_a_scheduler_that_has_not_shown_itself_is_passed_over(reader: MonitorReader) -> None:
+def ids_of(reader: MonitorReader) -> list[list[int]]:
+    return [history.ids for history in reader.take_history()]
+
+
+def test_history_of_a_scheduler_that_has_not_shown_itself_waits_for_that(reader: MonitorReader) -> None:
     assert not reader.feed(happened(0, 1), START) and reader.presence is Presence.UNHEARD
+    assert reader.take_history() == []
     reader.feed(published(1, 60), START)
-    reader.feed(happened(5, 1), START)
+    assert ids_of(reader) == [[1]]
+    reader.feed(happened(1, 1), START)
     assert not reader.feed(happened(0, 2, incarnation=6), START)
+    assert ids_of(reader) == [[1]]
+    reader.feed(happened(2, 7), START)
     reader.feed(published(1, 0, incarnation=6), START)
-    assert reader.take_history() == [], "that of the one before it"
+    assert ids_of(reader) == [[2]], "and not that of the one before it"
     reader.feed(happened(9, 3, incarnation=6), START)
-    assert reader.missed_history == 0 and len(reader.take_history()) == 1
+    assert reader.missed_history == 8 and len(reader.take_history()) == 1
+
+
+def test_what_is_sent_again_for_others_is_known(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60), START)
+    reader.feed(happened(10, 10, 11, 12), START)
+    assert not reader.feed(happened(10, 10, 11), START)
+    reader.feed(happened(12, 12, 13), START)
+    assert ids_of(reader) == [[10, 11, 12], [13]] and reader.missed_history == 0
+
+
+def test_what_was_kept_may_come_behind_what_has_just_happened(reader: MonitorReader) -> None:
+    reader.feed(published(1, 60), START)
+    reader.feed(happened(5, 5), START)
+    for _ in range(2):
+        reader.feed(happened(1, 1, 2), START)
+        reader.feed(happened(3, 3, 4, 5, 6), START)
+    assert ids_of(reader) == [[5], [1, 2], [3, 4], [6]] and reader.missed_history == 0
 
 
 def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitoring, "HISTORY_BATCHES", 2)
+    monkeypatch.setattr(history_feed, "HISTORY_BATCHES", 2)
     reader.feed(published(1, 60), START)
     for first in range(5):
         reader.feed(happened(first, first), START)
     assert reader.missed_history == 3 and [history.first for history in reader.take_history()] == [3, 4]
+
+
+def node(number: int, incarnation: int = 5) -> bytes:
+    """Graphs with one node of many."""
+    columns = {"incarnation": [incarnation], "total": [9], "clients": [11], "ids": [number], "names": [0]}
+    return b"graphs\0\0" + message_of("graphs", **columns, states=[2], text=b"f", sizes=[1])
+
+
+def test_graphs_are_the_newest_ones_of_this_scheduler(reader: MonitorReader) -> None:
+    assert not reader.feed(node(1), START) and reader.graphs is None
+    reader.feed(published(1, 60), START)
+    assert reader.feed(node(1), START) and reader.feed(node(2), START)
+    assert reader.graphs == Graphs(5, 9, [11], [2], ["f"], [GraphState.RUNNING], [[]])
+    assert not reader.feed(node(3, incarnation=6), START) and reader.graphs.ids == [2]
+    reader.feed(published(1, 0, incarnation=6), START)
+    assert reader.graphs is None
+
+
+def test_stories(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitoring, "STORIES", 2)
+    for task_id in (1, 2, 1, 3):
+        assert reader.feed(story_topic(11, task_id) + happened(0, *[task_id] * 3)[8:], START)
+    assert list(reader.stories) == [(11, 1), (11, 3)] and reader.stories[11, 3].ids == [3, 3, 3]
+    assert reader.missed_history == 0 and reader.take_history() == [], "they are apart"
+    reader.feed(published(1, 0, incarnation=6), START)
+    assert reader.stories == {}, "those of another scheduler"
+
+
+@pytest.mark.parametrize(
+    "frame", [story_topic(1, 2), story_topic(1, 2)[:11], b"story\0\0\0", b"graphs\0\0" + b"x" * 64]
+)
+def test_answers_that_are_none(reader: MonitorReader, frame: bytes) -> None:
+    assert not reader.feed(frame, START) and reader.malformed == 1
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.HELLO_WANTED:
         return ("hello wanted", route)
     if effect.kind == effects.HEARTBEAT_ECHO:
-        return ("echo", route, effect.sequence)
+        return ("echo", route, effect.sequence, *(["drained"] if effect.is_drained else []))
     if effect.kind == effects.FUNCTION:
         return ("function", route, effect.number, effect.payload)
     if effect.kind == effects.FORGET_FUNCTIONS:

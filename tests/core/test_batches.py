@@ -11,7 +11,7 @@ from scaler_scheduler.core.functions import Function
 
 def batch_of(*ids):
     function = Function(1, b"digest", "f", "cloudpickle", b"")
-    return Batch(array("q", ids), [function], array("I", [0] * len(ids)), b"", {}, DEFAULT_OPTIONS)
+    return Batch(array("q", ids), [function], array("I", [0] * len(ids)), b"", {}, DEFAULT_OPTIONS, 0.0)
 
 
 def test_a_waiting_task_is_found_in_its_batch():
@@ -46,7 +46,7 @@ def test_the_index_is_empty_when_the_queue_is():
 def test_a_row_taken_out_of_turn_keeps_its_bytes_and_leaves_the_others_theirs():
     function = Function(1, b"digest", "f", "cloudpickle", b"")
     sizes = array("I", [1, 2, 0, 3, 1])
-    batch = Batch(array("q", range(5)), [function], sizes, b"abbdddE", {2: b"LARGE"}, DEFAULT_OPTIONS)
+    batch = Batch(array("q", range(5)), [function], sizes, b"abbdddE", {2: b"LARGE"}, DEFAULT_OPTIONS, 0.0)
     assert [batch.size_of(row) for row in range(5)] == [1, 2, 5, 3, 1]
     payload, start, size, is_large = batch.take_row(3)
     assert (payload[start : start + size], is_large) == (b"ddd", False)

@@ -15,66 +15,71 @@ Row = Tuple[int, int, int, int, str, int, int]
 """Kind, client, id, attempt, name, worker, outcome."""
 
 
-def rows_of(runs: List[history.Run]) -> List[Row]:
+def rows_of(runs: List[history.Rows]) -> List[Row]:
     rows: List[Row] = []
     for run in runs:
         count = len(run.ids)
         for row, task_id in enumerate(run.ids):
 
-            def of(column: Any, row: int = row, count: int = count) -> int:
+            def of(column: Any, row: int = row, count: int = count) -> Any:
                 assert len(column) in (1, count)
-                return int(column[0] if len(column) == 1 else column[row])
+                return column[0] if len(column) == 1 else column[row]
 
-            rows.append((run.kind, of(run.clients), task_id, of(run.attempts), run.name, run.worker, of(run.outcomes)))
+            columns = run.kinds, run.clients, [task_id], run.attempts, run.names, run.workers, run.outcomes
+            rows.append(tuple(map(of, columns)))  # type: ignore[arg-type]
     return rows
 
 
+class Reading:
+    """A core with a client, 11, an agent and its worker, 22, and somebody who reads its history."""
+
+    def __init__(self, core: Core) -> None:
+        joined(core)
+        self.core = core
+        self.kept = core.scheduler.tables.history
+        self.next = 0
+
+    def __call__(self) -> List[Row]:
+        """What has happened since the last call."""
+        self.core.take()
+        begin, runs = self.kept.rows(self.next, 1 << 30)
+        assert begin == self.next
+        self.next = self.kept.end
+        rows = rows_of(runs)
+        assert len(rows) == self.next - begin
+        return rows
+
+
 @pytest.fixture
-def watched(core: Core) -> Core:
-    """A core with a client, 11, an agent and its worker, 22, whose history is kept."""
-    joined(core)
-    core.scheduler.tables.history.watch(True)
-    return core
+def happened(core: Core) -> Reading:
+    return Reading(core)
 
 
-def happened(core: Core) -> List[Row]:
-    core.take()
-    return rows_of(core.scheduler.tables.history.take()[1])
-
-
-def test_nothing_is_noted_while_nobody_watches(core):
-    joined(core)
-    row = running(core)
-    core.results(W, [row])
-    core.take()
-    kept = core.scheduler.tables.history
-    assert kept.take() == (0, [])
-    kept.watch(True)
-    core.submit(C, [2])
-    core.take()
-    kept.watch(False)
-    assert kept.take() == (2, []), "what was noted is dropped, and counted"
+@pytest.fixture
+def watched(happened: Reading) -> Core:
+    return happened.core
 
 
 def test_a_task_from_beginning_to_end(watched):
     row = running(watched, 5, name="fit")
     watched.now += 2
     watched.results(W, [row], 1500, effects.OUTCOME_EXCEPTION, b"error")
-    first, runs = watched.scheduler.tables.history.take()
-    assert first == 0
+    kept = watched.scheduler.tables.history
+    first, runs = kept.rows(0, 100)
+    assert (first, kept.end) == (0, 4)
     assert rows_of(runs) == [
         (SUBMITTED, 11, 5, 0, "function 1", 0, 0),
         (DISPATCHED, 11, 5, 1, "fit", 22, 0),
         (STARTED, 11, 5, 1, "fit", 22, 0),
         (ENDED, 11, 5, 1, "function 1", 22, effects.OUTCOME_EXCEPTION),
     ]
-    assert [run.seconds for run in runs] == [100, 100, 100, 102] and list(runs[-1].durations) == [1500]
+    assert list(runs[0].seconds) == [100, 100, 100, 102] and list(runs[0].durations) == [0, 0, 0, 1500]
     watched.submit(C, [6])
-    assert watched.scheduler.tables.history.take()[0] == 4
+    assert [row[2] for row in rows_of(kept.rows(4, 100)[1])] == [6, 6]
     watched.take()
 
 
-def test_results_of_several_functions_and_late_ones(watched):
+def test_results_of_several_functions_and_late_ones(watched, happened):
     watched.function(C, 2, b"g")
     watched.submit(C, [1], 1)
     watched.submit(C, [2], 2)
@@ -83,16 +88,15 @@ def test_results_of_several_functions_and_late_ones(watched):
         dispatched = [tuple(row[:3]) for sent in watched.take() if sent[0] == "dispatch" for row in sent[2]]
         if len(dispatched) != 1:
             break
-        watched.scheduler.tables.history.take()
+        happened()
         watched.feed(results_event(W, [(11, 99, 1), *dispatched, (11, 98, 1)], 1000))
-        ended = [row for row in rows_of(watched.scheduler.tables.history.take()[1]) if row[0] == ENDED]
+        ended = [row for row in happened() if row[0] == ENDED]
         name = "function 2" if dispatched[0][1] == 2 else "function 1"
         assert ended == [(ENDED, *dispatched[0], name, 22, 0)]
     watched.take()
 
 
-def test_runs_of_results_are_cut_where_functions_change(watched):
-    tables = watched.scheduler.tables
+def test_runs_of_results_are_cut_where_functions_change(watched, happened):
     watched.function(C, 2, b"g")
     for number in (1, 2):
         watched.submit(C, [number * 100], number)
@@ -103,68 +107,134 @@ def test_runs_of_results_are_cut_where_functions_change(watched):
     watched.submit(C, [4], 1)
     rows = [row[:3] for sent in watched.take() if sent[0] == "dispatch" for row in sent[2]]
     assert len(rows) == 4
-    tables.history.take()
+    happened()
     watched.feed(results_event(W, [rows[0], (11, 77, 1), *rows[1:]]))
     names = ["function 2" if row[1] == 3 else "function 1" for row in rows]
-    assert happened(watched) == [(ENDED, *row, name, 22, 0) for row, name in zip(rows, names)]
+    assert happened() == [(ENDED, *row, name, 22, 0) for row, name in zip(rows, names)]
 
 
-def test_what_comes_back_and_is_dispatched_again(watched):
+def test_what_comes_back_and_is_dispatched_again(watched, happened):
     row = running(watched, 5)
-    happened(watched)
+    happened()
     watched.died(A, 22, row)
-    assert happened(watched) == [(RETURNED, 11, 5, 1, "function 1", 0, 0)]
+    assert happened() == [(RETURNED, 11, 5, 1, "function 1", 0, 0)]
     watched.worker(W, 23, agent=33)
-    assert happened(watched) == [(DISPATCHED, 11, 5, 2, "function 1", 23, 0)]
+    assert happened() == [(DISPATCHED, 11, 5, 2, "function 1", 23, 0)]
 
 
-def test_what_the_scheduler_itself_ends(watched):
+def test_what_the_scheduler_itself_ends(watched, happened):
     row = running(watched, 5)
     watched.submit(C, [6], capabilities=frozenset({("gpu", 1)}), name="never")
     watched.now += 1
-    happened(watched)
+    happened()
     watched.cancel(C, 6)
-    assert happened(watched) == [(ENDED, 11, 6, 0, "never", 0, effects.OUTCOME_CANCELLED)]
+    assert happened() == [(ENDED, 11, 6, 0, "never", 0, effects.OUTCOME_CANCELLED)]
     watched.cancel(C, 5, force=True)
     watched.results(W, [row], 10, effects.OUTCOME_EXCEPTION, b"stopped")
-    assert happened(watched) == [(ENDED, 11, 5, 1, "function 1", 0, effects.OUTCOME_CANCELLED)]
+    assert happened() == [(ENDED, 11, 5, 1, "function 1", 0, effects.OUTCOME_CANCELLED)]
 
 
-def test_a_graphs_nodes_have_their_worker(watched):
+def test_a_graphs_nodes_have_their_worker(watched, happened):
     event = submit_event(C, [30, 31], [1], [b"", b""], ())
     event.keep = array("B", [events.KEEP_YES] * 2)
     watched.feed(event)
     for _ in range(2):
         [rows] = [sent[2] for sent in watched.take() if sent[0] == "dispatch"]
         watched.results(W, [row[:3] for row in rows], 1000, body=b"value")
-    ended = [row for row in happened(watched) if row[0] == ENDED]
+    ended = [row for row in happened() if row[0] == ENDED]
     assert ended == [(ENDED, 11, task_id, 1, "function 1", 22, effects.OUTCOME_VALUE) for task_id in (30, 31)]
 
 
-def test_the_newest_rows_are_kept_and_the_others_counted():
+def noted(limit: int) -> Any:
+    """A history of its own, and how to note that tasks are dispatched."""
     core = Core()
     joined(core)
-    kept = history.History(5)
-    kept.watch(True)
-    worker = next(iter(core.scheduler.tables.workers))
-    client = next(iter(core.scheduler.tables.clients))
-    for first in range(0, 30, 3):
-        kept.dispatched(worker, client, "f", range(first, first + 3), 1)
-        assert sum(len(run.ids) for run in kept._runs) < 5 + 3
-    number, runs = kept.take()
-    assert (number, [row[2] for row in rows_of(runs)]) == (25, [25, 26, 27, 28, 29])
-    kept.dispatched(worker, client, "f", range(100), 1)
-    number, runs = kept.take()
-    assert (number, [row[2] for row in rows_of(runs)]) == (125, [95, 96, 97, 98, 99])
-    assert kept.take() == (130, [])
+    kept = history.History(limit)
+    worker, client = next(iter(core.scheduler.tables.workers)), next(iter(core.scheduler.tables.clients))
+    return kept, lambda ids: kept.dispatched(worker, client, "f", ids, 1)
 
 
-def test_a_submit_of_many_functions(watched):
+@pytest.mark.parametrize("size", [1, 7, history.SHORT - 1, history.SHORT, 100])
+def test_the_newest_rows_are_kept_and_the_others_counted(size):
+    kept, dispatched = noted(3000)
+    for first in range(0, 10_000 - 10_000 % size, size):
+        dispatched(array("q", range(first, first + size)))
+        assert kept.end == first + size
+        assert min(kept.end, 3000) <= kept.end - kept.first < 3000 + size + history.PACKED_ROWS
+        assert len(kept._runs) <= 3000 // size + 2
+    begin, runs = kept.rows(0, 1 << 30)
+    assert begin == kept.first and [row[2] for row in rows_of(runs)] == list(range(kept.first, kept.end))
+
+
+def test_any_part_of_what_is_kept_can_be_read():
+    kept, dispatched = noted(1000)
+    first = 0
+    for size in (1, 20, 3, 1, 50, 100, 1, 1):
+        dispatched(array("q", range(first, first + size)))
+        first += size
+    for begin in range(kept.end + 2):
+        for limit in (1, 2, 25, 1000):
+            found, runs = kept.rows(begin, limit)
+            assert (found, [row[2] for row in rows_of(runs)]) == (begin, list(range(begin, min(begin + limit, 177))))
+
+
+def test_one_run_larger_than_what_is_kept():
+    kept, dispatched = noted(50)
+    dispatched(range(500))
+    assert (kept.first, kept.end, [row[2] for row in rows_of(kept.rows(0, 99)[1])]) == (450, 500, [*range(450, 500)])
+    dispatched([7])
+    assert (kept.first, kept.end) == (450, 501)
+
+
+def test_rows_of_one_task():
+    kept, dispatched = noted(1000)
+    for ids in ([5], range(40), [5, 6], range(3)):
+        dispatched(ids)
+    assert [row[2] for row in rows_of(kept.of_task(11, 5))] == [5, 5, 5] and kept.of_task(12, 5) == []
+
+
+def test_a_submit_of_many_functions(watched, happened):
     client = next(iter(watched.scheduler.tables.clients))
     functions = list(watched.scheduler.tables.functions) * 2
     watched.function(C, 2, b"g")
     functions.append(list(watched.scheduler.tables.functions)[1])
     watched.scheduler.tables.history.submitted(client, [7, 8, 9], functions)
-    assert [(row[2], row[4]) for row in happened(watched)] == [
+    assert [(row[2], row[4]) for row in happened()] == [
         (7, "function 1"), (8, "function 1"), (9, "function 2"),
     ]  # fmt: skip
+
+
+def test_of_what_tasks_failed(watched, happened):
+    row = running(watched, 5)
+    event = results_event(W, [row, (11, 77, 1)], 1500, effects.OUTCOME_EXCEPTION, b"pickled")
+    event.errors = ["ValueError: no such curve", "nobody waits for this"]
+    watched.feed(event)
+    watched.take()
+    row = running(watched, 6)
+    watched.cancel(C, 6, force=True)
+    watched.results(W, [row], 10, effects.OUTCOME_EXCEPTION, b"stopped")
+    watched.submit(C, [7], retries=0)
+    [row] = [sent[2][0][:3] for sent in watched.take() if sent[0] == "dispatch"]
+    watched.died(A, 22, row)
+    watched.take()
+    runs = happened.kept.rows(0, 1000)[1]
+    errors = [error for run in runs for kind, error in zip(run.kinds, run.errors) if kind == ENDED]
+    assert errors == [
+        "ValueError: no such curve", "cancelled",
+        "function 1#7: the worker died in its only attempt: attempt 1 on host (pid 4711): signal 9 (SIGKILL)",
+    ]  # fmt: skip
+
+
+def test_nodes_that_read_what_has_failed(watched, happened):
+    event = submit_event(C, [30, 31], [1], [b"", b""], ())
+    event.keep, event.inputs = array("B", [events.KEEP_YES] * 2), array("q", [30])
+    event.input_counts = array("I", [0, 1])
+    watched.feed(event)
+    [row] = [sent[2][0][:3] for sent in watched.take() if sent[0] == "dispatch"]
+    failing = results_event(W, [row], 10, effects.OUTCOME_EXCEPTION, b"pickled")
+    failing.errors = ["KeyError: 1"]
+    watched.feed(failing)
+    watched.take()
+    runs = happened.kept.rows(0, 1000)[1]
+    ended = {task: error for run in runs for kind, task, error in zip(run.kinds, run.ids, run.errors) if kind == ENDED}
+    assert ended == {30: "KeyError: 1", 31: "what it reads has failed"}

@@ -58,7 +58,7 @@ def test_what_ran_when_its_worker_died(make_core):
     core = make_core(task_retries=1)
     joined(core)
     core.submit(C, [7])
-    ran = "function 1, task 7 of client name, ran on worker name of host (process 4711) when that was lost"
+    ran = "function 1, task 11/7 of client name, ran on worker name of host (process 4711) when that was lost"
     for attempt, follows in ((1, "it runs again"), (2, "it is given up")):
         core.take()
         core.died(A, 21 + attempt, (11, 7, attempt))

@@ -150,7 +150,7 @@ def test_answers_of_the_schedulers_own_between_others(core):
     event.payload = b"onestoppedthree"
     event.outcomes[1] = EXCEPTION
     core.feed(event)
-    text = b"function 2: stopped after its time limit of 1 s"
+    text = b"function 2#2: stopped after its time limit of 1 s"
     assert core.take() == [("resolved", C, [(1, 0, b"one"), (2, TIMED_OUT, text), (3, 0, b"three")])]
 
 

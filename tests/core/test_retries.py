@@ -46,7 +46,7 @@ def test_retries_and_what_the_client_is_told(make_core):
     deaths = [
         f"attempt {attempt} on host (pid 4711): signal 9 (SIGKILL), peak memory {attempt} MiB" for attempt in (1, 2, 3)
     ]
-    text = f"function 1: the worker died in each of 3 attempts: {'; '.join(deaths)}"
+    text = f"function 1#1: the worker died in each of 3 attempts: {'; '.join(deaths)}"
     assert sent == ("resolved", C, [(1, WORKER_DIED, text.encode())])
     assert core.tables()["waiting"] == core.tables()["dispatched"] == 0
 
@@ -114,8 +114,8 @@ def death(attempt, cause="signal 9 (SIGKILL)"):
 
 def died_text(count, of, *deaths):
     if of == 1:
-        return f"function 1: the worker died in its only attempt: {deaths[0]}".encode()
-    return f"function 1: the worker died in {count} of {of} attempts: {'; '.join(deaths)}".encode()
+        return f"function 1#1: the worker died in its only attempt: {deaths[0]}".encode()
+    return f"function 1#1: the worker died in {count} of {of} attempts: {'; '.join(deaths)}".encode()
 
 
 def try_once(core, attempt, outcome=None):

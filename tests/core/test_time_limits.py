@@ -23,7 +23,7 @@ from scaler_scheduler.core.withdrawals import GRACE_SECONDS
 ROW = (11, 1, 1)
 RETRACT, STOP = ("retract", W, [ROW]), ("stop", W, [ROW])
 SPECIAL = (FLAG_TELL_START, 0, 0)
-TEXT = b"function 1: stopped after its time limit of 5 s"
+TEXT = b"function 1#1: stopped after its time limit of 5 s"
 TIMED_OUT_1 = resolved(1, outcome=TIMED_OUT, body=TEXT)
 END = ("end worker", A, 22, ROW, "time limit of 5 s")
 
@@ -82,7 +82,7 @@ def test_and_then_its_process_is_ended(core):
     core.wait(2 * GRACE_SECONDS)
     assert core.take() == [END, END]
     core.died(A, 22, ROW)
-    text = b"mine: stopped after its time limit of 5 s"  # and it is not tried again
+    text = b"mine#1: stopped after its time limit of 5 s"  # and it is not tried again
     assert core.take() == [resolved(1, outcome=TIMED_OUT, body=text)]
 
 

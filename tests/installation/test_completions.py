@@ -25,6 +25,12 @@ CASES = {
     "choices that begin so": ("scaler_cluster -n 4 --logging-level W", {"WARNING"}),
     "files": ("scaler_scheduler --config sch", {"scheduler.toml"}),
     "files to log to": ("scaler_cluster --logging-paths sch", {"scheduler.toml"}),
+    "of scaler_ui": ("scaler_ui --window-", {"--window-seconds", "--window-tasks"}),
+    "commands": ("scaler_client sta", {"status"}),
+    "options of a command": ("scaler_client story --j", {"--json"}),
+    "choices of a command": ("scaler_client workers --sort me", {"memory"}),
+    "files of a command": ("scaler_client dump oth", {"other.toml"}),
+    "of the exporter": ("scaler_exporter --po", {"--port"}),
     "files to check": ("scaler_cluster --check-config clu", {"cluster.toml"}),
 }
 

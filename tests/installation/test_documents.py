@@ -11,13 +11,22 @@ import pytest
 from tests.installation.conftest import write_documents
 
 from scaler_client import __version__
+from scaler_client.exporter.config import COMMAND as EXPORTER
+from scaler_client.inspection.arguments import SUBCOMMANDS
 from scaler_client.top.config import COMMAND as TOP
+from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
-COMMANDS = {"scaler_scheduler": SCHEDULER, "scaler_cluster": CLUSTER, "scaler_top": TOP}
-PAGES = ["scaler_scheduler", "scaler_cluster", "scaler_worker", "scaler_top"]
-FILES = {"scaler_scheduler": "scheduler", "scaler_cluster": "cluster", "scaler_top": "top"}
+COMMANDS = {
+    "scaler_scheduler": SCHEDULER,
+    "scaler_cluster": CLUSTER,
+    "scaler_exporter": EXPORTER,
+    "scaler_top": TOP,
+    "scaler_ui": UI,
+}
+PAGES = [*COMMANDS, "scaler_worker", "scaler_client"]
+FILES = {program: program.removeprefix("scaler_") for program in COMMANDS}
 SECTIONS = "NAME SYNOPSIS DESCRIPTION OPTIONS CONFIGURATION SIGNALS EXIT ENVIRONMENT FILES EXAMPLES SEE".split()
 
 
@@ -50,8 +59,22 @@ def test_an_alias_is_the_same_page(documents: Path) -> None:
     assert (documents / "man" / "scaler_worker.1").read_text() == ".so man1/scaler_cluster.1\n"
 
 
+def test_a_page_has_every_subcommand_with_its_options(documents: Path) -> None:
+    text = plain(documents / "man" / "scaler_client.1")
+    _, _, commands = text.partition("\n.SH COMMANDS\n")
+    commands, _, others = commands.partition("\n.SH OPTIONS\n")
+    sections = dict(re.findall(r"^\.SS (\w+)\n(.*?)(?=^\.SS|\Z)", commands, re.MULTILINE | re.DOTALL))
+    assert list(sections) == [each.name for each in SUBCOMMANDS]
+    for each in SUBCOMMANDS:
+        names = [name for name, _ in each.positionals] + ["--" + name for name, _ in each.flags]
+        names += [option.kind.metavar if option.positional else option.label for option in each.command.options]
+        for name in names:
+            assert f".TP\n{name}" in sections[each.name] or f".TP\n{name}" in others, name
+    assert "@" not in text
+
+
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
-@pytest.mark.parametrize("program", COMMANDS)
+@pytest.mark.parametrize("program", [*COMMANDS, "scaler_client"])
 def test_mandoc_has_no_warnings(documents: Path, program: str) -> None:
     page = documents / "man" / f"{program}.1"
     ran = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True, timeout=60)

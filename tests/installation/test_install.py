@@ -17,8 +17,9 @@ from tests.integration.commands import Command, environment
 from scaler_client import Client, __version__
 
 PREFIX = "usr/local"
-PROGRAMS = ["scaler_cluster", "scaler_scheduler", "scaler_top", "scaler_worker"]
-CONFIGURATIONS = ["scheduler", "cluster", "top"]
+PROGRAMS = [f"scaler_{name}" for name in ("client", "cluster", "exporter", "scheduler", "top", "ui", "worker")]
+UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter", "scaler-ui")
+CONFIGURATIONS = ("scheduler", "cluster", "exporter", "top", "ui")
 MINE = '# mine\nmemory_limit = "1G"\n'
 pytestmark = [
     pytest.mark.timeout(600),
@@ -84,7 +85,7 @@ def test_what_is_installed(installed: Path) -> None:
         *(f"{share}/man/man1/{program}.1" for program in PROGRAMS),
         *(f"{share}/bash-completion/completions/{program}" for program in PROGRAMS),
         *(f"{share}/zsh/site-functions/_{program}" for program in PROGRAMS),
-        *(f"{PREFIX}/lib/systemd/system/{unit}.service" for unit in ("scaler-scheduler", "scaler-cluster")),
+        *(f"{PREFIX}/lib/systemd/system/{unit}.service" for unit in UNITS),
         f"{PREFIX}/lib/sysusers.d/scaler.conf",
         f"{PREFIX}/lib/scaler/manifest",
         *(f"{folder}/{name}.toml" for folder in ("etc/scaler", f"{share}/scaler") for name in CONFIGURATIONS),
@@ -157,7 +158,7 @@ def test_a_configuration_that_was_changed_stays(documents: Path, tmp_path: Path)
     manifest = tmp_path / PREFIX / "lib/scaler/manifest"
     manifest.parent.mkdir(parents=True)
     noted = ["/etc/scaler/scheduler.toml", "/etc/scaler/cluster.toml"]
-    noted += [f"/{PREFIX}/share/scaler/{name}.toml" for name in ("scheduler", "cluster")]
+    noted += [f"/{PREFIX}/share/scaler/{name}.toml" for name in CONFIGURATIONS]
     manifest.write_text("".join(f"f {path}\n" for path in noted))
     assert "/etc/scaler/cluster.toml was changed, and stays" in run("uninstall", tmp_path, documents)
     assert files(tmp_path) == {"etc/scaler/cluster.toml"} and changed.read_text() == MINE

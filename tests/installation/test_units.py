@@ -13,12 +13,14 @@ import pytest
 from tests.installation.conftest import ROOT
 
 from scaler_client import command_line as clients
+from scaler_client.exporter import config as exporter
+from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler import command_line as schedulers
 from scaler_scheduler.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
 UNITS = {path.stem: path for path in sorted((ROOT / "systemd").glob("*.service"))}
-MOST_EXPOSED = {"scaler-scheduler": 2.0, "scaler-ui": 2.0, "scaler-cluster": 5.5}
+MOST_EXPOSED = {"scaler-scheduler": 2.0, "scaler-ui": 2.0, "scaler-exporter": 2.0, "scaler-cluster": 5.5}
 """The cluster runs what users send."""
 
 
@@ -60,7 +62,7 @@ def test_how_much_a_unit_is_exposed(name: str) -> None:
     assert float(found[1]) <= MOST_EXPOSED[name], ran.stdout
 
 
-@pytest.mark.parametrize("name", ["scaler-scheduler", "scaler-ui"])
+@pytest.mark.parametrize("name", ["scaler-scheduler", "scaler-ui", "scaler-exporter"])
 def test_what_is_loosened_says_why(name: str) -> None:
     lines = UNITS[name].read_text().splitlines()
     loose = [line for line in lines if re.match(r"RestrictAddressFamilies=|\w+=no$", line)]
@@ -82,10 +84,26 @@ def test_a_unit_that_tells_how_it_goes(name: str) -> None:
     assert module.parse_arguments(command, arguments).config == command.default_file  # type: ignore[attr-defined]
 
 
+def test_the_monitor_s_unit_tells_how_it_goes_and_hides_its_token() -> None:
+    unit = settings("scaler-ui")
+    assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["WatchdogSec"]
+    program, *arguments = shlex.split(unit["ExecStart"][0])
+    given = clients.parse_arguments(UI, arguments)
+    assert program == "/usr/bin/scaler_ui" and given.texts["port"] == "8081"
+    assert unit["EnvironmentFile"] == ["-/etc/scaler/ui.env"]
+
+
 def test_the_monitor_is_read_where_the_scheduler_has_it() -> None:
     assert settings("scaler-scheduler")["RuntimeDirectory"] == ["scaler"]
-    assert "ipc:///run/scaler/monitor" in settings("scaler-ui")["ExecStart"][0]
-    assert settings("scaler-ui")["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
+    for name in ("scaler-ui", "scaler-exporter"):
+        assert "ipc:///run/scaler/monitor" in settings(name)["ExecStart"][0]
+        assert settings(name)["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
+
+
+def test_the_exporter_takes_its_arguments() -> None:
+    program, *arguments = shlex.split(settings("scaler-exporter")["ExecStart"][0])
+    config = exporter.load(clients.parse_arguments(exporter.COMMAND, arguments), {})
+    assert program == f"/usr/bin/{exporter.PROGRAM}" and config.host == "127.0.0.1"
 
 
 def test_users_of_units_are_made(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_sys_exit_in_a_task(client: Client, code: Any) -> None:
 def test_os_exit_in_a_task(client: Client) -> None:
     future = client.submit(os._exit, 9)
     beside = [client.submit(square, i) for i in range(100)]
-    with pytest.raises(WorkerDiedError, match="_exit: the worker died in each of 4 attempts: .*exit code 9"):
+    with pytest.raises(WorkerDiedError, match=r"_exit#\d+: the worker died in each of 4 attempts: .*exit code 9"):
         future.result(SECONDS)
     assert [each.result(SECONDS) for each in beside] == [i * i for i in range(100)]
 

@@ -13,7 +13,7 @@ from tests.integration.commands import SchedulerCommand, cluster, scheduler
 from scaler_client import Client
 from scaler_client.monitoring import MonitorReader, Presence
 from scaler_client.picture import Picture
-from scaler_client.published import HISTORY_TOPIC, SNAPSHOT_TOPIC
+from scaler_client.published import HISTORY_TOPIC, SNAPSHOT_TOPIC, story_topic
 from scaler_client.snapshots import HistoryKind
 
 
@@ -95,11 +95,13 @@ def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tm
         failing = client.submit(divmod, 1, 0)
         assert isinstance(failing.exception(30), ZeroDivisionError)
         rows: list[tuple[HistoryKind, str, int, int]] = []
+        errors: list[str] = []
 
         def has_all(reader: MonitorReader) -> bool:
             for history in reader.take_history():
                 kinds = map(HistoryKind, history.kinds)
                 rows.extend(zip(kinds, history.names, history.outcomes, history.workers))
+                errors.extend(filter(None, history.errors))
             return sum(row[0] is HistoryKind.ENDED for row in rows) == 101
 
         reader = follower.until(has_all)
@@ -107,6 +109,28 @@ def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tm
         worker = reader.picture.workers[0].incarnation
         assert sum(row == (HistoryKind.DISPATCHED, "abs", 0, worker) for row in rows) == 100
         assert rows[-1] == (HistoryKind.ENDED, "divmod", 1, worker)
+        assert len(errors) == 1 and errors[0].startswith("ZeroDivisionError: ")
+
+
+def test_who_comes_later_learns_what_has_happened(
+    running: SchedulerCommand, follower: Follower, tmp_path: Path
+) -> None:
+    with cluster(tmp_path, running.address, 1), Client(running.address) as client:
+        assert isinstance(client.submit(divmod, 1, 0).exception(30), ZeroDivisionError)
+        follower.subscribe(HISTORY_TOPIC)
+        rows: list[tuple[int, int, int]] = []
+
+        def has_rows(reader: MonitorReader) -> bool:
+            for history in reader.take_history():
+                rows.extend(zip(history.kinds, history.clients, history.ids))
+            return len(rows) >= 3
+
+        follower.until(has_rows)
+        _, incarnation, task_id = rows[-1]
+        follower.subscribe(story_topic(incarnation, task_id))
+        story = follower.until(lambda reader: reader.stories).stories[incarnation, task_id]
+        assert story.kinds == [HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.ENDED]
+        assert story.errors[-1].startswith("ZeroDivisionError: ") and story.times == sorted(story.times)
 
 
 def test_a_second_subscriber_gets_a_picture_at_once(running: SchedulerCommand, follower: Follower) -> None:

@@ -66,7 +66,7 @@ def test_the_error_tells_what_happened(client: Client, tmp_path: Path, fn: objec
     with pytest.raises(WorkerDiedError) as raised:
         client.options(retries=1).submit(fn, log).result(SECONDS)  # type: ignore[arg-type, attr-defined]
     text = str(raised.value)
-    assert re.search(rf"{fn.__name__}: the worker died in each of 2 attempts", text), text  # type: ignore[attr-defined]
+    assert re.search(rf"{fn.__name__}#[0-9]+: the worker died in each of 2 attempts", text), text  # type: ignore[attr-defined]
     deaths = re.findall(rf"attempt (\d+) on (\S+) \(pid (\d+)\): {cause}, peak memory (\d+) MiB", text)
     assert [int(pid) for _, _, pid, _ in deaths] == [each.pid for each in notes(log)], text
     assert [attempt for attempt, _, _, _ in deaths] == ["1", "2"]
@@ -124,7 +124,7 @@ def test_a_task_that_grows_past_the_workers_limit_is_stopped(daemon: SchedulerCo
             future = client.options(retries=0, name="glutton").submit(grow, log, 1000)
             wait_until(lambda: notes(log), what="it begins")
             modest = [client.submit(sized, 100) for _ in range(4)]
-            with pytest.raises(WorkerDiedError, match=r"glutton: .*memory limit of 400 MiB exceeded: \d+ MiB"):
+            with pytest.raises(WorkerDiedError, match=r"glutton#\d+: .*memory limit of 400 MiB exceeded: \d+ MiB"):
                 future.result(SECONDS)
             assert [each.result(SECONDS) for each in modest] == [100] * 4
             assert len(notes(log)) == 1

@@ -39,6 +39,8 @@ START_SECONDS = 0.03
 
 MEMORY_LIMIT_BYTES = 1 << 29
 
+RETIRE_SECONDS = 5.0
+
 DEATH_TIMEOUT_SECONDS = 60.0
 
 NO_SPACE = "no space left on the host"
@@ -75,6 +77,7 @@ class AgentHost:
             now,
             read_state=self.page.read,
             memory_limit_bytes=MEMORY_LIMIT_BYTES,
+            retire_seconds=RETIRE_SECONDS,
         )
         self._chance: random.Random = world.chance
         self._deadline = 0.0
@@ -112,7 +115,9 @@ class AgentHost:
         """As by SIGTERM to the agent."""
         if self.process.is_alive:
             self.world.trace.note(self.name, "is told to stop")
-            self.process.later(0.0, lambda: self._do(self.session.stop("SIGTERM", self.world.clock.now)))
+            # Some at once, others when what runs has ended, without a draw: it would change what happens to all seeds.
+            end = self.session.retire if self.incarnation & 1 else self.session.stop
+            self.process.later(0.0, lambda: self._do(end("SIGTERM", self.world.clock.now)))
 
     def freeze(self) -> None:
         """All processes of the host."""
@@ -176,9 +181,8 @@ class AgentHost:
 
     def _beat(self, beat: Beat) -> None:
         workers = [WorkerHeartbeat(incarnation, 1, 1) for incarnation, _ in beat.workers]
-        self.link.send(
-            [bytes(frame) for frame in encode(Heartbeat(beat.sequence, 1, 1, workers, beat.lag_microseconds))]
-        )
+        heartbeat = Heartbeat(beat.sequence, 1, 1, workers, beat.lag_microseconds, beat.is_retiring)
+        self.link.send([bytes(frame) for frame in encode(heartbeat)])
 
     def _measure(self, measure: Measure) -> None:
         sizes = {

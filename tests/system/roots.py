@@ -22,6 +22,8 @@ FOLDER = CHECKOUT / ".system-roots"
 BASE = ("systemd", "systemd-sysv", "dbus")
 """A machine that boots, and nothing else: no Python above all."""
 SLURM = (*BASE, "munge", "slurmctld", "slurmd", "slurm-client", "python3")
+PYTHON = ("python3", "python3-pip")
+"""No machine: what an image with Python in it has."""
 
 
 def base() -> Path:
@@ -32,6 +34,11 @@ def base() -> Path:
 def slurm() -> Path:
     """The same with Slurm's daemons, and Python for the workers."""
     return _root("slurm", SLURM)
+
+
+def python() -> Path:
+    """A root with Debian's Python and pip."""
+    return _root("python", PYTHON)
 
 
 def environment() -> dict[Path, str]:
@@ -83,6 +90,7 @@ def main() -> int:
     try:
         base()
         slurm()
+        python()
     except RuntimeError as error:
         print(f"failed\n{error}")
         return 1

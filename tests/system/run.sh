@@ -9,7 +9,7 @@ if [ -n "$reason" ]; then
     printf '[system] no machine is booted: %s\n' "$reason"
 else
     packaging/setup.sh package
-    packaging/package.sh one_file deb
+    packaging/package.sh distributions one_file deb
     python -m tests.system.roots
 fi
 exec python -m pytest tests/system -v -rs "$@"

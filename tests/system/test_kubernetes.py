@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from tests.system.roots import CHECKOUT
 
+import scaler_client.exporter.config
 import scaler_worker.config
+from scaler_client.addresses import default_monitor_address, parse_bind_address
 from scaler_client.command_line import parse_arguments
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (make test-system)")
@@ -34,8 +36,8 @@ def one(kind: str, name: str) -> Manifest:
     return found
 
 
-def container(deployment: str) -> Manifest:
-    found: Manifest = one("Deployment", deployment)["spec"]["template"]["spec"]["containers"][0]
+def container(deployment: str, number: int = 0) -> Manifest:
+    found: Manifest = one("Deployment", deployment)["spec"]["template"]["spec"]["containers"][number]
     return found
 
 
@@ -76,7 +78,25 @@ def test_the_workers_options_are_ours() -> None:
     assert str(config.address) == f"tcp://scaler-scheduler:{port}" and config.num_of_workers == 4
 
 
+def test_the_exporter_hears_the_scheduler_beside_it() -> None:
+    scheduler, exporter = container("scaler-scheduler"), container("scaler-scheduler", 1)
+    config = scaler_client.exporter.config.load(
+        parse_arguments(scaler_client.exporter.config.COMMAND, exporter["args"]), {}
+    )
+    bound = parse_bind_address(scheduler["args"][0])
+    assert config.monitor_address == default_monitor_address(bound)
+    (volume,) = exporter["volumeMounts"]
+    assert volume in scheduler["volumeMounts"] and config.monitor_address.path.startswith(volume["mountPath"] + "/")
+    assert [port["containerPort"] for port in exporter["ports"]] == [config.port]
+    service, policy = (one(kind, "scaler-scheduler")["spec"] for kind in ("Service", "NetworkPolicy"))
+    assert service["ports"][1]["targetPort"] == policy["ingress"][1]["ports"][0]["port"] == exporter["ports"][0]["name"]
+
+
 def test_each_image_is_one_of_ours() -> None:
-    for name in ("scheduler", "workers"):
-        image = container(f"scaler-{name}")["image"]
+    images = {
+        "scheduler": container("scaler-scheduler")["image"],
+        "exporter": container("scaler-scheduler", 1)["image"],
+        "workers": container("scaler-workers")["image"],
+    }
+    for name, image in images.items():
         assert f"-t {image} " in (IMAGES / f"{name}.Dockerfile").read_text()

@@ -72,7 +72,7 @@ _BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
     "helloWanted": lambda fields: effects.HelloWanted(ROUTE),
     "shutdown": lambda fields: effects.Shutdown(ROUTE),
     "goodbye": lambda fields: effects.Goodbye(ROUTE, fields["reason"]),
-    "heartbeatEcho": lambda fields: effects.HeartbeatEcho(ROUTE, fields["sequence"]),
+    "heartbeatEcho": lambda fields: effects.HeartbeatEcho(ROUTE, fields["sequence"], fields.get("isDrained", False)),
     "forgetFunctions": lambda fields: effects.ForgetFunctions(ROUTE, fields["numbers"]),
     "started": lambda fields: effects.Started(ROUTE, fields["ids"]),
     "cancelRefused": lambda fields: effects.CancelRefused(ROUTE, fields["ids"]),

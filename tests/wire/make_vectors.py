@@ -129,6 +129,10 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [20], "attempts": [1], "outcomes": [4], "durations": [1000], "sizes": [5],
         "payload": b"ERROR",
     }, []),
+    ("results-errors", "results", {
+        "clients": [CLIENT], "ids": [20, 4], "attempts": [1], "outcomes": [1, 0], "durations": [1000, 2500],
+        "sizes": [5, 1], "payload": b"ERRORa", "errors": "ValueError: Größe".encode(), "errorSizes": [19, 0],
+    }, []),
     ("results-profiled", "results", {
         "clients": [CLIENT], "ids": [20, 4], "attempts": [2, 1], "outcomes": [0], "durations": [1000, 2500],
         "sizes": [1], "payload": b"ab", "cpuTimes": [900, 0], "peaks": [1 << 33, 0],
@@ -268,10 +272,11 @@ CASES: list[Any] = [
             {"incarnation": WORKER, "residentBytes": 1 << 33, "cpuMilliseconds": 9},
             {"incarnation": WORKER + 1, "residentBytes": 0, "cpuMilliseconds": 0},
         ],
-        "lagMicroseconds": 350,
+        "lagMicroseconds": 350, "isRetiring": True,
     }, []),
     ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
+    ("heartbeat-echo-drained", "heartbeatEcho", {"sequence": 4, "isDrained": True}, []),
     ("forget-functions", "forgetFunctions", {"numbers": [7, 0, 4294967295]}, []),
     ("cancel", "cancel", {"ids": [10, 11, (1 << 63) - 1]}, []),
     ("cancel-refused", "cancelRefused", {"ids": [11]}, []),
@@ -311,13 +316,16 @@ CASES: list[Any] = [
         },
         "clientColumns": {
             "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "others": [3], "objects": [1],
-            "objectBytes": [4096],
+            "objectBytes": [4096], "done": [1000000],
         },
         "functionColumns": {
             "numbers": [1, 2], "names": [7, 5], "tasks": [8, 0], "done": [999994, 0], "failed": [10, 0],
             "runNanoseconds": [1 << 40, 0], "bytes": [512], "clients": [1, 0],
         },
         "objectColumns": {"clients": [CLIENT], "ids": [30], "names": [5], "bytes": [4096], "tasks": [1], "states": [1]},
+        "deaths": [{"name": "signal 9", "count": 2}, {"name": "lease", "count": 1}], "retries": 3,
+        "dispatchLatencies": [0, 0, 0, 1000002], "dispatchLatencyMicroseconds": 6000000, "waitingBytes": 320,
+        "objectBytes": 4096, "memoryLimitBytes": 4 << 30,
     }, []),
     ("history", "history", {
         "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],
@@ -325,10 +333,25 @@ CASES: list[Any] = [
         "workers": [0, WORKER, WORKER, WORKER, 0], "names": [0, 0, 0, 0, 1], "outcomes": [0, 0, 0, 1, 0],
         "durations": [0, 0, 0, 12345678, 0], "text": "math.sqrtZoë".encode(), "sizes": [9, 4],
     }, []),
+    ("history-errors", "history", {
+        "incarnation": [0x4444444444444444], "first": [1005], "kinds": [3], "times": [5], "clients": [CLIENT],
+        "ids": [11, 12], "attempts": [1], "workers": [WORKER], "names": [0], "outcomes": [1, 0], "durations": [5, 6],
+        "text": b"math.sqrtValueError: math domain error", "sizes": [9, 0, 29], "errors": [2, 1],
+    }, []),
+    ("history-nothing", "history", {"incarnation": [0x4444444444444444], "first": [0]}, []),
     ("history-segments", "history", {
         "incarnation": [5], "first": [0], "kinds": [3], "times": [7], "clients": [CLIENT], "ids": [10, 11],
         "attempts": [1], "workers": [WORKER], "names": [0], "outcomes": [0], "durations": [5, 6], "text": b"f",
         "sizes": [1],
+    }, []),
+    ("graphs", "graphs", {
+        "incarnation": [0x4444444444444444], "total": [12000], "clients": [CLIENT], "ids": [40, 41, 42, 43, 44],
+        "names": [0, 0, 1, 0, 0], "states": [3, 2, 0, 1, 4], "inputs": [40, 40, 41, 40], "inputCounts": [0, 1, 2, 1, 0],
+        "text": "math.sqrtZoë".encode(), "sizes": [9, 4],
+    }, []),
+    ("graphs-segments", "graphs", {
+        "incarnation": [5], "total": [2], "clients": [CLIENT], "ids": [40, 41], "names": [0], "states": [1],
+        "text": b"f", "sizes": [1],
     }, []),
     ("snapshot-other-version", "snapshot", {"protocolVersion": 99, "version": "9.0.0", "incarnation": 1}, []),
 ]  # fmt: skip

@@ -30,6 +30,10 @@ BATCHES = {"submit", "dispatch", "results", "resolved"}
 TASKS = {"retract", "retracted", "stop", "suspended", "resumed"}
 
 
+MADE_ELSEWHERE = ("snapshot", "history", "graphs")
+"""What is published is not encoded from an effect."""
+
+
 def test_the_vectors_are_what_the_script_makes():
     made = make_vectors.make(SCHEMA)
     assert made == {name: (FOLDER / name).read_bytes() for name in made}
@@ -46,14 +50,20 @@ def message_of(vector: Vector) -> messages.Message:
         return snapshot_of(vector.fields)
     if vector.message == "history":
         return history_of(vector)
+    if vector.message == "graphs":
+        return graphs_of(vector)
     kind = getattr(messages, vector.message[0].upper() + vector.message[1:])
     fields = {snake(name): value for name, value in vector.fields.items()}
     if vector.message in BATCHES:
         rows = len(fields["ids"])
-        columns = [name for name in vector.fields if name not in ("sizes", "large", "payload", "options", "inputs")]
+        columns = [
+            name for name in vector.fields if name not in ("sizes", "large", "payload", "options", "inputs", "errors")
+        ]
         full: dict[str, Any] = {snake(name): vector.column(name, rows) for name in columns}
         full.update({snake(name): values for name, values in vector.inputs().items()})
         full["payloads"] = vector.payloads()
+        if full.pop("error_sizes", None):
+            full["errors"] = vector.lines()
         if full.pop("name_sizes", None):
             full["names"] = vector.names()
         if "priorities" in full:
@@ -97,7 +107,7 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         text = text[size:]
     for unit in ("uptime", "unix"):
         fields[f"{unit}_seconds"] = fields.pop(f"{unit}_milliseconds") / 1000
-    for name in ("received", "sent", "dropped"):
+    for name in ("received", "sent", "dropped", "deaths"):
         fields[name] = {counter["name"]: counter["count"] for counter in fields[name]}
     process = {snake(name): value for name, value in fields["process"].items()}
     fields["process"] = snapshots.SchedulerProcess(**process)
@@ -115,16 +125,32 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
 
 
 def history_of(vector: Vector) -> snapshots.History:
-    rows, fields = len(vector.fields["ids"]), vector.fields
-    texts, text = [], fields["text"]
-    for size in fields["sizes"]:
+    fields = vector.fields
+    rows, texts = len(fields.get("ids", [])), texts_of(fields)
+    every = ("kinds", "times", "clients", "ids", "attempts", "workers", "outcomes", "durations")
+    columns = {name: vector.column(name, rows) for name in every}
+    names = [texts[number] for number in vector.column("names", rows)]
+    errors = [texts[number] for number in vector.column("errors", rows)] or [""] * rows
+    return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, errors=errors, **columns)
+
+
+def graphs_of(vector: Vector) -> snapshots.Graphs:
+    fields = vector.fields
+    rows, texts, inputs, left = len(fields["ids"]), texts_of(fields), [], fields.get("inputs", [])
+    for count in vector.column("inputCounts", rows) or [0] * rows:
+        inputs.append(left[:count])
+        left = left[count:]
+    columns = {name: vector.column(name, rows) for name in ("clients", "ids", "states")}
+    names = [texts[number] for number in vector.column("names", rows)]
+    return snapshots.Graphs(fields["incarnation"][0], fields["total"][0], names=names, inputs=inputs, **columns)
+
+
+def texts_of(fields: dict[str, Any]) -> list[str]:
+    texts, text = [], fields.get("text", b"")
+    for size in fields.get("sizes", []):
         texts.append(text[:size].decode())
         text = text[size:]
-    columns = {
-        name: vector.column(name, rows) for name in fields if name not in ("incarnation", "first", "text", "sizes")
-    }
-    names = [texts[number] for number in columns.pop("names")]
-    return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, **columns)
+    return texts
 
 
 def _output(vector: Vector) -> messages.Output:
@@ -201,7 +227,7 @@ def test_the_client_writes(vector, monkeypatch):
 
 @pytest.mark.parametrize(
     "vector",
-    [v for v in ALL if is_for_peers(v) and v.message not in ("snapshot", "history") and "-from-worker" not in v.name],
+    [v for v in ALL if is_for_peers(v) and v.message not in MADE_ELSEWHERE and "-from-worker" not in v.name],
     ids=lambda v: v.name,
 )
 def test_pycapnp_and_the_client_read_what_the_scheduler_writes(vector):

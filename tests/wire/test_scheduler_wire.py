@@ -62,6 +62,7 @@ def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert list(event.usages) == [(worker["residentBytes"], worker["cpuMilliseconds"]) for worker in workers]
     assert event.usage == (vector.fields["residentBytes"], vector.fields["cpuMilliseconds"])
     assert event.lag_microseconds == vector.fields.get("lagMicroseconds", 0)
+    assert event.is_retiring is vector.fields.get("isRetiring", False)
 
 
 def _function(event: events.Function, vector: Vector) -> None:
@@ -112,6 +113,7 @@ def _results(event: events.Results, vector: Vector) -> None:
         assert list(getattr(event, column)) == vector.column(column, rows)
     assert list(event.cpu_times) == vector.fields.get("cpuTimes", [])
     assert list(event.peaks) == vector.fields.get("peaks", [])
+    assert list(event.errors) == (vector.lines() if "errors" in vector.fields else [])
     _payloads(event, vector)
 
 
@@ -211,8 +213,12 @@ def test_the_scheduler_refuses_what_is_not_for_it(vector):
 
 
 def is_written_by_the_scheduler(vector: Vector) -> bool:
-    # These two are made in status.py and status_history.py; what came in several segments goes out in one.
-    if vector.message in ("snapshot", "history") or vector.name.endswith("-segments") or "-from-worker" in vector.name:
+    # What is published is made elsewhere (status*.py); what came in several segments goes out in one.
+    if (
+        vector.message in ("snapshot", "history", "graphs")
+        or vector.name.endswith("-segments")
+        or "-from-worker" in vector.name
+    ):
         return False
     return is_for_peers(vector)
 
@@ -372,6 +378,8 @@ RESULT: Dict[str, Any] = {
     "payload": (UINT8, b""),
     "cpuTimes": (UNSIGNED, []),
     "peaks": (UNSIGNED, []),
+    "errors": (UINT8, b""),
+    "errorSizes": (UINT32, []),
 }
 
 
@@ -386,6 +394,10 @@ RESULT: Dict[str, Any] = {
         ({"cpuTimes": [1]}, "column peaks has 0 elements for 2 rows"),
         ({"peaks": [1, 2]}, "column cpuTimes has 0 elements for 2 rows"),
         ({"cpuTimes": [1, 2, 3], "peaks": [1]}, "column cpuTimes has 3 elements for 2 rows"),
+        ({"errors": b"ab", "errorSizes": [1, 2]}, "lines of 2 bytes where 3 are announced"),
+        ({"errors": b"ab"}, "column errorSizes has 0 elements for 2 rows"),
+        ({"errorSizes": [0xFFFFFFFF]}, "lines of 0 bytes where 8589934590 are announced"),
+        ({"errorSizes": [1, 2, 3]}, "column errorSizes has 3 elements for 2 rows"),
         ({"ids": []}, "column clients has 2 elements for 0 rows|a batch without rows"),
     ],
 )

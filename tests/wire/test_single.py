@@ -67,7 +67,7 @@ def frames_for_the_scheduler(draw: Any) -> bytes:
     if kind == events.RESULTS:
         outcomes, durations = (UINT8, [draw(st.integers(0, 4))]), (UNSIGNED, [draw(ID)])
         columns[:2] = [(UNSIGNED, [draw(ID)]), columns[0], columns[1], outcomes, durations]
-        columns += [(UNSIGNED, [])] * 2
+        columns += [*[(UNSIGNED, [])] * 2, (UINT8, b""), (UINT32, [])]
     field = draw(st.integers(0, len(columns) - 1))
     typecode, values = columns[field]
     flaw = draw(st.sampled_from(["none", "number", "length", "type", "payload"]))
@@ -135,7 +135,7 @@ def one_row_frame(kind: int, payload: bytes) -> bytes:
     columns: List[Any] = [(UINT64, [5]), (UINT32, [1]), (UINT32, [len(payload)]), (UINT32, []), (UINT8, payload)]
     if kind == events.RESULTS:
         columns[1:2] = [(UINT64, [1]), (UINT32, [1]), (UINT8, [0]), (UINT64, [1])]
-        columns += [(UINT64, [])] * 2
+        columns += [*[(UINT64, [])] * 2, (UINT8, b""), (UINT32, [])]
     return columns_message(kind, columns)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 
 if sys.version_info < (3, 10):
     pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
 
-from tests.core.harness import C2, W2, A, C, Core, W, joined, running
+from tests.core.harness import C2, W2, A, C, Core, W, joined, results_event, rows_of, running
 
 from scaler_client import wire
 from scaler_client.columns import write_batch
@@ -166,12 +167,69 @@ def test_of_many_functions_those_with_most_tasks_have_a_row(core: Core, monkeypa
     assert (snapshot.waiting, snapshot.blocked) == (15, 0)
 
 
+def test_of_many_clients_those_with_most_tasks_have_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_columns, "CLIENT_ROWS", 1)
+    monkeypatch.setattr(status_columns, "WORKER_ROWS", 1)
+    joined(core)
+    core.client(C2, 12)
+    core.worker(W2, 23, agent=33)
+    core.submit(C, [1], capabilities=frozenset({("gpu", 1)}))
+    snapshot = taken(core)
+    assert snapshot.client_columns.incarnations == [11] and snapshot.worker_columns.incarnations == [22]
+    assert snapshot.left_out() == {"workers": 1, "agents": 0, "clients": 1, "functions": 0, "objects": 0}
+
+
+def test_how_long_tasks_wait_and_what_they_take(core: Core) -> None:
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.submit(C, [1, 2], body=b"12345678")
+    core.submit(C, [2, 3], body=b"12345678", large=[0])
+    before = taken(core)
+    assert (before.waiting_bytes, sum(before.dispatch_latencies)) == (24, 0), "what is known counts once"
+    assert before.memory_limit_bytes == core.scheduler.limits.memory_limit_bytes > 0
+    core.now += 0.001
+    core.worker(W, 22)
+    core.results(W, core.take_dispatched(W))
+    core.results(W, rows_of(core))
+    core.take()
+    after = taken(core)
+    assert {k: n for k, n in enumerate(after.dispatch_latencies) if n} == {10: 3}
+    assert 2900 < after.dispatch_latency_microseconds <= 3000 and after.waiting_bytes == 0
+    assert after.client_columns.done == [3]
+
+
+def test_deaths_and_retries(core: Core) -> None:
+    joined(core)
+    row = running(core)
+    core.died(A, 22, row)
+    for number, cause in enumerate(("exit code 1", "memory limit of 1 MiB exceeded: 2 MiB", "signal", "\0" * 9000)):
+        core.worker(W, 50 + number, agent=33)
+        core.feed(events.WorkerDied(A, 50 + number, 4711, cause, 0, 0, 0, 0))
+    core.worker(W, 60)
+    core.wait(core.scheduler.limits.worker_timeout_seconds + 2)
+    core.take()
+    snapshot = taken(core)
+    assert snapshot.deaths == {"signal 9": 1, "exit 1": 1, "memory limit": 1, "other": 2, "lease": 1}
+    assert snapshot.retries >= 1
+
+
+def test_bytes_of_objects(core: Core) -> None:
+    joined(core)
+    core.feed(events.Object(C, 30, "table", [b"x" * 10, b"y"]), events.Object(C, 31, "", [b"z"]))
+    assert taken(core).object_bytes == 12
+    core.feed(events.ForgetObjects(C, array("q", [30])))
+    core.take()
+    assert taken(core).object_bytes == 1
+
+
 def test_a_hostile_name_stays_text(core: Core) -> None:
     core.hello(W, events.WORKER, 22)
     name = "\0<b>é\U0001f600"
     next(iter(core.scheduler.tables.workers)).name = name
     core.take()
     assert taken(core).worker_columns.names == [name]
+    next(iter(core.scheduler.tables.workers)).name = "n" * 10_000
+    assert taken(core).worker_columns.names == ["n" * 200]
 
 
 def test_workers_that_say_anything_do_no_harm(core: Core) -> None:
@@ -186,13 +244,13 @@ def test_workers_that_say_anything_do_no_harm(core: Core) -> None:
 def test_what_has_happened(core: Core) -> None:
     of = publisher(core)
     history = core.scheduler.tables.history
-    history.watch(True)
     joined(core)
-    assert of.history() == b""
+    assert of.history(0, 100) == (0, b"")
     core.results(W, [running(core, name="Zo\u00eb")], 1500)
     core.take()
-    read = wire.decode([of.history()])
-    assert isinstance(read, History)
+    end, frame = of.history(0, 100)
+    read = wire.decode([frame])
+    assert isinstance(read, History) and end == history.end == 4
     assert (read.incarnation, read.first, read.ids, read.clients) == (5, 0, [1] * 4, [11] * 4)
     assert read.kinds == [
         HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ENDED,
@@ -202,8 +260,22 @@ def test_what_has_happened(core: Core) -> None:
     assert read.times == [10_000_000] * 4
     core.submit(C, [2])
     core.take()
-    read = wire.decode([of.history()])
-    assert isinstance(read, History) and read.first == 4
+    read = wire.decode([of.history(4, 1)[1]])
+    assert isinstance(read, History) and (read.first, read.ids) == (4, [2])
+
+
+def test_of_what_tasks_have_failed(core: Core) -> None:
+    of = publisher(core)
+    joined(core)
+    core.results(W, [running(core)])
+    core.take()
+    event = results_event(W, [running(core, 2)], 5, effects.OUTCOME_EXCEPTION, b"pickled")
+    event.errors = ["KeyError: 'Zo\u00eb'"]
+    core.feed(event)
+    core.take()
+    read = wire.decode([of.history(0, 100)[1]])
+    assert isinstance(read, History) and read.ids == [1] * 4 + [2] * 4
+    assert read.errors == [""] * 7 + ["KeyError: 'Zo\u00eb'"]
 
 
 def test_texts_of_a_history_that_are_not_there() -> None:

@@ -16,12 +16,14 @@ TO_SCHEDULER = {
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "snapshot", "retract", "stop", "endWorker", "credit", "object",
-    "forgetObjects", "fetchObjects", "shutdown", "output", "history",
+    "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
 }  # fmt: skip
 DATA = {
     *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
     ("output", "text"),
     ("history", "text"),
+    ("graphs", "text"),
+    ("results", "errors"),
     ("dispatch", "names"),
 }
 """Messages' fields of type Data, in JSON as hex."""
@@ -75,6 +77,15 @@ class Vector:
             names = names[size:]
         assert not names
         return given
+
+    def lines(self) -> List[str]:
+        """Of each row of results of what it failed."""
+        text, lines = self.fields["errors"], []
+        for size in self.column("errorSizes", len(self.fields["ids"])):
+            lines.append(text[:size].decode())
+            text = text[size:]
+        assert not text
+        return lines
 
     def payloads(self) -> List[bytes]:
         """Each row's payload."""

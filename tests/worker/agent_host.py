@@ -43,6 +43,7 @@ class Host:
         death_timeout: float = 300.0,
         welcomed: bool = True,
         memory_limit: int = 0,
+        retire_seconds: float = 0.0,
     ) -> None:
         self.now = 1000.0
         numbers = itertools.count(101)
@@ -58,6 +59,7 @@ class Host:
             self.now,
             read_state=self.states.__getitem__,
             memory_limit_bytes=memory_limit,
+            retire_seconds=retire_seconds,
         )
         self.slots: dict[int, int] = {}
         self.start_effects = self.follow(self.session.start(self.now))

@@ -190,7 +190,7 @@ def test_a_connection_without_a_welcome_gets_a_hello_but_not_two_at_once() -> No
 
 
 def busy_host() -> Host:
-    """An agent that was told to retire while a worker ran a task."""
+    """An agent that was told to end while a worker ran a task."""
     host = Host(workers=2)
     host.states[0] = BUSY
     assert only(EndWorker, host.session.stop("SIGTERM", host.now)) == [EndWorker(101, False), EndWorker(102, False)]
@@ -225,7 +225,7 @@ def test_a_scheduler_that_does_not_answer_is_not_waited_for_long() -> None:
     assert host.receive(HeartbeatEcho(1)) == []
 
 
-def test_a_retiring_agent_renews_leases_until_the_end() -> None:
+def test_an_ending_agent_renews_leases_until_the_end() -> None:
     host = Host(workers=1, interval=0.5)
     host.states[0] = BUSY
     host.session.stop("SIGTERM", host.now)
@@ -240,7 +240,7 @@ def test_workers_that_had_to_be_killed_are_handed_back_by_the_goodbye() -> None:
     assert host.receive(HeartbeatEcho(2))[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
-def test_orders_to_end_a_worker_are_too_late_for_a_retiring_agent() -> None:
+def test_orders_to_end_a_worker_are_too_late_for_an_ending_agent() -> None:
     host = busy_host()
     assert host.receive(end_worker(101)) == []
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from scaler_client import addresses, command_line, default_file, logs, machine, options, toml_file
-from scaler_worker import cli, config, resources, service_manager
+from scaler_client import addresses, command_line, default_file, logs, machine, options, service_manager, toml_file
+from scaler_worker import cli, config, resources
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file]
+SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file, service_manager]
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +76,7 @@ def test_defaults():
         worker_memory_limit_bytes=0,
         capabilities={},
         preload="",
+        retire_seconds=0.0,
         parent_process=0,
         logging_level="INFO",
         logging_paths=("/dev/stderr",),
@@ -87,13 +88,13 @@ def test_every_option():
     loaded = load(
         *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
         *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0".split(),
-        *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c".split(),
+        *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c --retire-seconds 25".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "tcp://[::1]:1"),
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "a.b:c"),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "a.b:c", 25.0),
         44,
         *("WARNING", ("/tmp/a",), "/tmp/c"),
     )
@@ -323,7 +324,7 @@ def test_as_a_process_wrong_input_is_one_line():
     assert ran.stderr.startswith("scaler_cluster: address: bad address 'tcp://nowhere'") and ran.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", [*SHARED, service_manager])
+@pytest.mark.parametrize("module", SHARED)
 def test_the_schedulers_copy_is_the_same(module):
     copy = REPOSITORY / "scheduler_daemon" / "scaler_scheduler" / Path(module.__file__).name
     assert copy.read_bytes() == Path(module.__file__).read_bytes()

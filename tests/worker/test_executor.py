@@ -336,3 +336,39 @@ def test_a_function_of_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
     error, _ = pickle.loads(payload)
     assert outcome == Outcome.FUNCTION_FAILED
     assert str(error).startswith("it was pickled by Python 3.12, and this worker runs Python 3.11: ")
+
+
+class Hostile(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "error, line",
+    [
+        (ValueError("no such curve"), "ValueError: no such curve"),
+        (KeyError("a\nb\x1b[31m"), "KeyError: 'a\\nb\\x1b[31m'"),
+        (RuntimeError("two\nlines \x1b[31m"), "RuntimeError: two lines  [31m"),
+        (OSError("x" * 10_000), "OSError: " + "x" * 191),
+        (ZeroDivisionError(), "ZeroDivisionError"),
+        (Hostile(), "tests.worker.test_executor.Hostile: <exception str() failed>"),
+    ],
+)
+def test_of_what_a_task_failed_in_one_line(error: Exception, line: str) -> None:
+    def fail() -> None:
+        raise error
+
+    told: list[str] = []
+    function = messages.Function(NUMBER, "fail", "cloudpickle", cloudpickle.dumps(fail))
+    Executor({NUMBER: function}, told.append).run(NUMBER, serializer.dump_call((), {}))
+    assert told == [line]
+
+
+def test_other_failures_in_one_line() -> None:
+    told: list[str] = []
+    broken = messages.Function(NUMBER, "fn", "cloudpickle", b"no pickle")
+    Executor({NUMBER: broken}, told.append).run(NUMBER, serializer.dump_call((), {}))
+    lock = messages.Function(NUMBER, "lock", "cloudpickle", cloudpickle.dumps(threading.Lock))
+    Executor({NUMBER: lock}, told.append).run(NUMBER, serializer.dump_call((), {}))
+    assert told[0].startswith("_pickle.UnpicklingError: ") and len(told) == 2
+    assert told[1].startswith("the result of lock, of type _thread.lock, can't be pickled: TypeError: ")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.worker.agent_host import BUSY, Host
 
-from scaler_worker.service_manager import ServiceManager
+from scaler_client.service_manager import ServiceManager
 from scaler_worker.service_report import ServiceReport
 
 

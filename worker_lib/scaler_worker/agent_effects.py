@@ -27,6 +27,8 @@ class Beat:
     """Each living worker's incarnation and pid."""
     lag_microseconds: int = 0
     """From the last heartbeat that was echoed to its echo."""
+    is_retiring: bool = False
+    """Whether its workers are to be given nothing new."""
 
 
 @dataclass(frozen=True)

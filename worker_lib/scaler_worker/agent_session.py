@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import enum
 import logging
+import signal
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from scaler_client import messages
-from scaler_client.messages import Goodbye, Hello, Message, Started, TaskName, WorkerDied
+from scaler_client.messages import Goodbye, Hello, Message, Started, WorkerDied
 
 from .agent_effects import Effect, EndWorker, Exit, Log, Measure, Send
 from .config import workers_in_words
 from .host_objects import HostObjects
+from .long_tasks import LongTasks
 from .process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
 from .rows import ObjectName
 from .scheduler_link import SchedulerLink
@@ -65,9 +67,11 @@ class AgentSession:
         *,
         read_state: Callable[[int], WorkerState],
         memory_limit_bytes: int = 0,
+        retire_seconds: float = 0.0,
     ) -> None:
         """`names`, one a worker; `address` is for the log only; `draw_incarnation` gives new numbers below 2^63;
-        `read_state` tells what the worker in a slot runs, or last ran; `memory_limit_bytes` is a worker's, 0: none."""
+        `read_state` tells what the worker in a slot runs, or last ran; `memory_limit_bytes` is a worker's, 0: none;
+        `retire_seconds` is how long tasks may go on when the agent retires."""
         self._hello = hello
         self._link = SchedulerLink(hello, address, heartbeat_interval_seconds, death_timeout_seconds, now)
         self._workers = WorkerTable(names, draw_incarnation)
@@ -82,8 +86,10 @@ class AgentSession:
         """A worker has ended, and another was started for it."""
         self._was_busy = False
         """A worker ran something when it was ended."""
-        self._seen: dict[int, TaskName] = {}
-        """What each worker ran at the last heartbeat, by incarnation."""
+        self._long_tasks = LongTasks()
+        self._retire_seconds = retire_seconds
+        self._retire_by: float | None = None
+        """When it retires: until when tasks may go on."""
         self._kill_at: float | None = None
         self._give_up_at: float | None = None
         self._settle_at: float | None = None
@@ -118,15 +124,24 @@ class AgentSession:
             return []
         if self._phase is not _Phase.SERVING:
             return self._leave_when_empty(now)
+        if self._retire_by is not None:
+            return self._worker_retired(worker, ended, now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
         if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced and not self._is_any_ready():
             text = f"the first worker could not be prepared: {ended.cause()}: giving up"
             return [Log(logging.ERROR, text), *self._end(2, "preload failed", now)]
         self._has_replaced = True
-        effects: list[Effect] = []
+        effects = []
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
             effects += self._link.report(_worker_died(ended, state))
         return effects + self._workers.replace(worker, ended, state, now)
+
+    def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
+        """The worker gets no successor. One that was sent the agent's signal too (as to a whole group) has not died."""
+        effects: list[Effect] = []
+        if ended.pid and ended.status not in (0, -signal.SIGTERM):
+            effects += self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
+        return effects if self._workers.living else effects + self._end_retired("no worker is left", now)
 
     def measured(self, resident_bytes: Mapping[int, int]) -> list[Effect]:
         """The answer to Measure, by incarnation: whoever is above the limit is killed."""
@@ -179,11 +194,24 @@ class AgentSession:
             return [Log(logging.INFO, text), *self._end(0, reason, now)]
         return self._kill_all(now)
 
+    def retire(self, reason: str, now: float) -> list[Effect]:
+        """End when the tasks that have begun have ended, or their time is over; called again, or without such time: as
+        `stop`."""
+        if self._phase is not _Phase.SERVING or self._retire_by is not None or not self._retire_seconds:
+            return self.stop(reason, now)
+        self._retire_by = now + self._retire_seconds
+        self._goodbye_reason = reason
+        self._link.retire(now)
+        text = f"{reason}: retiring; what runs may go on for up to {self._retire_seconds:g} s"
+        return [Log(logging.INFO, text), *self.tick(now)]
+
     def tick(self, now: float) -> list[Effect]:
         """Do what is due."""
         if self._phase is _Phase.ENDED:
             return []
         effects = self._link.beat_if_due(self._living(), now)
+        if self._retire_by is not None and now >= self._retire_by:
+            effects += self._end_retired("the time for what ran is over", now)
         if self._phase is _Phase.SERVING:
             effects += self._tell_long_tasks() if effects else []
             effects += self._serve_on(now)
@@ -202,7 +230,8 @@ class AgentSession:
         """When `tick` is to be called next, at the latest."""
         times = [self._kill_at, self._give_up_at, self._settle_at, self._leave_at, self._link.next_beat]
         if self._phase is _Phase.SERVING:
-            times += [self._link.deadline(), *self._workers.deadlines()]
+            times += [self._link.deadline(), self._retire_by]
+            times += [] if self._retire_by is not None else self._workers.deadlines()
             times += [self._measure_at] if self._memory_limit_bytes else []
         return min(time for time in times if time is not None)
 
@@ -225,6 +254,8 @@ class AgentSession:
         effects = self._link.on_heartbeat_echo(echo, now)
         if self._link.is_settled:
             effects += self._objects.settled()
+        if self._retire_by is not None and echo.is_drained:
+            effects += self._end_retired("nothing runs any more", now)
         if self._phase is _Phase.LEAVING and self._settle_at is None and self._link.is_echoed:
             effects += self._leave()
         return effects
@@ -265,7 +296,9 @@ class AgentSession:
         if self._link.is_lost(now):
             silence = f"no scheduler answered at {self._link.address} for {self._link.death_timeout_seconds:g} s"
             return [Log(logging.ERROR, f"{silence}: giving up"), *self._end(1, "no scheduler answered", now)]
-        effects = self._link.watch(now) + self._workers.start_due(now) + self._workers.settle(now)
+        effects = self._link.watch(now)
+        if self._retire_by is None:
+            effects += self._workers.start_due(now) + self._workers.settle(now)
         if self._memory_limit_bytes and now >= self._measure_at:
             self._measure_at = now + MEASURE_SECONDS
             effects.append(Measure(self._living()))
@@ -274,19 +307,20 @@ class AgentSession:
     def _tell_long_tasks(self) -> list[Effect]:
         """Called with each heartbeat: say of tasks that have run since the last one that they do. Their workers say so
         themselves, unless what runs holds the interpreter's lock or the process is stopped."""
-        before, self._seen = self._seen, {}
-        for incarnation, worker in self._workers.living.items():
-            task = self._read_state(worker.slot).task
-            if task is not None:
-                self._seen[incarnation] = task
-        long = [task for incarnation, task in self._seen.items() if before.get(incarnation) == task]
+        living = self._workers.living.items()
+        long = self._long_tasks.look({key: self._read_state(worker.slot).task for key, worker in living})
         if not long or not self._link.is_answered:
             return []
         clients, ids, attempts = map(list, zip(*long))
         return [Send(Started(ids, clients, attempts))]
 
+    def _end_retired(self, why: str, now: float) -> list[Effect]:
+        text = f"{why}: ending {workers_in_words(len(self._workers.living))}"
+        return [Log(logging.INFO, text), *self._end(0, self._goodbye_reason, now)]
+
     def _end(self, exit_status: int, reason: str, now: float) -> list[Effect]:
         self._phase = _Phase.ENDING
+        self._retire_by = None
         self._exit_status = exit_status
         self._goodbye_reason = reason
         self._kill_at = now + GRACE_SECONDS

@@ -10,6 +10,7 @@ import math
 import os
 import platform
 import secrets
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Any
 import zmq
 
 from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
+from scaler_client.service_manager import ServiceManager, take_variables
 from scaler_client.sockets import Reconnects, receive
 from scaler_client.wire import WireError, decode, encode
 
@@ -54,7 +56,6 @@ from .object_sender import ObjectSender
 from .process_events import ProcessStarted
 from .process_resources import process_usage, resident_bytes
 from .process_title import set_process_name
-from .service_manager import ServiceManager, take_variables
 from .service_report import ServiceReport
 from .settings import WorkerSettings
 from .signal_socket import SignalSocket
@@ -177,6 +178,7 @@ class _Agent:
             time.monotonic(),
             read_state=page.read,
             memory_limit_bytes=config.worker_memory_limit_bytes,
+            retire_seconds=config.retire_seconds,
         )
 
     def serve(self) -> int:
@@ -202,7 +204,8 @@ class _Agent:
             self._sender.send()
             # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
             for number in self._signals.receive():
-                self._do(self._session.stop(number.name, time.monotonic()))
+                end = self._session.retire if number == signal.SIGTERM else self._session.stop
+                self._do(end(number.name, time.monotonic()))
             if self._signals.take_hang_up():
                 _log.info("SIGHUP: the log files are opened again")  # by this line, and those of workers by theirs
             self._look_for_parent()
@@ -283,7 +286,8 @@ class _Agent:
         for incarnation, pid in beat.workers:
             usage = process_usage(pid)
             workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
-        self._send(Heartbeat(beat.sequence, own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds))
+        figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
+        self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring))
 
     def _measure(self, effect: Measure) -> None:
         shared = bytes_in(self._directory)

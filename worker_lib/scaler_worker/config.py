@@ -48,6 +48,8 @@ class Config:
     """What every worker has, with an amount of at least 1."""
     preload: str
     """`module:function`, called once in each worker before its first task; empty: nothing."""
+    retire_seconds: float
+    """How long begun tasks may go on after SIGTERM; 0: the workers end at once."""
     parent_process: int
     """End when the process with this id is not the parent any more; 0: never."""
     logging_level: str
@@ -189,6 +191,14 @@ COMMAND = Command(
             "",
             "a function without arguments that each worker calls before its first task; when it fails in the first "
             "worker, the command ends with status 2",
+        ),
+        Option(
+            "retire-seconds",
+            options.seconds(or_none=True),
+            0.0,
+            "at SIGTERM, how long tasks that have begun may go on: workers get nothing new, what they have queued goes "
+            "to others, and all end when nothing runs any more; 0: at once, and what had begun runs again elsewhere",
+            unit="seconds",
         ),
         Option(
             "parent-process",

@@ -17,6 +17,9 @@ from scaler_worker.object_cache import InputLostError
 
 dumps, loads = serializer.dumps, serializer.loads
 
+LINE_LIMIT = 200
+"""Longest line, in characters, that says of what a task failed."""
+
 _WRAPPERS = (__file__, retrying.__file__)
 """What calls the task's function: no part of a traceback that a user reads."""
 
@@ -24,16 +27,21 @@ _WRAPPERS = (__file__, retrying.__file__)
 class _Failed:
     """Stands for a function that can't be loaded."""
 
-    def __init__(self, payload: bytes) -> None:
+    def __init__(self, payload: bytes, line: str) -> None:
         self.payload = payload
+        self.line = line
 
 
 class Executor:
     """Loads functions and calls them."""
 
-    def __init__(self, functions: dict[int, messages.Function]) -> None:
-        """`functions` are those that the scheduler has sent, by number; it changes as they come and go."""
+    def __init__(
+        self, functions: dict[int, messages.Function], has_failed: Callable[[str], None] = lambda line: None
+    ) -> None:
+        """`functions` are those that the scheduler has sent, by number; it changes as they come and go. `has_failed` is
+        told in one line of what the task has failed, just before that is its outcome."""
         self._sent = functions
+        self._has_failed = has_failed
         self._loaded: dict[int, Callable[..., Any] | _Failed] = {}
 
     def forget(self, number: int) -> None:
@@ -52,6 +60,7 @@ class Executor:
         if fn is None:
             fn = self._load(number)
         if type(fn) is _Failed:
+            self._has_failed(fn.line)
             return Outcome.FUNCTION_FAILED.value, fn.payload
         try:
             arguments = loads(payload)
@@ -86,16 +95,18 @@ class Executor:
         except TaskStoppedError:  # this task's alone: the next one shall load it
             raise
         except BaseException as error:
-            loaded = _Failed(_described(error))
+            loaded = _Failed(_described(error), _line_of(error))
         self._loaded[number] = loaded
         return loaded
 
     def _exception(self, number: int, fn: object, error: BaseException) -> tuple[int, Payload]:
         if type(error) is InputLostError:
+            self._has_failed(_line_of(error))
             return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
         try:
             payload = _with_traceback(error)
             outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
+            self._has_failed(_line_of(error))
         except TaskStoppedError:
             raise
         except BaseException as second:
@@ -108,6 +119,7 @@ class Executor:
             f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, can't be pickled: "
             f"{_said(error)}"
         )
+        self._has_failed(_line(text))
         if isinstance(value, BaseException):
             text += "\n" + _format(value)
         return text.encode(errors="replace")
@@ -156,3 +168,13 @@ def _described(error: BaseException) -> bytes:
         return _with_traceback(error)
     except BaseException:
         return _with_traceback(ImportError(_said(error)))
+
+
+def _line_of(error: BaseException) -> str:
+    """Of what a task failed, for whoever looks at many of them."""
+    return _line(_said(error))
+
+
+def _line(text: str) -> str:
+    words = " ".join(text[: 10 * LINE_LIMIT].split())[:LINE_LIMIT]
+    return words if words.isprintable() else "".join(letter if letter.isprintable() else " " for letter in words)

@@ -15,6 +15,9 @@ LEAST_HELLO_GAP_SECONDS = 0.1
 SILENT_INTERVALS = 3
 """So many heartbeat intervals without an answer are worth a line in the log."""
 
+RETIRING_INTERVAL_SECONDS = 0.5
+"""The longest between two heartbeats of an agent that retires."""
+
 LEASE_HEARTBEATS = 3
 """A lease must outlast a few lost heartbeats, whatever interval was asked for."""
 
@@ -40,6 +43,7 @@ class SchedulerLink:
         self.death_timeout_seconds = death_timeout_seconds
         self._hello = hello
         self._interval = heartbeat_interval_seconds
+        self._is_retiring = False
         self._welcomed = False
         self._scheduler = 0
         self._heard_at = now
@@ -74,7 +78,14 @@ class SchedulerLink:
         self._beat_at = now + self._interval
         self._sequence += 1
         self._last_beat_at = now
-        return [Beat(self._sequence, workers, round(self._lag_seconds * 1e6))]
+        return [Beat(self._sequence, workers, round(self._lag_seconds * 1e6), self._is_retiring)]
+
+    def retire(self, now: float) -> None:
+        """Heartbeats say from now on that the agent retires, and come more often: their echoes say when it is done."""
+        self._is_retiring = True
+        self._interval = min(self._interval, RETIRING_INTERVAL_SECONDS)
+        if self._welcomed:
+            self._beat_at = now
 
     def connected(self, now: float) -> None:
         """A lost connection stands again, perhaps with a scheduler that was started anew."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from scaler_client.service_manager import ServiceManager
+
 from .agent_session import AgentSession
-from .service_manager import ServiceManager
 
 STATUS_SECONDS = 1.0
 """Between two looks at what the workers do."""

@@ -39,6 +39,8 @@ class WorkerSession:
         self.suspended: dict[TaskName, Row] = {}
         self.costs: dict[TaskName, Cost] = {}
         """Of profiled tasks among `answers`; put here first."""
+        self.errors: dict[TaskName, str] = {}
+        """Likewise of those that have failed."""
         self.functions: dict[int, messages.Function] = {}
         """What the scheduler has sent, by its numbers."""
         self.forgotten: deque[int] = deque()
@@ -84,6 +86,11 @@ class WorkerSession:
             self.costs[client, task_id, attempt] = cost
         self.answers.append((client, task_id, attempt, outcome, duration, payload))
 
+    def has_failed(self, line: str) -> None:
+        """The running task has, of what this says."""
+        if self.running is not None:
+            self.errors[name_of(self.running)] = line
+
     def suspend(self) -> TaskName:
         """The running task waits for its children: another one may begin."""
         assert self.running is not None
@@ -114,6 +121,7 @@ class WorkerSession:
                 self.answers.append(answer)
             else:
                 self.costs.pop(name_of(answer), None)
+                self.errors.pop(name_of(answer), None)
 
     # --------------------------------------------------------------------------------------------------- the connection
 
@@ -179,6 +187,10 @@ class WorkerSession:
             costs = [self.costs.pop(name, (0, 0)) for name in zip(clients, ids, attempts)]
             if any(map(any, costs)):
                 results.cpu_times, results.peaks = map(list, zip(*costs))
+        if self.errors:
+            errors = [self.errors.pop(name, "") for name in zip(clients, ids, attempts)]
+            if any(errors):
+                results.errors = errors
         return results
 
     def _sort_out_void(self, taken: list[Answer]) -> list[messages.Message]:
@@ -269,6 +281,7 @@ class WorkerSession:
         # Before the names are read: what ends between the two is not named, and so dropped by `keep`.
         self.answers.clear()
         self.costs.clear()
+        self.errors.clear()
         running = self.running
         names = [*self.suspended] if running is None else [*self.suspended, name_of(running)]
         self._named = frozenset(names)

@@ -54,7 +54,7 @@ class Worker:
         self._present = Present(page)
         self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
         self._tidying = Tidying(settings)
-        executor = Executor(self.session.functions)
+        executor = Executor(self.session.functions, self.session.has_failed)
         self.authors = Authors(self.session, self._baton, self._present, executor.name_of)
         self.log = OutputLog()
         self.output = TaskOutput(self.authors, self.log)

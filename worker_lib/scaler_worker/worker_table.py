@@ -138,7 +138,7 @@ def _death(worker: Worker, ended: ProcessEnded, state: WorkerState) -> Effect:
     if ended.peak_bytes:
         text += f", peak memory {ended.peak_bytes / (1 << 20):.0f} MiB"
     if state.attempt:
-        text += f", while running task {state.id} of client {state.client}, attempt {state.attempt}"
+        text += f", while running task {state.client}/{state.id}, attempt {state.attempt}"
     return Log(logging.WARNING, text)
 
 

@@ -19,7 +19,7 @@ _BLOCK_BITS = 10
 class Batch:
     """The columns of one Submit, taken from the front."""
 
-    __slots__ = ("cancelled", "functions", "ids", "large", "next", "options", "payload", "position", "sizes")
+    __slots__ = ("arrived", "cancelled", "functions", "ids", "large", "next", "options", "payload", "position", "sizes")
 
     def __init__(
         self,
@@ -29,7 +29,10 @@ class Batch:
         payload: bytes,
         large: Dict[int, bytes],
         options: Options,
+        arrived: float,
     ) -> None:
+        self.arrived = arrived
+        """When it came, in seconds of the monotonic clock."""
         self.ids = ids
         self.functions = functions
         """One, which then is every row's, or one a row."""

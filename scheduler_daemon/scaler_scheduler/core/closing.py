@@ -12,6 +12,7 @@ def close(tables: Tables, task: Task) -> None:
     client = task.client
     del client.tasks[task.id]
     client.returned += task.size + TASK_OVERHEAD
+    tables.counts.payload_bytes -= task.size
     tables.functions.let_go(task.function)
     tables.clients.bury(client)
 
@@ -23,8 +24,8 @@ def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: by
     if outcome not in (OUTCOME_VALUE, OUTCOME_KEPT):
         task.function.failed += 1
     client = task.client
-    if tables.history.is_on and outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
-        tables.history.ended(client, task.id, task.attempt, task.name, outcome)
+    if outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
+        tables.history.ended(client, task.id, task.attempt, task.name, outcome, payload)
     close(tables, task)
     if not client.is_gone:
         outbox.answer(client, task.id, outcome, payload)

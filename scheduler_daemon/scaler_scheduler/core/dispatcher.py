@@ -9,13 +9,14 @@ from scaler_scheduler.core.dispatch import allowance, wants_work
 from scaler_scheduler.core.events import Capabilities
 from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.giving import Giver
+from scaler_scheduler.core.history import History
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Copies, Lane, StoredObject, Task, Worker
 from scaler_scheduler.core.states import UNREADY, WAITING
 
 
 class Dispatcher:
-    def __init__(self, outbox: Outbox, counts: Counts, giver: Giver, queue_size: int) -> None:
+    def __init__(self, outbox: Outbox, counts: Counts, giver: Giver, history: History, queue_size: int) -> None:
         self.ranks: List[int] = []
         """Those of the lanes in `lanes`, ascending."""
         self.lanes: Dict[int, Deque[Lane]] = {}
@@ -29,6 +30,7 @@ class Dispatcher:
         self._outbox = outbox
         self._counts = counts
         self._giver = giver
+        self._history = history
         self._queue_size = queue_size
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
@@ -49,6 +51,7 @@ class Dispatcher:
         """The task, which has just been moved there, waits again: before those that never were dispatched."""
         lane = task.client.lane(task.options)
         lane.requeue(task)
+        task.since = self._history.now
         self.enqueue(lane, 1)
 
     def dequeue(self, lane: Lane) -> None:
@@ -61,7 +64,9 @@ class Dispatcher:
                 self._drop_rank(lane.rank)
 
     def offer(self, worker: Worker) -> None:
-        """The worker can take more: put it where it is looked for."""
+        """The worker can take more: put it where it is looked for, unless it retires."""
+        if worker.is_retiring:
+            return
         held = worker.held
         if worker.is_ready:
             if held or worker not in self.partial:

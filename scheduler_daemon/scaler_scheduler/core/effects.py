@@ -93,12 +93,13 @@ class Goodbye(Effect):
 
 
 class HeartbeatEcho(Effect):
-    __slots__ = ("sequence",)
+    __slots__ = ("is_drained", "sequence")
     kind = HEARTBEAT_ECHO
 
-    def __init__(self, route: bytes, sequence: int) -> None:
+    def __init__(self, route: bytes, sequence: int, is_drained: bool = False) -> None:
         self.route = route
         self.sequence = sequence
+        self.is_drained = is_drained
 
 
 class Function(Effect):

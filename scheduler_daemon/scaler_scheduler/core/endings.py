@@ -36,7 +36,7 @@ class Endings:
     def settle_returned(self, task: Task) -> None:
         """The task has left its worker without a result and is in state WAITING: what now follows from its wish."""
         wish, task.wish = task.wish, NO_WISH
-        if self._tables.history.is_on and task.attempt:
+        if task.attempt:
             self._tables.history.returned(task)
         if wish == ABANDON:
             task.move(CANCEL_ACTION)
@@ -73,10 +73,10 @@ class Endings:
 def deaths_text(task: Task) -> bytes:
     deaths = task.deaths or []
     if task.failures == 1 == len(deaths):
-        return f"{task.name}: the worker died in its only attempt: {deaths[0]}".encode()
+        return f"{task.name}#{task.id}: the worker died in its only attempt: {deaths[0]}".encode()
     of = f"each of {task.failures}" if len(deaths) == task.failures else f"{len(deaths)} of {task.failures}"
-    return f"{task.name}: the worker died in {of} attempts: {'; '.join(deaths)}".encode()
+    return f"{task.name}#{task.id}: the worker died in {of} attempts: {'; '.join(deaths)}".encode()
 
 
 def time_limit_text(task: Task) -> bytes:
-    return f"{task.name}: stopped after its time limit of {task.options.timeout_seconds:g} s".encode()
+    return f"{task.name}#{task.id}: stopped after its time limit of {task.options.timeout_seconds:g} s".encode()

@@ -26,7 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 33
+KINDS = 34
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -156,9 +156,10 @@ class Goodbye(Event):
 
 class Heartbeat(Event):
     """`workers` holds the incarnations whose leases a host agent renews beside its own; `usage` what the sender uses,
-    and `usages` what each of these does: resident bytes, milliseconds of processor time."""
+    and `usages` what each of these does: resident bytes, milliseconds of processor time; `is_retiring` that the agent's
+    workers are to end what they have begun and get nothing new."""
 
-    __slots__ = ("lag_microseconds", "sequence", "usage", "usages", "workers")
+    __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "workers")
     kind = HEARTBEAT
 
     def __init__(
@@ -169,6 +170,7 @@ class Heartbeat(Event):
         usage: Tuple[int, int] = (0, 0),
         lag_microseconds: int = 0,
         usages: Sequence[Tuple[int, int]] = (),
+        is_retiring: bool = False,
     ) -> None:
         self.route = route
         self.sequence = sequence
@@ -176,6 +178,7 @@ class Heartbeat(Event):
         self.usage = usage
         self.lag_microseconds = lag_microseconds
         self.usages = usages
+        self.is_retiring = is_retiring
 
 
 class Function(Event):
@@ -242,18 +245,21 @@ class Submit(Event):
 
 
 class Results(Event):
-    """`durations` and `cpu_times` in nanoseconds, `peaks` in bytes; these two are empty when no row is profiled."""
+    """`durations` and `cpu_times` in nanoseconds, `peaks` in bytes; these two are empty when no row is profiled, and
+    `errors` is when no row says of what it failed."""
 
     __slots__ = (
         "attempts",
         "clients",
         "cpu_times",
         "durations",
+        "errors",
         "ids",
         "large",
         "outcomes",
         "payload",
         "peaks",
+        "short",
         "sizes",
     )
     kind = RESULTS
@@ -271,6 +277,7 @@ class Results(Event):
         large: Dict[int, bytes],
         cpu_times: Sequence[int] = (),
         peaks: Sequence[int] = (),
+        errors: Sequence[str] = (),
     ) -> None:
         self.route = route
         self.clients = clients
@@ -283,6 +290,9 @@ class Results(Event):
         self.large = large
         self.cpu_times = cpu_times
         self.peaks = peaks
+        self.errors = errors
+        self.short: Tuple[Sequence[int], Sequence[int], Sequence[int]] = (clients, attempts, outcomes)
+        """Clients, attempts and outcomes, of one element where that holds for all rows and the message says so."""
 
 
 class Tasks(Event):

@@ -59,6 +59,11 @@ class Giver:
 
     def _give_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
         task.move(DISPATCH)
+        now = self._history.now
+        self._counts.dispatch_latencies.note(now - task.since)
+        task.since = now
+        if task.failures:
+            self._counts.retries += 1
         task.attempt = task.client.next_attempt(task.attempt)
         task.cost = cost(task.function)
         worker.hold(task)
@@ -79,8 +84,7 @@ class Giver:
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
         outgoing.functions.append(task.function.number)
-        if self._history.is_on:
-            self._history.dispatched(worker, task.client, task.name, (task.id,), task.attempt)
+        self._history.dispatched(worker, task.client, task.name, (task.id,), task.attempt)
 
     def _give_run(
         self,
@@ -105,6 +109,7 @@ class Giver:
         large_size = 0 if large is None else len(large)
         options = batch.options
         attempt = client.next_attempt(0)
+        arrived, now = batch.arrived, self._history.now
         client_tasks = client.tasks
         worker_tasks = worker.tasks
         for row in range(count):
@@ -123,6 +128,8 @@ class Giver:
                 task_cost,
                 worker,
                 attempt,
+                arrived,
+                now,
             )
             client_tasks[task_id] = task
             worker_tasks[serial] = task
@@ -146,8 +153,8 @@ class Giver:
         else:
             outgoing.rows.append_run(sizes, payload[batch.position : position])
         self._next_serial = serial
-        if self._history.is_on:
-            self._history.dispatched(worker, client, options.name or function.name, ids, attempt)
+        self._counts.dispatch_latencies.note(now - batch.arrived, count)
+        self._history.dispatched(worker, client, options.name or function.name, ids, attempt)
         batch.next = first + count
         batch.position = position
         if batch.is_empty:
@@ -168,7 +175,8 @@ class Giver:
         """A task that may have to wait for what it reads: it is blocked, and on no worker."""
         serial = self._next_serial
         self._next_serial += 1
-        task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None, 0)
+        now = self._history.now
+        task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None, 0, now, now)
         task.state = BLOCKED
         return task
 
@@ -178,6 +186,7 @@ class Giver:
         """A task of this lane that waits for another attempt is run by this worker already."""
         task.move(ADOPT)
         task.attempt = attempt
+        task.since = self._history.now
         task.cost = cost(task.function)
         task.reads_files = len(task.inputs) > 0
         self._adopted(worker, task, lane)
@@ -202,6 +211,8 @@ class Giver:
             cost(function),
             worker,
             attempt,
+            batch.arrived,
+            self._history.now,
         )
         task.state = WAITING
         task.move(ADOPT)

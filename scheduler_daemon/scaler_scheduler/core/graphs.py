@@ -12,6 +12,7 @@ from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.giving import Giver
+from scaler_scheduler.core.nodes import failed_node
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import BALANCE, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
@@ -36,7 +37,7 @@ class Graphs:
         """Bytes that the client sends; what is here already stays."""
         if self._tables.objects.find(client, event.id) is None:
             stored = StoredObject(client, event.id, event.name, None)
-            stored.fill(event.frames)
+            self._tables.objects.fill(stored, event.frames)
             client.held += stored.size + TASK_OVERHEAD
             self._tables.objects.add(stored)
 
@@ -145,6 +146,7 @@ class Graphs:
         task.keep = keep
         client.tasks[task.id] = task
         task.function.tasks += 1
+        self._tables.counts.payload_bytes += task.size
         if keep:
             self._tables.objects.add(StoredObject(client, task.id, task.name, task))
         lost = self._bind(task, inputs, begin, end) if end > begin else None
@@ -217,7 +219,7 @@ class Graphs:
         stored = self._kept(task)
         if stored is not None:
             task.function.observe_kept(len(payload))
-            stored.fill([payload])
+            self._tables.objects.fill(stored, [payload])
             self.produced(stored)
 
     def _stored(self, task: Task, worker: Worker, size: int) -> None:
@@ -252,6 +254,7 @@ class Graphs:
         failing = [task]
         while failing:
             over = failing.pop()
+            self._tables.failed_nodes.append(failed_node(over, self._tables.history.now))
             self._release_inputs(over)
             stored = self._kept(over)
             if stored is None:

@@ -38,7 +38,7 @@ class HostResults:
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
         if stored is not None and stored.home is agent and stored.is_away:
-            stored.fill(event.frames)
+            self._tables.objects.fill(stored, event.frames)
             self._graphs.produced(stored)
 
     def take_missing(self, agent: Agent, event: events.ForgetObjects) -> None:

@@ -26,6 +26,7 @@ def check(scheduler: Scheduler) -> None:
     _check_unclaimed(tables)
     _check_credit(tables)
     _check_objects(tables)
+    _check_bytes(tables)
 
 
 def _expect(name: str, counted: object, kept: object) -> None:
@@ -70,6 +71,7 @@ def _check_queue(scheduler: Scheduler) -> None:
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.stuck]:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
+    known = {worker for worker in known if not worker.is_retiring}
     idle = {worker for worker in known if not worker.held}
     _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
     ready = {worker for worker in known - idle if worker.is_ready}
@@ -221,3 +223,14 @@ def _check_objects(tables: Tables) -> None:
         for worker in stored.copies.holders if stored.copies is not None else ():
             if stored not in worker.objects:
                 raise InvariantError(f"{name} is at worker {worker.incarnation}, which does not know it")
+
+
+def _check_bytes(tables: Tables) -> None:
+    payload = objects = 0
+    for client in tables.clients.by_incarnation.values():
+        for lane in client.lanes.values():
+            payload += sum(batch.size_of(row) for batch in lane.batches for row in batch.waiting_rows())
+        payload += sum([task.size for task in client.tasks.values()])
+        objects += sum([stored.size for stored in client.objects.values() if stored.frames is not None])
+    _expect("payload bytes of open tasks", payload, tables.counts.payload_bytes)
+    _expect("bytes of objects", objects, tables.objects.bytes)

@@ -38,6 +38,7 @@ class Losses:
 
     def worker_died(self, worker: Worker, cause: str, peak_bytes: int, running: Optional[Task], now: float) -> None:
         """The worker's process is gone, or was given up. Only the task that was running counts an attempt."""
+        self._tables.counts.died(cause)
         if running is not None and running.wish != RERUN:  # that death was asked for
             peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
             running.failures += 1
@@ -52,7 +53,8 @@ class Losses:
         if task.wish >= FORCE:
             return  # its end was asked for
         follows = "it runs again" if self._endings.has_retries_left(task) else "it is given up"
-        what = f"{task.name}, task {task.id} of client {task.client.name}, ran on worker {worker.name} of {worker.host}"
+        named = f"{task.name}, task {task.client.incarnation}/{task.id} of client {task.client.name}"
+        what = f"{named}, ran on worker {worker.name} of {worker.host}"
         self._notices.warning(f"{what} (process {worker.pid}) when that was lost, {cause}: {follows}")
 
     def worker_left(self, worker: Worker, now: float) -> None:
@@ -121,6 +123,7 @@ class Losses:
             for batch in lane.batches:
                 for row in batch.waiting_rows():
                     functions.let_go(batch.function_at(row))
+                    self._tables.counts.payload_bytes -= batch.size_of(row)
             self._dispatcher.dequeue(lane)
             self._tables.counts.waiting -= lane.waiting
         client.lanes = {}
@@ -130,6 +133,7 @@ class Losses:
                 task.move(CANCEL)
                 del client.tasks[task.id]
                 functions.let_go(task.function)
+                self._tables.counts.payload_bytes -= task.size
         self._withdrawals.abandon(client, now)
         for function in client.functions.values():
             functions.release(function, client.incarnation)

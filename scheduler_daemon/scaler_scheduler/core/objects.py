@@ -14,6 +14,8 @@ class ObjectTable:
 
     def __init__(self) -> None:
         self._count = 0
+        self.bytes = 0
+        """Of those that are here."""
 
     def __len__(self) -> int:
         return self._count
@@ -25,9 +27,16 @@ class ObjectTable:
         stored.client.objects[stored.id] = stored
         self._count += 1
 
+    def fill(self, stored: StoredObject, frames: List[bytes]) -> None:
+        """The object's bytes have come: it is in the table, or about to be."""
+        stored.fill(frames)
+        self.bytes += stored.size
+
     def remove(self, stored: StoredObject) -> None:
         del stored.client.objects[stored.id]
         self._count -= 1
+        if stored.frames is not None:
+            self.bytes -= stored.size
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 worker.objects.discard(stored)

@@ -75,6 +75,7 @@ class Outbox:
                 worker.outgoing = None
         for client in self.clients:
             if client.outbox is not None:
+                client.done += len(client.outbox.ids)
                 taken.append(client.outbox)
                 client.outbox = None
         taken.extend(self._last)

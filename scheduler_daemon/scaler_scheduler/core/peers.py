@@ -13,6 +13,7 @@ from scaler_scheduler.core.losses import Losses, likely_running
 from scaler_scheduler.core.notices import Notices
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Agent, Client, Worker
+from scaler_scheduler.core.retiring import is_drained, retire
 from scaler_scheduler.core.supply import send
 from scaler_scheduler.core.suspension import resume_all
 from scaler_scheduler.core.tables import Tables
@@ -127,6 +128,8 @@ class Peers:
         worker.language, worker.version = event.language, event.version
         if known is not None:
             worker.usage = known.usage
+        agent = self._tables.agents.find(event.agent)
+        worker.is_retiring = agent is not None and agent.is_retiring
         self._tables.workers.add(worker)
         for name in dict.fromkeys(event.running):
             self._adoption.take_running(worker, name, now)
@@ -180,13 +183,17 @@ class Peers:
                     named.deadline = worker_deadline
                     if event.usages:
                         named.usage = event.usages[row]
+            if event.is_retiring and not agent.is_retiring:
+                retire(agent, tables, self._dispatcher, self._withdrawals)
+                self._notices.info(f"agent {agent.name} retires: its workers get no more tasks")
         elif worker is not None:
             worker.said += 1
             worker.deadline = worker_deadline
         else:
             self._outbox.add(effects.HelloWanted(event.route))
             return
-        self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence))
+        drained = agent is not None and agent.is_retiring and is_drained(agent, tables)
+        self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence, drained))
 
     def goodbye(self, event: events.Goodbye, now: float) -> None:
         tables = self._tables

@@ -5,7 +5,7 @@ They stand in one module as they point to one another: a task to its client, its
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.batches import BatchQueue
 from scaler_scheduler.core.effects import Dispatch, Resolved
@@ -46,9 +46,11 @@ class Task:
         "payload",
         "reads_files",
         "serial",
+        "since",
         "size",
         "start",
         "state",
+        "submitted",
         "timer",
         "wish",
         "worker",
@@ -68,6 +70,8 @@ class Task:
         cost: int,
         worker: "Optional[Worker]",
         attempt: int,
+        submitted: float,
+        since: float,
     ) -> None:
         self.id = task_id
         self.client = client
@@ -84,6 +88,10 @@ class Task:
         """Nanoseconds that it adds to its worker's load."""
         self.attempt = attempt
         """The number of its last dispatch; 0: there was none."""
+        self.submitted = submitted
+        """When its batch came, in seconds of the monotonic clock."""
+        self.since = since
+        """When it was dispatched, or came to wait for that."""
         self.state = DISPATCHED
         self.worker: Optional[Worker] = worker
         self.wish = NO_WISH
@@ -233,6 +241,17 @@ class StoredObject:
         agent.objects.add(self)
 
 
+class FailedNode(NamedTuple):
+    """A node of a graph, which is over, for whoever has the graph drawn."""
+
+    client: int
+    id: int
+    name: str
+    inputs: Sequence[int]
+    seconds: float
+    """When, of the monotonic clock."""
+
+
 LaneKey = Tuple[int, Capabilities]
 
 
@@ -275,6 +294,7 @@ class Lane:
 class Client:
     __slots__ = (
         "deadline",
+        "done",
         "functions",
         "granted",
         "held",
@@ -315,6 +335,8 @@ class Client:
         """Those with waiting tasks."""
         self.objects: Dict[int, StoredObject] = {}
         """By id."""
+        self.done = 0
+        """Tasks that it was sent an answer to."""
         self.highest_id = -1
         self.newest_attempt = 0
         """Highest number of any attempt of a task of its, here or as far as workers tell."""
@@ -380,6 +402,7 @@ class Worker:
         "host",
         "incarnation",
         "is_ready",
+        "is_retiring",
         "language",
         "load",
         "name",
@@ -444,6 +467,8 @@ class Worker:
         """Likewise."""
         self.is_ready = False
         """Whether it stands in the dispatcher's list."""
+        self.is_retiring = False
+        """Whether it gets nothing new, as its agent is about to end it."""
         self.outgoing: Optional[Dispatch] = None
         self.sent = 0
         """Tasks that it was sent since it joined."""
@@ -494,6 +519,7 @@ class Agent:
         "heard_at",
         "host",
         "incarnation",
+        "is_retiring",
         "lag_microseconds",
         "language",
         "name",
@@ -523,3 +549,5 @@ class Agent:
         """From a heartbeat of its to the echo, as it has measured that; 0: not yet."""
         self.heard_at = 0.0
         """When its last heartbeat came, or its hello, in seconds of the monotonic clock."""
+        self.is_retiring = False
+        """Whether it is about to end, and its workers get nothing new."""

@@ -51,6 +51,7 @@ def take_results(
     function: Optional[Function] = None
     spent = 0
     count = 0
+    freed = 0
     late_before = counts.late
     history = tables.history
     noted = 0  # rows before this one are in the history, those in `skipped` do not belong there
@@ -78,9 +79,8 @@ def take_results(
         if task.function is not function:
             if function is not None:
                 function.take(spent, count)
-                if history.is_on:
-                    history.results(event, worker, function, noted, row, skipped)
-                    noted = row
+                history.results(event, worker, function, noted, row, skipped)
+                noted = row
             function = task.function
             spent = count = 0
         spent += durations[row]
@@ -108,6 +108,7 @@ def take_results(
             counts.dispatched -= 1
         del client.tasks[task.id]
         client.returned += task.size + TASK_OVERHEAD
+        freed += task.size
         counts.resolved += 1
         if outcome:
             counts.outcomes[outcome] += 1
@@ -137,8 +138,8 @@ def take_results(
         pending.rows.parts.append(payload[begin:position])
     if function is not None:
         function.take(spent, count)
-        if history.is_on:
-            history.results(event, worker, function, noted, len(ids), skipped)
+        history.results(event, worker, function, noted, len(ids), skipped)
+    counts.payload_bytes -= freed
     worker.done += len(ids) - (counts.late - late_before)
 
 

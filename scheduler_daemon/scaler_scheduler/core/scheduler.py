@@ -43,7 +43,7 @@ class Scheduler:
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
         giver = Giver(outbox, tables.counts, tables.agents, tables.history)
-        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, giver, limits.queue_size)
+        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, giver, tables.history, limits.queue_size)
         self._graphs = Graphs(tables, dispatcher, giver, outbox)
         self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
@@ -112,8 +112,7 @@ class Scheduler:
         """
         handler = self._handlers[event.kind]
         assert handler is not None
-        if self.tables.history.is_on:
-            self.tables.history.now = now
+        self.tables.history.now = now
         try:
             handler(event, now)
         except ProtocolError as error:
@@ -121,8 +120,7 @@ class Scheduler:
 
     def tick(self, now: float) -> None:
         """Do what is due: give up peers whose lease has run out, stop tasks whose time is over."""
-        if self.tables.history.is_on:
-            self.tables.history.now = now
+        self.tables.history.now = now
         if now >= self.tables.timers.next_deadline:
             self._withdrawals.look(now)
         if self._leases.is_due(now):
@@ -266,8 +264,7 @@ class Scheduler:
 
     def _has_begun(self, task: Task, worker: Worker, now: float) -> None:
         self.dispatcher.stuck[worker] = None
-        if self.tables.history.is_on:
-            self.tables.history.started(task, worker)
+        self.tables.history.started(task, worker)
         limit = task.options.timeout_seconds
         if limit:
             if task.timer is None and task.wish < FORCE:

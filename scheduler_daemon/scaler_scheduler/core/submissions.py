@@ -29,14 +29,13 @@ class Submissions:
             if function is None:
                 raise ProtocolError(f"submit names function {number}, which this client has not sent")
             functions.append(function)
-        if self._tables.history.is_on:
-            self._tables.history.submitted(client, event.ids, functions)
+        self._tables.history.submitted(client, event.ids, functions)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
             client.highest_id = max(client.highest_id, event.ids[-1])
             self.claim_ready(now)
             return
-        batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options)
+        batch = Batch(event.ids, functions, event.sizes, event.payload, event.large, event.options, now)
         if event.ids[0] <= client.highest_id:
             self._drop_known_rows(client, batch)
         rows = len(batch.ids) - len(batch.cancelled)
@@ -48,6 +47,8 @@ class Submissions:
             elif row not in batch.cancelled:
                 function.tasks += 1
         client.highest_id = max(client.highest_id, event.ids[-1])
+        size = len(batch.payload) - sum([batch.sizes[row] for row in batch.cancelled])
+        self._tables.counts.payload_bytes += size + sum(map(len, batch.large.values()))
         lane = client.lane(event.options)
         lane.batches.append(batch)
         self._dispatcher.enqueue(lane, rows)

@@ -1,18 +1,22 @@
 """All tables together, for those parts of the core that keep several of them in step."""
 
-from typing import Dict, Optional, Tuple
+from collections import deque
+from typing import Deque, Dict, Optional, Tuple
 
 from scaler_scheduler.core.clients import ClientTable
 from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.functions import FunctionTable
 from scaler_scheduler.core.history import History
 from scaler_scheduler.core.objects import ObjectTable
-from scaler_scheduler.core.records import Task, Worker
+from scaler_scheduler.core.records import FailedNode, Task, Worker
 from scaler_scheduler.core.timers import TimerQueue
 from scaler_scheduler.core.workers import AgentTable, WorkerTable
 
-HISTORY_ROWS = 10_000
-"""What is kept, for whoever watches, of what happens to tasks from one second to the next: the newest so many rows."""
+HISTORY_ROWS = 100_000
+"""What is kept of what happens to tasks: the newest so many rows."""
+
+FAILED_NODES = 200
+"""Of graphs' nodes that have failed so many are remembered."""
 
 
 class Unclaimed:
@@ -31,7 +35,18 @@ class Unclaimed:
 
 
 class Tables:
-    __slots__ = ("agents", "clients", "counts", "functions", "history", "objects", "timers", "unclaimed", "workers")
+    __slots__ = (
+        "agents",
+        "clients",
+        "counts",
+        "failed_nodes",
+        "functions",
+        "history",
+        "objects",
+        "timers",
+        "unclaimed",
+        "workers",
+    )
 
     def __init__(self) -> None:
         self.clients = ClientTable()
@@ -42,6 +57,8 @@ class Tables:
         self.timers = TimerQueue()
         self.counts = Counts()
         self.history = History(HISTORY_ROWS)
+        self.failed_nodes: Deque[FailedNode] = deque(maxlen=FAILED_NODES)
+        """The newest of them."""
         self.unclaimed: Dict[Tuple[int, int], Unclaimed] = {}
         """By client and id."""
 

@@ -23,7 +23,8 @@ class Unserved:
 
     def look(self, now: float) -> None:
         """Say of tasks that no worker could serve that they wait; once, until one could."""
-        if len(self._tables.workers) or not self._tables.counts.waiting:
+        workers = [worker for worker in self._tables.workers if not worker.is_retiring]
+        if workers or not self._tables.counts.waiting:
             self._workless_since = None
         elif self._workless_since is None:
             self._workless_since = now
@@ -31,7 +32,6 @@ class Unserved:
             self._notices.warning(f"{self._tables.counts.waiting} task(s) wait, and there is no worker at all")
             self._workless_since = float("inf")
         lacking: Dict[Tuple[int, Capabilities], int] = {}
-        workers = list(self._tables.workers) if self._dispatcher.lanes else []
         for lanes in self._dispatcher.lanes.values():
             for lane in lanes:
                 wanted = lane.capabilities

@@ -95,6 +95,7 @@ class Withdrawals:
                 continue
             batch, row = found
             client.returned += batch.size_of(row) + TASK_OVERHEAD
+            self._tables.counts.payload_bytes -= batch.size_of(row)
             batch.cancelled.add(row)
             batch.large.pop(row, None)
             touched.add(lane)
@@ -102,9 +103,8 @@ class Withdrawals:
             self._tables.counts.resolved += 1
             self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += 1
             function = batch.function_at(row)
-            if self._tables.history.is_on:
-                name = batch.options.name or function.name
-                self._tables.history.ended(client, task_id, 0, name, effects.OUTCOME_CANCELLED)
+            name = batch.options.name or function.name
+            self._tables.history.ended(client, task_id, 0, name, effects.OUTCOME_CANCELLED, b"")
             self._tables.functions.let_go(function)
             self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
             return

@@ -12,6 +12,7 @@ from scaler_scheduler.wire import single
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
+from scaler_scheduler.wire.lines import read_lines
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 
 CAPABILITIES_LIMIT = 64
@@ -151,7 +152,8 @@ def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
             incarnations.append(worker.incarnation)
             usages.append((worker.resident_bytes, worker.cpu_milliseconds))
     usage = heartbeat.resident_bytes, heartbeat.cpu_milliseconds
-    return events.Heartbeat(route, heartbeat.sequence, incarnations, usage, heartbeat.lag_microseconds, usages)
+    lag_microseconds, is_retiring = heartbeat.lag_microseconds, heartbeat.is_retiring
+    return events.Heartbeat(route, heartbeat.sequence, incarnations, usage, lag_microseconds, usages, is_retiring)
 
 
 def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
@@ -255,22 +257,32 @@ def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     results = _member(message.results)
-    clients, ids, attempts = _task_columns(results)
+    ids = read_column(results.ids, UINT64, "ids")
+    short = (
+        read_column(results.clients, UINT64, "clients"),
+        read_column(results.attempts, UINT32, "attempts"),
+        read_column(results.outcomes, UINT8, "outcomes"),
+    )
     rows = len(ids)
     if not rows:
         raise WireError("a batch without rows")
-    outcomes = full(read_column(results.outcomes, UINT8, "outcomes"), rows, "outcomes")
+    clients, attempts = full(short[0], rows, "clients"), full(short[1], rows, "attempts")
+    outcomes = full(short[2], rows, "outcomes")
     durations = full(read_column(results.durations, UINT64, "durations"), rows, "durations")
     sizes, joined, large = _payloads(results, rows, frames)
     if max(outcomes) >= WORKER_OUTCOMES:
         _check_outcomes(outcomes, sizes)
     cpu_times = read_column(results.cpu_times, UINT64, "cpuTimes")
     peaks = read_column(results.peaks, UINT64, "peaks")
-    if not cpu_times and not peaks:
-        return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large)
-    cpu_times = full(cpu_times, rows, "cpuTimes")
-    peaks = full(peaks, rows, "peaks")
-    return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large, cpu_times, peaks)
+    error_sizes, text = read_column(results.error_sizes, UINT32, "errorSizes"), read_bytes(results, "errors")
+    columns = clients, ids, attempts, outcomes, durations, sizes, joined, large
+    event = events.Results(route, *columns)
+    event.short = short
+    if cpu_times or peaks:
+        event.cpu_times, event.peaks = full(cpu_times, rows, "cpuTimes"), full(peaks, rows, "peaks")
+    if error_sizes or text:
+        event.errors = read_lines(text, full(error_sizes, rows, "errorSizes"))
+    return event
 
 
 def _check_outcomes(outcomes: "array[int]", sizes: "array[int]") -> None:

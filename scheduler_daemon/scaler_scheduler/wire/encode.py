@@ -73,7 +73,8 @@ def _goodbye(effect: Any, identity: Identity) -> List[bytes]:
 
 
 def _heartbeat_echo(effect: Any, identity: Identity) -> List[bytes]:
-    return [Message.new_heartbeat_echo(HeartbeatEcho(sequence=effect.sequence)).dumps()]
+    echo = HeartbeatEcho(sequence=effect.sequence, is_drained=effect.is_drained)
+    return [Message.new_heartbeat_echo(echo).dumps()]
 
 
 def _function(effect: Any, identity: Identity) -> List[bytes]:

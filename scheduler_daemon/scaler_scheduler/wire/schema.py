@@ -122,11 +122,14 @@ FetchObjects.__name__ = 'FetchObjects'
 class History(_Struct): pass
 History.__name__ = 'History'
 
+class Graphs(_Struct): pass
+Graphs.__name__ = 'Graphs'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -209,6 +212,15 @@ class HistoryKind(_BaseEnum):
         return HistoryKind(x)
 _fill_enum(HistoryKind)
 _HistoryKind_list_item_type = _EnumItemType(HistoryKind)
+
+class GraphState(_BaseEnum):
+    __capnpy_id__ = 9764511663517043830
+    __members__ = ('blocked', 'waiting', 'running', 'done', 'failed',)
+    @staticmethod
+    def _new(x):
+        return GraphState(x)
+_fill_enum(GraphState)
+_GraphState_list_item_type = _EnumItemType(GraphState)
 
 
 #### DEFINITIONS ####
@@ -608,7 +620,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 @Heartbeat.__extend__
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
-    __static_data_size__ = 4
+    __static_data_size__ = 5
     __static_ptrs_size__ = 1
     
     
@@ -659,20 +671,29 @@ class Heartbeat(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def is_retiring(self):
+        # no union check
+        value = self._read_bit(32, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(40)
+        pos = builder.allocate(48)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
-        builder.copy_from_list(pos + 32, _WorkerHeartbeat_list_item_type, workers)
+        builder.copy_from_list(pos + 40, _WorkerHeartbeat_list_item_type, workers)
         builder.write_uint64(pos + 24, lag_microseconds)
+        builder.write_bool(32, 0, is_retiring)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds)
-        self._init_from_buffer(_buf, 0, 4, 1)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring)
+        self._init_from_buffer(_buf, 0, 5, 1)
     
     def shortrepr(self):
         parts = []
@@ -681,6 +702,7 @@ class Heartbeat(_Struct):
         parts.append("cpuMilliseconds = %s" % self.cpu_milliseconds)
         if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
         parts.append("lagMicroseconds = %s" % self.lag_microseconds)
+        parts.append("isRetiring = %s" % str(self.is_retiring).lower())
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)
@@ -688,7 +710,7 @@ _Heartbeat_list_item_type = _StructItemType(Heartbeat)
 @HeartbeatEcho.__extend__
 class HeartbeatEcho(_Struct):
     __capnpy_id__ = 0xa77f261c5e416cab
-    __static_data_size__ = 1
+    __static_data_size__ = 2
     __static_ptrs_size__ = 0
     
     
@@ -700,20 +722,30 @@ class HeartbeatEcho(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def is_drained(self):
+        # no union check
+        value = self._read_bit(8, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(sequence=0):
+    def __new(sequence=0, is_drained=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(8)
+        pos = builder.allocate(16)
         builder.write_uint64(pos + 0, sequence)
+        builder.write_bool(8, 0, is_drained)
         return builder.as_string()
     
-    def __init__(self, sequence=0):
-        _buf = HeartbeatEcho.__new(sequence)
-        self._init_from_buffer(_buf, 0, 1, 0)
+    def __init__(self, sequence=0, is_drained=False):
+        _buf = HeartbeatEcho.__new(sequence, is_drained)
+        self._init_from_buffer(_buf, 0, 2, 0)
     
     def shortrepr(self):
         parts = []
         parts.append("sequence = %s" % self.sequence)
+        parts.append("isDrained = %s" % str(self.is_drained).lower())
         return "(%s)" % ", ".join(parts)
 
 _HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)
@@ -1295,7 +1327,7 @@ _Dispatch_list_item_type = _StructItemType(Dispatch)
 class Results(_Struct):
     __capnpy_id__ = 0x950bf41333a8971f
     __static_data_size__ = 0
-    __static_ptrs_size__ = 10
+    __static_ptrs_size__ = 12
     
     
     @property
@@ -1445,10 +1477,37 @@ class Results(_Struct):
         ptr = self._read_fast_ptr(72)
         return ptr != 0
     
+    @property
+    def errors(self):
+        # no union check
+        return self._read_data(80)
+    
+    def get_errors(self):
+        return self._read_data(80, default_=b"")
+    
+    def has_errors(self):
+        ptr = self._read_fast_ptr(80)
+        return ptr != 0
+    
+    @property
+    def error_sizes(self):
+        # no union check
+        return self._read_list(88, _PrimitiveItemType(_Types.uint32))
+    
+    def get_error_sizes(self):
+        res = self.error_sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_error_sizes(self):
+        ptr = self._read_fast_ptr(88)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None):
+    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(80)
+        pos = builder.allocate(96)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1459,11 +1518,13 @@ class Results(_Struct):
         builder.alloc_data(pos + 56, payload)
         builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint64), cpu_times)
         builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), peaks)
+        builder.alloc_data(pos + 80, errors)
+        builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), error_sizes)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None):
-        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload, cpu_times, peaks)
-        self._init_from_buffer(_buf, 0, 0, 10)
+    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None):
+        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload, cpu_times, peaks, errors, error_sizes)
+        self._init_from_buffer(_buf, 0, 0, 12)
     
     def shortrepr(self):
         parts = []
@@ -1477,6 +1538,8 @@ class Results(_Struct):
         if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
         if self.has_cpu_times(): parts.append("cpuTimes = %s" % self.get_cpu_times().shortrepr())
         if self.has_peaks(): parts.append("peaks = %s" % self.get_peaks().shortrepr())
+        if self.has_errors(): parts.append("errors = %s" % _data_repr(self.get_errors()))
+        if self.has_error_sizes(): parts.append("errorSizes = %s" % self.get_error_sizes().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Results_list_item_type = _StructItemType(Results)
@@ -1945,8 +2008,8 @@ _Error_list_item_type = _StructItemType(Error)
 @Snapshot.__extend__
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
-    __static_data_size__ = 14
-    __static_ptrs_size__ = 13
+    __static_data_size__ = 19
+    __static_ptrs_size__ = 15
     
     
     @property
@@ -2336,44 +2399,121 @@ class Snapshot(_Struct):
         ptr = self._read_fast_ptr(96)
         return ptr != 0
     
+    @property
+    def deaths(self):
+        # no union check
+        return self._read_list(104, _Counter_list_item_type)
+    
+    def get_deaths(self):
+        res = self.deaths
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Counter_list_item_type)
+        return res
+    
+    def has_deaths(self):
+        ptr = self._read_fast_ptr(104)
+        return ptr != 0
+    
+    @property
+    def retries(self):
+        # no union check
+        value = self._read_primitive(112, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def dispatch_latencies(self):
+        # no union check
+        return self._read_list(112, _PrimitiveItemType(_Types.uint64))
+    
+    def get_dispatch_latencies(self):
+        res = self.dispatch_latencies
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_dispatch_latencies(self):
+        ptr = self._read_fast_ptr(112)
+        return ptr != 0
+    
+    @property
+    def dispatch_latency_microseconds(self):
+        # no union check
+        value = self._read_primitive(120, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def waiting_bytes(self):
+        # no union check
+        value = self._read_primitive(128, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def object_bytes(self):
+        # no union check
+        value = self._read_primitive(136, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def memory_limit_bytes(self):
+        # no union check
+        value = self._read_primitive(144, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(216)
+        pos = builder.allocate(272)
         builder.write_uint32(pos + 0, protocol_version)
-        builder.alloc_text(pos + 112, _encode_maybe(version))
+        builder.alloc_text(pos + 152, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, uptime_milliseconds)
-        builder.alloc_text(pos + 120, _encode_maybe(address))
+        builder.alloc_text(pos + 160, _encode_maybe(address))
         builder.write_uint64(pos + 24, waiting)
         builder.write_uint64(pos + 32, dispatched)
         builder.write_uint64(pos + 40, resolved)
         builder.write_uint32(pos + 4, clients)
         builder.write_uint32(pos + 48, workers)
         builder.write_uint32(pos + 52, agents)
-        builder.copy_from_list(pos + 128, _Counter_list_item_type, received)
-        builder.copy_from_list(pos + 136, _Counter_list_item_type, sent)
-        builder.copy_from_list(pos + 144, _Counter_list_item_type, dropped)
+        builder.copy_from_list(pos + 168, _Counter_list_item_type, received)
+        builder.copy_from_list(pos + 176, _Counter_list_item_type, sent)
+        builder.copy_from_list(pos + 184, _Counter_list_item_type, dropped)
         builder.write_uint64(pos + 56, sequence)
         builder.write_uint64(pos + 64, unix_milliseconds)
         builder.write_uint64(pos + 72, blocked)
         builder.write_uint64(pos + 80, running)
         builder.write_uint64(pos + 88, suspended)
-        builder.copy_from_list(pos + 152, _PrimitiveItemType(_Types.uint64), outcomes)
+        builder.copy_from_list(pos + 192, _PrimitiveItemType(_Types.uint64), outcomes)
         builder.write_uint32(pos + 96, functions)
         builder.write_uint64(pos + 104, objects)
-        builder.copy_from_struct(pos + 160, SchedulerProcess, process)
-        builder.copy_from_struct(pos + 168, Texts, texts)
-        builder.copy_from_struct(pos + 176, WorkerColumns, worker_columns)
-        builder.copy_from_struct(pos + 184, AgentColumns, agent_columns)
-        builder.copy_from_struct(pos + 192, ClientColumns, client_columns)
-        builder.copy_from_struct(pos + 200, FunctionColumns, function_columns)
-        builder.copy_from_struct(pos + 208, ObjectColumns, object_columns)
+        builder.copy_from_struct(pos + 200, SchedulerProcess, process)
+        builder.copy_from_struct(pos + 208, Texts, texts)
+        builder.copy_from_struct(pos + 216, WorkerColumns, worker_columns)
+        builder.copy_from_struct(pos + 224, AgentColumns, agent_columns)
+        builder.copy_from_struct(pos + 232, ClientColumns, client_columns)
+        builder.copy_from_struct(pos + 240, FunctionColumns, function_columns)
+        builder.copy_from_struct(pos + 248, ObjectColumns, object_columns)
+        builder.copy_from_list(pos + 256, _Counter_list_item_type, deaths)
+        builder.write_uint64(pos + 112, retries)
+        builder.copy_from_list(pos + 264, _PrimitiveItemType(_Types.uint64), dispatch_latencies)
+        builder.write_uint64(pos + 120, dispatch_latency_microseconds)
+        builder.write_uint64(pos + 128, waiting_bytes)
+        builder.write_uint64(pos + 136, object_bytes)
+        builder.write_uint64(pos + 144, memory_limit_bytes)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns)
-        self._init_from_buffer(_buf, 0, 14, 13)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes)
+        self._init_from_buffer(_buf, 0, 19, 15)
     
     def shortrepr(self):
         parts = []
@@ -2406,6 +2546,13 @@ class Snapshot(_Struct):
         if self.has_client_columns(): parts.append("clientColumns = %s" % self.get_client_columns().shortrepr())
         if self.has_function_columns(): parts.append("functionColumns = %s" % self.get_function_columns().shortrepr())
         if self.has_object_columns(): parts.append("objectColumns = %s" % self.get_object_columns().shortrepr())
+        if self.has_deaths(): parts.append("deaths = %s" % self.get_deaths().shortrepr())
+        parts.append("retries = %s" % self.retries)
+        if self.has_dispatch_latencies(): parts.append("dispatchLatencies = %s" % self.get_dispatch_latencies().shortrepr())
+        parts.append("dispatchLatencyMicroseconds = %s" % self.dispatch_latency_microseconds)
+        parts.append("waitingBytes = %s" % self.waiting_bytes)
+        parts.append("objectBytes = %s" % self.object_bytes)
+        parts.append("memoryLimitBytes = %s" % self.memory_limit_bytes)
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
@@ -3032,7 +3179,7 @@ _FetchObjects_list_item_type = _StructItemType(FetchObjects)
 class History(_Struct):
     __capnpy_id__ = 0xae0879926a48d682
     __static_data_size__ = 0
-    __static_ptrs_size__ = 13
+    __static_ptrs_size__ = 14
     
     
     @property
@@ -3227,10 +3374,25 @@ class History(_Struct):
         ptr = self._read_fast_ptr(96)
         return ptr != 0
     
+    @property
+    def errors(self):
+        # no union check
+        return self._read_list(104, _PrimitiveItemType(_Types.uint32))
+    
+    def get_errors(self):
+        res = self.errors
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_errors(self):
+        ptr = self._read_fast_ptr(104)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None):
+    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(104)
+        pos = builder.allocate(112)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), first)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint8), kinds)
@@ -3244,11 +3406,12 @@ class History(_Struct):
         builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), durations)
         builder.alloc_data(pos + 88, text)
         builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), errors)
         return builder.as_string()
     
-    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None):
-        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes)
-        self._init_from_buffer(_buf, 0, 0, 13)
+    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None):
+        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes, errors)
+        self._init_from_buffer(_buf, 0, 0, 14)
     
     def shortrepr(self):
         parts = []
@@ -3265,9 +3428,200 @@ class History(_Struct):
         if self.has_durations(): parts.append("durations = %s" % self.get_durations().shortrepr())
         if self.has_text(): parts.append("text = %s" % _data_repr(self.get_text()))
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_errors(): parts.append("errors = %s" % self.get_errors().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _History_list_item_type = _StructItemType(History)
+
+@Graphs.__extend__
+class Graphs(_Struct):
+    __capnpy_id__ = 0x970ea67684428d6c
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 10
+    
+    
+    @property
+    def incarnation(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_incarnation(self):
+        res = self.incarnation
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_incarnation(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def total(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_total(self):
+        res = self.total
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_total(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(24, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(32, _PrimitiveItemType(_Types.uint32))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def states(self):
+        # no union check
+        return self._read_list(40, _PrimitiveItemType(_Types.uint8))
+    
+    def get_states(self):
+        res = self.states
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
+        return res
+    
+    def has_states(self):
+        ptr = self._read_fast_ptr(40)
+        return ptr != 0
+    
+    @property
+    def inputs(self):
+        # no union check
+        return self._read_list(48, _PrimitiveItemType(_Types.uint64))
+    
+    def get_inputs(self):
+        res = self.inputs
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_inputs(self):
+        ptr = self._read_fast_ptr(48)
+        return ptr != 0
+    
+    @property
+    def input_counts(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint32))
+    
+    def get_input_counts(self):
+        res = self.input_counts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_input_counts(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
+    @property
+    def text(self):
+        # no union check
+        return self._read_data(64)
+    
+    def get_text(self):
+        return self._read_data(64, default_=b"")
+    
+    def has_text(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(72, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(80)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), total)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), names)
+        builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint8), states)
+        builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), inputs)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint32), input_counts)
+        builder.alloc_data(pos + 64, text)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint32), sizes)
+        return builder.as_string()
+    
+    def __init__(self, incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None):
+        _buf = Graphs.__new(incarnation, total, clients, ids, names, states, inputs, input_counts, text, sizes)
+        self._init_from_buffer(_buf, 0, 0, 10)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_incarnation(): parts.append("incarnation = %s" % self.get_incarnation().shortrepr())
+        if self.has_total(): parts.append("total = %s" % self.get_total().shortrepr())
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        if self.has_states(): parts.append("states = %s" % self.get_states().shortrepr())
+        if self.has_inputs(): parts.append("inputs = %s" % self.get_inputs().shortrepr())
+        if self.has_input_counts(): parts.append("inputCounts = %s" % self.get_input_counts().shortrepr())
+        if self.has_text(): parts.append("text = %s" % _data_repr(self.get_text()))
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_Graphs_list_item_type = _StructItemType(Graphs)
 
 @Message.__extend__
 class Message(_Struct):
@@ -3345,6 +3699,8 @@ class Message(_Struct):
         return self._read_int16(0) == 31
     def is_history(self):
         return self._read_int16(0) == 32
+    def is_graphs(self):
+        return self._read_int16(0) == 33
     
     @property
     def hello(self):
@@ -4131,8 +4487,33 @@ class Message(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def graphs(self):
+        self._ensure_union(33)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Graphs.__new__(Graphs)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_graphs(self):
+        res = self.graphs
+        if res is None:
+            return Graphs.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_graphs(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -4266,175 +4647,184 @@ class Message(_Struct):
             anonymous__curtag = _check_tag(anonymous__curtag, 'history')
             builder.write_int16(0, 32)
             builder.copy_from_struct(pos + 8, History, history)
+        if graphs is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'graphs')
+            builder.write_int16(0, 33)
+            builder.copy_from_struct(pos + 8, Graphs, graphs)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retract(cls, retract=None):
-        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retracted(cls, retracted=None):
-        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_stop(cls, stop=None):
-        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_suspended(cls, suspended=None):
-        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resumed(cls, resumed=None):
-        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_end_worker(cls, end_worker=None):
-        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_credit(cls, credit=None):
-        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_received(cls, received=None):
-        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object(cls, object=None):
-        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_objects(cls, forget_objects=None):
-        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_shutdown(cls, shutdown=None):
-        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_output(cls, output=None):
-        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined)
+        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_fetch_objects(cls, fetch_objects=None):
-        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined)
+        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_history(cls, history=None):
-        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined)
+        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_graphs(cls, graphs=None):
+        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -4534,6 +4924,9 @@ class Message(_Struct):
         if self.is_history() and (self.has_history() or
                                   not False):
             parts.append("history = %s" % self.get_history().shortrepr())
+        if self.is_graphs() and (self.has_graphs() or
+                                  not False):
+            parts.append("graphs = %s" % self.get_graphs().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)
@@ -5576,7 +5969,7 @@ _AgentColumns_list_item_type = _StructItemType(AgentColumns)
 class ClientColumns(_Struct):
     __capnpy_id__ = 0xea7564062035f338
     __static_data_size__ = 0
-    __static_ptrs_size__ = 7
+    __static_ptrs_size__ = 8
     
     
     @property
@@ -5684,10 +6077,25 @@ class ClientColumns(_Struct):
         ptr = self._read_fast_ptr(48)
         return ptr != 0
     
+    @property
+    def done(self):
+        # no union check
+        return self._read_list(56, _PrimitiveItemType(_Types.uint64))
+    
+    def get_done(self):
+        res = self.done
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_done(self):
+        ptr = self._read_fast_ptr(56)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None):
+    def __new(incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None, done=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(56)
+        pos = builder.allocate(64)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), workers)
@@ -5695,11 +6103,12 @@ class ClientColumns(_Struct):
         builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), others)
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), objects)
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), object_bytes)
+        builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), done)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None):
-        _buf = ClientColumns.__new(incarnations, names, workers, waiting, others, objects, object_bytes)
-        self._init_from_buffer(_buf, 0, 0, 7)
+    def __init__(self, incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None, done=None):
+        _buf = ClientColumns.__new(incarnations, names, workers, waiting, others, objects, object_bytes, done)
+        self._init_from_buffer(_buf, 0, 0, 8)
     
     def shortrepr(self):
         parts = []
@@ -5710,6 +6119,7 @@ class ClientColumns(_Struct):
         if self.has_others(): parts.append("others = %s" % self.get_others().shortrepr())
         if self.has_objects(): parts.append("objects = %s" % self.get_objects().shortrepr())
         if self.has_object_bytes(): parts.append("objectBytes = %s" % self.get_object_bytes().shortrepr())
+        if self.has_done(): parts.append("done = %s" % self.get_done().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _ClientColumns_list_item_type = _StructItemType(ClientColumns)

@@ -1,7 +1,7 @@
-"""What systemd is told of the daemon: that it is ready, what it does, that its loop turns, that it stops.
+"""What systemd is told of a daemon: that it is ready, what it does, that its loop turns, that it stops.
 
 systemd's protocol (sd_notify(3)): a datagram of lines to the socket in $NOTIFY_SOCKET. Without that variable nothing is
-told to anybody. This file exists twice, byte for byte, in scaler_scheduler and in scaler_worker.
+told to anybody. This file exists twice, byte for byte, in scaler_scheduler and in scaler_client.
 """
 
 from __future__ import annotations

@@ -1,0 +1,8 @@
+"""`python -m scaler_client` is `scaler_client`."""
+
+import sys
+
+from .inspection.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`scaler_exporter`: a scheduler's metrics for Prometheus, without a page."""

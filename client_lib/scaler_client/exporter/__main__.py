@@ -1,0 +1,8 @@
+"""`python -m scaler_client.exporter` is `scaler_exporter`."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""The process: one thread follows the scheduler, prometheus_client's server answers scrapes in threads of its own."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+from prometheus_client import Metric
+from prometheus_client.exposition import ThreadingWSGIServer, make_wsgi_app
+from prometheus_client.registry import Collector
+
+from ..metrics import SchedulerCollector
+from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
+from ..monitoring import MonitorReader, Presence
+from ..options import fail
+from .config import PROGRAM, Config
+
+REQUEST_SECONDS = 10
+"""How long somebody who has connected may take to say what is wanted."""
+
+_log = logging.getLogger(__name__)
+
+StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+Environ = dict[str, Any]
+
+
+def run(config: Config) -> int:
+    """Serve until a signal; the process' exit status."""
+    with _signals() as is_ended:
+        try:
+            with MonitorSocket(config.monitor_address) as monitor:
+                return _Exporter(config, monitor, is_ended).serve()
+        except MonitorAccessError as error:
+            return fail(PROGRAM, str(error))
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """Set when one has come that ends the process."""
+    is_ended = threading.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda *_: is_ended.set()) for number in numbers]
+    try:
+        yield is_ended
+    finally:
+        for number, handler in zip(numbers, before):
+            signal.signal(number, handler)
+
+
+class _Exporter:
+    def __init__(self, config: Config, monitor: MonitorSocket, is_ended: threading.Event) -> None:
+        self._config = config
+        self._monitor = monitor
+        self._is_ended = is_ended
+        self._reading = threading.Lock()
+        """Held by whoever feeds the reader or looks at it."""
+
+    def serve(self) -> int:
+        config, application = self._config, Application(self._monitor.reader, self._reading)
+        try:
+            server = make_server(config.host, config.port, application, _server_class(config.host), _Handler)
+        except OSError as error:
+            reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+            return fail(PROGRAM, f"cannot listen on {config.host} port {config.port}: {reason}")
+        thread = threading.Thread(target=server.serve_forever, name="scrapes", daemon=True)
+        thread.start()
+        host = f"[{config.host}]" if ":" in config.host else config.host
+        _log.info(f"http://{host}:{server.server_port}/metrics, of the scheduler at {self._monitor.address}")
+        if self._monitor.obstacle():
+            _log.info(self._monitor.obstacle())
+        try:
+            self._follow()
+        finally:
+            server.shutdown()
+            server.server_close()
+        return 0
+
+    def _follow(self) -> None:
+        reader, shown = self._monitor.reader, Presence.UNHEARD
+        while not self._is_ended.is_set():
+            with self._reading:
+                self._monitor.read()
+            if reader.presence is not shown:
+                shown = reader.presence
+                _log.log(*_news(reader))
+            select.select([self._monitor.fileno()], [], [], TICK_SECONDS)
+
+
+def _news(reader: MonitorReader) -> tuple[int, str]:
+    if reader.presence is Presence.THERE and reader.picture is not None:
+        return logging.INFO, f"the scheduler is there, version {reader.picture.snapshot.version}"
+    return logging.WARNING, reader.problem or "the scheduler is gone: nothing was heard for some seconds"
+
+
+class Application:
+    """The WSGI application: /metrics and /health.
+
+    Args:
+        lock: held while the reader is looked at; whoever feeds it holds it too.
+    """
+
+    def __init__(self, reader: MonitorReader, lock: threading.Lock) -> None:
+        self._reader = reader
+        self._lock = lock
+        self._metrics = make_wsgi_app(_Locked(SchedulerCollector(reader), lock))
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == "/metrics":
+            answer: Iterable[bytes] = self._metrics(environ, start_response)
+            return answer
+        if environ.get("REQUEST_METHOD") != "GET":
+            return _text(start_response, "405 Method Not Allowed", "only GET\n")
+        if path == "/health":
+            return self._health(start_response)
+        return _text(start_response, "404 Not Found", "there are /metrics and /health\n")
+
+    def _health(self, start_response: StartResponse) -> Iterable[bytes]:
+        with self._lock:
+            presence = self._reader.presence
+        is_there = presence is Presence.THERE
+        told = {"status": "ok" if is_there else "unavailable", "scheduler": presence.name.lower().replace("_", " ")}
+        status = "200 OK" if is_there else "503 Service Unavailable"
+        return _text(start_response, status, json.dumps(told) + "\n", "application/json")
+
+
+def _text(start_response: StartResponse, status: str, text: str, kind: str = "text/plain") -> Iterable[bytes]:
+    start_response(status, [("Content-Type", f"{kind}; charset=utf-8"), ("Cache-Control", "no-store")])
+    return [text.encode()]
+
+
+class _Locked(Collector):
+    """What is collected in one go, of one picture."""
+
+    def __init__(self, collector: SchedulerCollector, lock: threading.Lock) -> None:
+        self._collector = collector
+        self._lock = lock
+
+    def collect(self) -> list[Metric]:
+        with self._lock:
+            return list(self._collector.collect())
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = REQUEST_SECONDS
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """A request is no news."""
+
+    def address_string(self) -> str:
+        """Without asking a name server."""
+        return str(self.client_address[0])
+
+
+def _server_class(host: str) -> type[ThreadingWSGIServer]:
+    class Server(ThreadingWSGIServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        def server_bind(self) -> None:
+            # Not the class above, which asks a name server who this is.
+            socket.socket.setsockopt(self.socket, socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(self.server_address)
+            self.server_address = self.socket.getsockname()
+            self.server_name, self.server_port = host, self.server_address[1]
+            self.setup_environ()
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Whoever has asked does not wait for the answer, most often; the process goes on."""
+            error = sys.exc_info()[1]
+            if not isinstance(error, OSError):
+                _log.warning(f"a request from {client_address[0]} failed: {error!r}")
+
+    return Server

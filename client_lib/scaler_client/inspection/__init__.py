@@ -1,0 +1,1 @@
+"""`scaler_client`: what a person at a prompt asks a scheduler for."""

@@ -1,0 +1,150 @@
+"""Numbers, times and tables as people read them, 80 columns wide or as the terminal is."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+LEAST_COLUMNS = 80
+
+BOLD = "1"
+GOOD = "32"
+BAD = "31"
+FAINT = "2"
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is written onto: how wide it is, and whether it has colours."""
+
+    columns: int = LEAST_COLUMNS
+    has_colours: bool = False
+
+    def styled(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if self.has_colours and text else text
+
+
+def page_of(stream: TextIO) -> Page:
+    """A terminal as it is; a pipe or a file has 80 columns, unless COLUMNS says otherwise."""
+    columns = max(LEAST_COLUMNS, shutil.get_terminal_size((LEAST_COLUMNS, 24)).columns)
+    is_plain = "NO_COLOR" in os.environ and os.environ["NO_COLOR"] != ""
+    return Page(columns, stream.isatty() and not is_plain and os.environ.get("TERM") != "dumb")
+
+
+def clean(text: str) -> str:
+    """Somebody else's text: it neither begins lines of its own nor steers a terminal."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning."""
+    return text if len(text) <= width else text[: max(0, width - 3)] + "..."
+
+
+def count(number: float) -> str:
+    """As in `1,204`."""
+    return f"{number:,.0f}"
+
+
+def size(number: float) -> str:
+    """As in `1.5 GiB`."""
+    if number < 1024:
+        return f"{number:.0f} B"
+    units = ["PiB", "TiB", "GiB", "MiB", "KiB"]
+    number /= 1024
+    while number >= 999.5 and len(units) > 1:
+        number /= 1024
+        units.pop()
+    return f"{number:.{0 if number >= 99.95 else 1}f} {units[-1]}"
+
+
+def rate(number: float) -> str:
+    """Of something a second."""
+    return f"{number:,.0f}" if number >= 99.95 or not number else f"{number:.1f}"
+
+
+def percent(number: float) -> str:
+    return f"{number:.0f}%"
+
+
+def span(seconds: float) -> str:
+    """A time that has passed, with two units at most: `350 us`, `1.5 s`, `2 h 5 min`."""
+    seconds = max(0.0, seconds)
+    if not seconds:
+        return "0 s"
+    if seconds < 0.9995e-3:
+        return f"{seconds * 1e6:.0f} us"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 59.95:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    for name, one, below, other in (("d", 86400, 3600, "h"), ("h", 3600, 60, "min"), ("min", 60, 1, "s")):
+        if whole >= one:
+            rest = whole % one // below
+            return f"{whole // one:,} {name}" + (f" {rest} {other}" if rest else "")
+    return f"{whole} s"
+
+
+def moment(unix_seconds: float) -> str:
+    """As in `2026-03-19 12:16:10`, by this machine's time zone."""
+    return datetime.datetime.fromtimestamp(unix_seconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def clock(unix_seconds: float) -> str:
+    """As in `12:16:10.123`."""
+    return datetime.datetime.fromtimestamp(unix_seconds).strftime("%H:%M:%S.%f")[:-3]
+
+
+def many(number: int, one: str, several: str = "") -> str:
+    """As in `1 worker`, `2 workers`."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def entries(page: Page, rows: Sequence[tuple[str, str]]) -> list[str]:
+    """A screen of what is called how: names on the left, long texts over several lines."""
+    wide = max((len(name) for name, _ in rows), default=0) + 2
+    lines = []
+    for name, text in rows:
+        first, *more = wrapped(text, page.columns - wide)
+        lines.append(page.styled(name, BOLD) + " " * (wide - len(name)) + first)
+        lines += [" " * wide + line for line in more]
+    return [line.rstrip() for line in lines]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines; words that are longer are cut in two."""
+    import textwrap
+
+    return textwrap.wrap(text, width) or [""]
+
+
+def table(page: Page, titles: Sequence[str], rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
+    """Columns as wide as what is in them; the last one takes what is left. Those not in `left` end on the right."""
+    widths = [max(len(title), *(len(row[at]) for row in rows), 0) for at, title in enumerate(titles)]
+    last = len(titles) - 1
+    taken = sum(widths[:last]) + 2 * last
+    widths[last] = max(len(titles[last]), page.columns - taken)
+    lines = []
+    for row in (titles, *rows):
+        cells = [cut(cell, width) for cell, width in zip(row, widths)]
+        aligned = [
+            cell.ljust(width) if at in left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(cells, widths))
+        ]
+        lines.append("  ".join(aligned).rstrip())
+    return [page.styled(lines[0], BOLD), *lines[1:]]
+
+
+def show(lines: Sequence[str]) -> None:
+    """Onto standard output; whoever has seen enough of it may go."""
+    try:
+        print("\n".join(lines), flush=True)
+    except BrokenPipeError:
+        # Python would complain once more at its end, when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,108 @@
+"""The options of scaler_ui, and the frozen configuration that comes out of them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .. import options
+from ..addresses import HIGHEST_PORT, Address
+from ..command_line import Arguments, resolve
+from ..logs import LOGGING_OPTIONS
+from ..monitor_options import MONITOR_OPTIONS, monitor_address
+from ..options import Command, Kind, Option
+from .access import LEAST_TOKEN
+from .executions import MOST_TASKS
+
+PROGRAM = "scaler_ui"
+DEFAULT_PORT = 8081
+LONGEST_WINDOW_SECONDS = 86_400
+_HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What scaler_ui is told at its start."""
+
+    monitor_address: Address
+    host: str
+    """The interface to listen on, by address or name."""
+    port: int
+    """0: any free one."""
+    token: str
+    """What browsers must show; empty: one is made where the interface is not this machine's own."""
+    window_seconds: float
+    """For how long executions of tasks, and points of the curves, are kept."""
+    window_tasks: int
+    """Executions at most."""
+    logging_level: str
+    logging_paths: tuple[str, ...]
+    logging_config_file: str
+
+
+def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
+    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    values = resolve(COMMAND, arguments, environ)
+    values["monitor_address"] = monitor_address(values)
+    del values["scheduler_address"]
+    values["window_seconds"] = float(values["window_seconds"])
+    return Config(**values)
+
+
+def _parse_host(given: str) -> str:
+    bare = given[1:-1] if given.startswith("[") and given.endswith("]") else given
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        if _HOST_NAME.fullmatch(given) and not re.fullmatch("[0-9.]+", given):
+            return given
+    raise ValueError(f"{options.shown(given)} is no address or name of an interface")
+
+
+def _parse_token(given: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", given):  # what stands in headers and addresses as it is
+        raise ValueError("a token has letters, digits and . _ ~ + / = - alone")
+    if len(given) < LEAST_TOKEN:
+        raise ValueError(f"a token has at least {LEAST_TOKEN} characters")
+    return given
+
+
+COMMAND = Command(
+    description="Shows in a browser what a scheduler does, from what that publishes.",
+    environment_prefix="SCALER_UI",
+    default_file="/etc/scaler/ui.toml",
+    options=(
+        *MONITOR_OPTIONS,
+        Option(
+            "host",
+            Kind("HOST", _parse_host, (str,)),
+            "127.0.0.1",
+            "the interface to listen on, by address or name; on others than this machine's own a token is needed",
+        ),
+        Option("port", options.whole(0, HIGHEST_PORT), DEFAULT_PORT, "the port to listen on; 0 is any free one"),
+        Option(
+            "token",
+            Kind("TOKEN", _parse_token, (str,)),
+            "",
+            f"what browsers and scripts must show, at least {LEAST_TOKEN} characters; others "
+            "see arguments in the list of processes: it is better in the environment or the file",
+            default_text="one is made and printed where it is needed",
+        ),
+        Option(
+            "window-seconds",
+            options.whole(10, LONGEST_WINDOW_SECONDS),
+            600,
+            "for how long what has happened is kept",
+            unit="seconds",
+        ),
+        Option(
+            "window-tasks",
+            options.whole(1000, 1_000_000),
+            MOST_TASKS,
+            "of how many executions of tasks at most",
+        ),
+        *LOGGING_OPTIONS,
+    ),
+)

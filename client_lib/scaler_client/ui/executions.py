@@ -1,0 +1,185 @@
+"""Rows of history joined to executions, and the newest of these kept: the timeline, the task log, durations.
+
+Without socket and clock. A task's rows come one by one (submitted, dispatched, started, ended); what is known of those
+that have not ended is kept in two generations, so that what was missed does not stay for ever.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeVar
+
+from ..snapshots import History, HistoryKind
+from .chunks import MICROSECONDS, Chunk
+from .contract import RETURNED
+from .durations import FunctionDurations
+
+MOST_TASKS = 100_000
+"""Executions that are kept."""
+ROWS_A_CHUNK = 4000
+"""A message of some 300 KB."""
+CHUNKS = 10
+"""At least, where there is all that may be kept: the oldest goes as a whole."""
+OPEN_TASKS = 200_000
+"""Of as many that have not ended is known when they were submitted, and where they are."""
+
+NEVER = -1
+
+_Known = TypeVar("_Known")
+_Key = tuple[int, int]
+
+
+class _Recent(Generic[_Known]):
+    """What is known of tasks, the newest `limit` at least and twice as many at most."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._young: dict[_Key, _Known] = {}
+        self._old: dict[_Key, _Known] = {}
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def put(self, key: _Key, known: _Known) -> None:
+        self._young[key] = known
+        if len(self._young) >= self._limit:
+            self._old, self._young = self._young, {}
+
+    def pop(self, key: _Key) -> _Known | None:
+        if self._old:
+            old = self._old.pop(key, None)
+            return self._young.pop(key, old)
+        return self._young.pop(key, None)
+
+    def get(self, key: _Key) -> _Known | None:
+        known = self._young.get(key)
+        return self._old.get(key) if known is None else known
+
+    def clear(self) -> None:
+        self._young.clear()
+        self._old.clear()
+
+
+_Submitted = tuple[int, str]
+"""When a task came (microseconds of unix time), and the name of its function."""
+_AtWorker = tuple[int, str, int | None]
+"""Where a task is: the worker, the task's name, and since when it is known to run (microseconds of unix time)."""
+
+
+class Executions:
+    """Those that are over, in chunks; `chunks` has the oldest first, their numbers one behind the other."""
+
+    def __init__(self, most_tasks: int = MOST_TASKS) -> None:
+        self.chunks: deque[Chunk] = deque()
+        self.durations: dict[str, FunctionDurations] = {}
+        """Of all that are kept, by function."""
+        self.rows = 0
+        self._most_tasks = most_tasks
+        self._rows_a_chunk = min(ROWS_A_CHUNK, most_tasks // CHUNKS)
+        self._next_number = 0
+        self._missed = 0
+        self._submitted: _Recent[_Submitted] = _Recent(OPEN_TASKS)
+        self._at_workers: _Recent[_AtWorker] = _Recent(OPEN_TASKS)
+
+    def forget_open(self) -> None:
+        """Another scheduler is there: it says anew what is open."""
+        self._submitted.clear()
+        self._at_workers.clear()
+
+    def miss(self, rows: int) -> None:
+        """So many rows of history never came."""
+        self._missed += rows
+
+    def take(self, history: History, started: int) -> None:
+        """What has happened; `started` is when its scheduler was, in microseconds of unix time."""
+        ends = _ends(history)
+        chunk = None
+        for row, kind in enumerate(history.kinds):
+            key = history.clients[row], history.ids[row]
+            at = started + history.times[row]
+            if kind == HistoryKind.SUBMITTED:
+                self._submitted.put(key, (at, history.names[row]))
+            elif kind == HistoryKind.DISPATCHED:
+                self._at_workers.put(key, (history.workers[row], history.names[row], None))
+            elif kind == HistoryKind.STARTED:
+                self._at_workers.put(key, (history.workers[row], history.names[row], at))
+            elif kind in (HistoryKind.ENDED, HistoryKind.RETURNED):
+                if chunk is None or len(chunk) >= self._rows_a_chunk:
+                    self._keep(chunk)
+                    chunk = Chunk(self._next_number, at // MICROSECONDS, self._missed)
+                if kind == HistoryKind.ENDED:
+                    self._add_end(chunk, history, row, key, started + ends[row])
+                else:
+                    self._add_return(chunk, history, row, key, at)
+        self._keep(chunk)
+
+    def drop_before(self, oldest: float) -> None:
+        """Chunks all of whose executions have ended before (unix time) go, and what is beyond the limit."""
+        while self.chunks and (self.chunks[0].newest < oldest or self.rows > self._most_tasks):
+            chunk = self.chunks.popleft()
+            self.rows -= len(chunk)
+            for function, durations in chunk.durations.items():
+                all_of_it = self.durations[function]
+                all_of_it.leave(durations)
+                if not all_of_it.count:
+                    del self.durations[function]
+
+    @property
+    def next_number(self) -> int:
+        """Of the chunk that comes next."""
+        return self._next_number
+
+    def number_at(self, time: float) -> int:
+        """Of the first chunk with something that has ended no earlier than that (unix time)."""
+        return self._next_number - sum(1 for chunk in self.chunks if chunk.newest >= time)
+
+    def _keep(self, chunk: Chunk | None) -> None:
+        if chunk is None or not len(chunk):
+            return
+        self._missed = 0
+        self._next_number += 1
+        self.chunks.append(chunk)
+        self.rows += len(chunk)
+        for function, durations in chunk.durations.items():
+            self.durations.setdefault(function, FunctionDurations()).join(durations)
+
+    def _add_end(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
+        submitted, function = self._submitted.pop(key) or (None, history.names[row])
+        known = self._at_workers.pop(key)
+        worker, name, duration = history.workers[row], history.names[row], history.durations[row]
+        start = None
+        if worker:
+            function, start = name, end - duration // 1000
+        if known is not None:
+            name = known[1]
+            if not worker:  # the scheduler has ended it, wherever it was
+                worker, start = known[0], known[2]
+        attempt, outcome, error = history.attempts[row], history.outcomes[row], history.errors[row]
+        chunk.add(*key, attempt, worker, function, name, submitted, start, end, duration, outcome, error)
+
+    def _add_return(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
+        known = self._at_workers.pop(key)
+        if known is None or known[2] is None:
+            return  # as far as is known it was taken back before it ran
+        worker, name, start = known
+        submitted, function = self._submitted.get(key) or (None, name)
+        chunk.add(*key, history.attempts[row], worker, function, name, submitted, start, end, 0, RETURNED, "")
+
+
+def _ends(history: History) -> list[int]:
+    """When executions have ended, in microseconds of the scheduler's uptime.
+
+    The scheduler hears of many at once: those of one worker and one moment are laid one before the other.
+    """
+    ends = list(history.times)
+    workers, durations = history.workers, history.durations
+    begins: dict[int, tuple[int, int]] = {}
+    """By worker: the moment, and when the earliest of what has ended in it began."""
+    for row in range(len(ends) - 1, -1, -1):
+        if history.kinds[row] != HistoryKind.ENDED or not workers[row]:
+            continue
+        moment, begin = begins.get(workers[row], (NEVER, NEVER))
+        if moment == ends[row]:
+            ends[row] = begin
+        begins[workers[row]] = history.times[row], ends[row] - durations[row] // 1000
+    return ends

@@ -1,0 +1,228 @@
+"""What is known of a scheduler, and every message about it, each made once for all pages that watch.
+
+Without a socket: whoever feeds the reader says so (`look`), and pages (pages.py) look at the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..monitoring import MonitorReader, Presence
+from ..picture import Picture
+from ..snapshots import Graphs
+from . import tables
+from .chunks import MICROSECONDS
+from .contract import (
+    CONTRACT,
+    LEAST_INTERVAL_SECONDS,
+    OUTCOMES,
+    PRESENCES,
+    RETURNED,
+    TOPICS,
+    encode,
+    outcome_kind,
+)
+from .executions import Executions
+from .series import Series
+
+POINTS_A_SECOND = 2
+"""At most: a snapshot comes once a second, and whenever somebody subscribes."""
+CLOCK_STEP = MICROSECONDS // 20
+"""The scheduler's clock is taken to be set anew where it differs by more; by less it is that snapshots are rounded."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is kept: executions at most, and for how many seconds."""
+
+    tasks: int
+    window: float
+
+
+class Live:
+    """Everything that pages can be told.
+
+    Args:
+        reader: what follows the scheduler.
+        version: of this program.
+        address: of the monitor.
+        unix_offset: what the reader's clock is behind unix time, in seconds.
+    """
+
+    def __init__(self, reader: MonitorReader, version: str, address: str, limits: Limits, unix_offset: float) -> None:
+        self.reader = reader
+        self.limits = limits
+        self.series = Series(round(limits.window * POINTS_A_SECOND))
+        self.executions = Executions(limits.tasks)
+        self._graphs: Graphs | None = None
+        self.graphs_changes = 0
+        """How often the message `graphs` has changed."""
+        self.updates = 0
+        """How many pictures there were."""
+        self.updated_at = 0.0
+        """When the last one came, by the reader's clock."""
+        self._version = version
+        self._address = address
+        self._unix_offset = unix_offset
+        self._seen: Picture | None = None
+        self._incarnation = 0
+        self._started = 0
+        """When the scheduler was, by its own clock: microseconds of unix time."""
+        self._missed_history = 0
+        self._worker_names: dict[int, str] = {}
+        self._client_names: dict[int, str] = {}
+        self._texts: dict[str, str] = {}
+        self._obstacle = ""
+        self._presence = ""
+        self.presences = 0
+        """How often the message `presence` has changed."""
+        self._note_presence()
+
+    @property
+    def picture(self) -> Picture | None:
+        return self.reader.picture
+
+    def look(self, now: float) -> None:
+        """Take what the reader has, whose clock shows `now`."""
+        picture = self.reader.picture
+        if picture is not None and picture is not self._seen:
+            self._seen = picture
+            self._take(picture)
+            self.updates += 1
+            self.updated_at = now
+        if self.reader.presence is Presence.GONE:
+            self.series.gap()
+        if self.reader.graphs != self._graphs:
+            self._graphs = self.reader.graphs
+            self.graphs_changes += 1
+            self._texts.pop("graphs", None)
+        self._note_presence()
+
+    def forget_graphs(self) -> None:
+        """They are not subscribed to any more: what is known of them gets old."""
+        self.reader.graphs = None
+
+    def note_obstacle(self, obstacle: str) -> bool:
+        """Why nothing may ever come, as far as that can be seen. Returns whether that is new."""
+        before, self._obstacle = self._obstacle, obstacle
+        return obstacle != before
+
+    def hello(self) -> str:
+        numbers = [*range(len(OUTCOMES)), RETURNED]
+        names = [*OUTCOMES, "returned"]
+        return encode(
+            {
+                "type": "hello",
+                "contract": CONTRACT,
+                "version": self._version,
+                "address": self._address,
+                "topics": TOPICS,
+                "limits": {
+                    "tasks": self.limits.tasks,
+                    "window": self.limits.window,
+                    "interval": LEAST_INTERVAL_SECONDS,
+                },
+                "defaults": {"interval": LEAST_INTERVAL_SECONDS, "window": self.limits.window},
+                "outcomes": [[number, name, outcome_kind(number)] for number, name in zip(numbers, names)],
+            }
+        )
+
+    def presence(self) -> str:
+        return self._presence
+
+    def text(self, kind: str) -> str:
+        """The newest `picture`, or of a topic that is sent whole. There must be a picture."""
+        text = self._texts.get(kind)
+        if text is None:
+            assert self.picture is not None
+            text = self._texts[kind] = encode(self._message(kind, self.picture))
+        return text
+
+    def points(self, begin: int) -> str:
+        """`series` from that point on."""
+        key = f"series {begin}"
+        if key not in self._texts:
+            self._texts[key] = encode(self.series.message(begin))
+        return self._texts[key]
+
+    def chunk(self, number: int) -> str:
+        """`tasks` of this number, which must be there."""
+        chunks = self.executions.chunks
+        return chunks[number - chunks[0].number].text(self._worker_names, self._client_names)
+
+    def story(self, client: int, task_id: int) -> str:
+        """What the scheduler has answered."""
+        story = self.reader.stories[client, task_id]
+        return encode(tables.story_message(story, client, task_id, self._started / MICROSECONDS, self._worker_names))
+
+    def _message(self, kind: str, picture: Picture) -> dict[str, Any]:
+        if kind == "graphs":
+            graphs = self._graphs or Graphs(0, 0, [], [], [], [], [])  # of a scheduler that is there no more
+            return tables.graphs_message(graphs, picture.snapshot.unix_seconds)
+        if kind == "functions":
+            return tables.functions_message(picture, self.executions.durations)
+        return _MESSAGES[kind](picture)
+
+    def _take(self, picture: Picture) -> None:
+        snapshot = picture.snapshot
+        started = round((snapshot.unix_seconds - snapshot.uptime_seconds) * MICROSECONDS)
+        if snapshot.incarnation != self._incarnation:
+            self._incarnation, self._started, self._missed_history = snapshot.incarnation, started, 0
+            self.series.gap()
+            self.executions.forget_open()
+        elif abs(started - self._started) > CLOCK_STEP:
+            self._started = started
+        _remember(self._worker_names, snapshot.worker_columns.incarnations, snapshot.worker_columns.names)
+        _remember(self._client_names, snapshot.client_columns.incarnations, snapshot.client_columns.names)
+        self.executions.miss(self.reader.missed_history - self._missed_history)
+        self._missed_history = self.reader.missed_history
+        # What the scheduler has kept may come behind what has just happened.
+        for history in sorted(self.reader.take_history(), key=lambda history: history.first):
+            self.executions.take(history, self._started)
+        self.series.take(picture)
+        oldest = snapshot.unix_seconds - self.limits.window
+        self.executions.drop_before(oldest)
+        self.series.drop_before(oldest)
+        self._texts.clear()
+
+    def _note_presence(self) -> None:
+        reader = self.reader
+        message = encode(
+            {
+                "type": "presence",
+                "presence": PRESENCES[reader.presence],
+                "since": round(reader.since + self._unix_offset, 3),
+                "problem": self._obstacle if reader.presence is Presence.UNHEARD else reader.problem,
+                "schedulers": reader.schedulers,
+                "missed_snapshots": reader.missed_snapshots,
+                "missed_history": reader.missed_history,
+                "malformed": reader.malformed,
+            }
+        )
+        if message != self._presence:
+            self._presence = message
+            self.presences += 1
+
+
+MOST_NAMES = 4
+"""Times as many names as there are are remembered, of those that are gone too."""
+LEAST_NAMES = 10_000
+
+
+def _remember(names: dict[int, str], identities: list[int], now: list[str]) -> None:
+    """What has gone keeps its name for as long as there are not too many."""
+    if len(names) > max(LEAST_NAMES, MOST_NAMES * len(identities)):
+        names.clear()
+    names.update(zip(identities, now))
+
+
+_MESSAGES: dict[str, Callable[[Picture], dict[str, Any]]] = {
+    "picture": tables.picture_message,
+    "running": tables.running_message,
+    "workers": tables.workers_message,
+    "agents": tables.agents_message,
+    "clients": tables.clients_message,
+    "objects": tables.objects_message,
+}

@@ -1,0 +1,142 @@
+"""What one page has been sent, and what it is to be sent next. Without a socket.
+
+There is no queue: a page that reads slowly is behind in numbers, and what it is sent next is the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..published import GRAPHS_TOPIC, story_topic
+from ..snapshots import History
+from .contract import LEAST_INTERVAL_SECONDS, FromPage, Pause, Settings, Watch, encode
+from .live import Live
+
+SLACK_SECONDS = 0.5
+"""Pictures come once a second, more or less: one that is that much too early for a page's interval will do."""
+
+
+class Page:
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._watched: frozenset[str] = frozenset()
+        self._new_topics: set[str] = set()
+        self._interval = LEAST_INTERVAL_SECONDS
+        self._window = live.limits.window
+        self._is_paused = False
+        self._is_greeted = False
+        self._problem = ""
+        self._presences = 0
+        self._updates = 0
+        self._updated_at = 0.0
+        self._graphs_changes: int | None = None
+        self._story: tuple[int, int] | None = None
+        """The task that it has asked for, until there is an answer."""
+        self._story_before: History | None = None
+        """What somebody was answered before."""
+        self._next_point: int | None = None
+        """None: all of them are to come."""
+        self._next_chunk: int | None = None
+
+    def hear(self, message: FromPage) -> None:
+        """What the page has said."""
+        if isinstance(message, Watch):
+            self._new_topics |= message.topics - self._watched
+            self._watched = message.topics
+            if "series" in self._new_topics:
+                self._next_point = None
+            if "tasks" in self._new_topics:
+                self._next_chunk = None
+            if "graphs" in self._new_topics:
+                self._graphs_changes = None
+        elif isinstance(message, Settings):
+            self._interval = message.interval or self._interval
+            if message.window is not None and message.window > self._window:
+                self._next_point = self._next_chunk = None
+                self._new_topics |= self._watched & {"series", "tasks"}
+            self._window = message.window or self._window
+        elif isinstance(message, Pause):
+            self._is_paused = message.is_on
+        else:
+            self._story = message.client, message.id
+            self._story_before = self._live.reader.stories.get(self._story)
+
+    def topics(self) -> set[bytes]:
+        """What the page needs of what is not published to everybody."""
+        needed = {GRAPHS_TOPIC} if "graphs" in self._watched and not self._is_paused else set()
+        if self._story is not None:
+            needed.add(story_topic(*self._story))
+        return needed
+
+    def refuse(self, problem: str) -> None:
+        """What it has said was wrong: it is told so."""
+        self._problem = problem
+
+    def to_send(self) -> Iterator[str]:
+        """What the page is to have now, one by one: whoever sends one may take its time before the next."""
+        if not self._is_greeted:
+            self._is_greeted = True
+            yield self._live.hello()
+        if self._presences != self._live.presences:
+            self._presences = self._live.presences
+            yield self._live.presence()
+        if self._problem:
+            problem, self._problem = self._problem, ""
+            yield encode({"type": "refused", "problem": problem})
+        if self._story is not None and self._is_answered(self._story):
+            story, self._story, self._story_before = self._story, None, None
+            yield self._live.story(*story)
+        live = self._live
+        if self._is_paused or live.picture is None:
+            return
+        is_due = live.updates != self._updates and live.updated_at >= self._updated_at + self._interval - SLACK_SECONDS
+        if is_due:
+            self._updates, self._updated_at = live.updates, live.updated_at
+            yield live.text("picture")
+        topics = self._watched if is_due else self._watched & self._new_topics
+        self._new_topics -= topics
+        for topic in sorted(topics):
+            if topic == "series":
+                yield from self._points()
+            elif topic == "tasks":
+                yield from self._chunks()
+            elif topic != "graphs" or self._has_new_graphs():
+                yield live.text(topic)
+
+    def _is_answered(self, story: tuple[int, int]) -> bool:
+        answer = self._live.reader.stories.get(story)
+        return answer is not None and answer is not self._story_before
+
+    def _has_new_graphs(self) -> bool:
+        """Whether the page has others, or none yet."""
+        before, self._graphs_changes = self._graphs_changes, self._live.graphs_changes
+        return before != self._graphs_changes
+
+    def _points(self) -> Iterator[str]:
+        series = self._live.series
+        if self._next_point is None or self._next_point < series.first:
+            yield _reset("series")
+            self._next_point = series.number_at(self._oldest())
+        if self._next_point < series.next_number:
+            begin, self._next_point = self._next_point, series.next_number
+            yield self._live.points(begin)
+
+    def _chunks(self) -> Iterator[str]:
+        executions = self._live.executions
+        while self._next_chunk is None or self._next_chunk < executions.next_number:
+            first = executions.next_number - len(executions.chunks)
+            if self._next_chunk is None or self._next_chunk < first:
+                yield _reset("tasks")
+                self._next_chunk = executions.number_at(self._oldest())
+            else:
+                self._next_chunk += 1
+                yield self._live.chunk(self._next_chunk - 1)
+
+    def _oldest(self) -> float:
+        """Unix time of the oldest that the page wants to have."""
+        picture = self._live.picture
+        return 0.0 if picture is None else picture.snapshot.unix_seconds - self._window
+
+
+def _reset(topic: str) -> str:
+    return encode({"type": "reset", "topic": topic})

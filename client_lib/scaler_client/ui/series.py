@@ -1,0 +1,84 @@
+"""A picture's figures over time: one point a second, the newest of them kept."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from ..picture import Picture
+from .contract import outcome_kind
+from .tables import queued_tasks
+
+COLUMNS = (
+    "time", "throughput", "failed", "waiting", "blocked", "queued", "running", "suspended", "workers", "clients",
+    "memory", "worker_memory", "cpu", "loop",
+)  # fmt: skip
+
+Point = tuple[float | None, ...]
+
+
+class Series:
+    """The newest points, `most` of them."""
+
+    def __init__(self, most: int) -> None:
+        self.points: deque[Point] = deque()
+        self.first = 0
+        """The number of the oldest point that is kept."""
+        self._most = most
+        self._failures: tuple[int, float, int] | None = None
+        """Of the last picture: its scheduler, when it was, and how many had failed."""
+
+    @property
+    def next_number(self) -> int:
+        return self.first + len(self.points)
+
+    def take(self, picture: Picture) -> None:
+        """Another point."""
+        snapshot = picture.snapshot
+        numbers: Point = (
+            snapshot.unix_seconds,
+            round(picture.resolved_rate, 1),
+            round(self._failed_rate(picture), 1),
+            snapshot.waiting,
+            snapshot.blocked,
+            queued_tasks(picture),
+            snapshot.running,
+            snapshot.suspended,
+            snapshot.workers,
+            snapshot.clients,
+            snapshot.process.resident_bytes,
+            sum(snapshot.worker_columns.resident_bytes),
+            round(picture.cpu_percent, 1),
+            round(picture.loop_percent, 1),
+        )
+        self.points.append(numbers)
+
+    def gap(self) -> None:
+        """The scheduler is gone: nothing is known from the last point on."""
+        if self.points and self.points[-1][1] is not None:
+            self.points.append((self.points[-1][0], *[None] * (len(COLUMNS) - 1)))
+
+    def drop_before(self, oldest: float) -> None:
+        """Points of before that (unix time) go, and what is too many: clocks are set back sometimes."""
+        while self.points and ((self.points[0][0] or 0.0) < oldest or len(self.points) > self._most):
+            self.points.popleft()
+            self.first += 1
+
+    def message(self, begin: int) -> dict[str, Any]:
+        """The points from number `begin` on, which must be there."""
+        points = [self.points[number - self.first] for number in range(begin, self.next_number)]
+        columns = zip(*points) if points else [()] * len(COLUMNS)
+        return {"type": "series", "first": begin, "columns": dict(zip(COLUMNS, columns))}
+
+    def number_at(self, time: float) -> int:
+        """Of the first point that is no older than that (unix time)."""
+        older = sum(1 for point in self.points if (point[0] or 0.0) < time)
+        return self.first + older
+
+    def _failed_rate(self, picture: Picture) -> float:
+        snapshot = picture.snapshot
+        failed = sum(total for number, total in enumerate(snapshot.outcomes) if outcome_kind(number) == "failed")
+        before, self._failures = self._failures, (snapshot.incarnation, snapshot.uptime_seconds, failed)
+        if before is None or before[0] != snapshot.incarnation or snapshot.uptime_seconds <= before[1]:
+            return 0.0
+        return (failed - before[2]) / (snapshot.uptime_seconds - before[1])

@@ -1,0 +1,143 @@
+"""The process: the monitor's socket and the web server on one event loop, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import time
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from .. import __version__
+from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
+from ..monitoring import Presence
+from ..options import fail, interpreter
+from ..published import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
+from ..service_manager import ServiceManager, take_variables
+from .access import Access, is_loopback, made_token
+from .config import PROGRAM, Config
+from .live import Limits, Live
+from .web import Web
+
+TOPICS = (SNAPSHOT_TOPIC, HISTORY_TOPIC)
+CLOSING_SECONDS = 1.0
+"""What requests under way get at the end."""
+
+_log = logging.getLogger(__name__)
+
+
+def run(config: Config) -> int:
+    """Serve until a signal; the process' exit status."""
+    manager = ServiceManager(take_variables(os.environ))
+    try:
+        with MonitorSocket(config.monitor_address, TOPICS) as monitor:
+            return asyncio.run(_Server(config, monitor, manager).serve())
+    except MonitorAccessError as error:
+        return fail(PROGRAM, str(error))
+    finally:
+        manager.close()
+
+
+class _Server:
+    def __init__(self, config: Config, monitor: MonitorSocket, manager: ServiceManager) -> None:
+        self._config = config
+        self._monitor = monitor
+        self._manager = manager
+        limits = Limits(config.window_tasks, config.window_seconds)
+        offset = time.time() - time.monotonic()
+        self._live = Live(monitor.reader, __version__, str(monitor.address), limits, offset)
+        self._token = config.token or ("" if is_loopback(config.host) else made_token())
+        self._web = Web(self._live, Access(self._token), self._subscribe)
+        self._subscribed: set[bytes] = set()
+        self._presence = Presence.UNHEARD
+
+    async def serve(self) -> int:
+        config, loop = self._config, asyncio.get_running_loop()
+        ended = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, ended.set)
+        http_log = logging.getLogger("aiohttp.server")
+        http_log.addFilter(_is_ours)
+        application = self._web.application()
+        runner = web.AppRunner(application, access_log=None, logger=http_log, shutdown_timeout=CLOSING_SECONDS)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, config.host, config.port).start()
+        except OSError as error:
+            await runner.cleanup()
+            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {_reason(error)}")
+        _log.info("%s %s on %s, process %d", PROGRAM, __version__, interpreter(), os.getpid())
+        _log.info("shows the scheduler that publishes at %s", self._monitor.address)
+        print(self._url(runner), flush=True)  # no log line: it may have a token, and is what somebody waits for
+        self._manager.ready()
+        loop.add_reader(self._monitor.fileno(), self._read)
+        try:
+            await self._turn_until(ended)
+        finally:
+            self._manager.stopping()
+            loop.remove_reader(self._monitor.fileno())
+            await runner.cleanup()
+        return 0
+
+    async def _turn_until(self, ended: asyncio.Event) -> None:
+        seconds = min(TICK_SECONDS, self._manager.beat_seconds or TICK_SECONDS)
+        while not ended.is_set():
+            self._read()
+            self._subscribe()
+            self._manager.beat()
+            self._manager.status(self._status())
+            try:
+                await asyncio.wait_for(ended.wait(), seconds)
+            except asyncio.TimeoutError:
+                continue
+
+    def _read(self) -> None:
+        is_new = self._monitor.read()
+        reader = self._monitor.reader
+        if reader.presence is Presence.UNHEARD:
+            is_new |= self._live.note_obstacle(self._monitor.obstacle())
+        if is_new:
+            self._live.look(time.monotonic())
+            self._web.tell()
+        if reader.presence is not self._presence:
+            self._presence = reader.presence
+            _log.info("the scheduler is %s%s", self._presence.value, f": {reader.problem}" if reader.problem else "")
+
+    def _subscribe(self) -> None:
+        """To what pages need, while they do."""
+        needed = self._web.topics()
+        for topic in needed - self._subscribed:
+            self._monitor.subscribe(topic)
+        for topic in self._subscribed - needed:
+            self._monitor.unsubscribe(topic)
+            if topic == GRAPHS_TOPIC:
+                self._live.forget_graphs()
+        self._subscribed = needed
+
+    def _status(self) -> str:
+        """For `systemctl status`."""
+        pages = f"{self._web.pages} page{'' if self._web.pages == 1 else 's'}"
+        return f"{pages} open; the scheduler at {self._monitor.address} is {self._presence.value}"
+
+    def _url(self, runner: web.AppRunner) -> str:
+        """What to open: with the token, if nobody knows it yet."""
+        address, port = runner.addresses[0][:2]
+        host = socket.gethostname() if ipaddress.ip_address(address).is_unspecified else address
+        query = f"?token={self._token}" if self._token != self._config.token else ""
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}/{query}"
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether an error is this program's: of what is no HTTP whoever sends it is told, and nobody else needs to be."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
+
+
+def _reason(error: OSError) -> str:
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

@@ -1,0 +1,95 @@
+// All that is known of one task, in a dialog.
+
+import { element } from "./elements.js";
+import { clock, day, duration, visible } from "./format.js";
+
+export class Details {
+  /** @param ask(row) makes the model's `story` that of the row's task; `tell` is to be called then */
+  constructor(model, ask) {
+    this.model = model;
+    this.ask = ask;
+    this.row = null;
+    this.title = element("h2", { id: "details-title" });
+    this.close = element("button", { type: "button", text: "Close" });
+    this.body = element("div");
+    this.story = element("div");
+    this.element = element(
+      "dialog",
+      { "aria-labelledby": "details-title", id: "details" },
+      element("header", {}, this.title, this.close),
+      this.body,
+      this.story,
+    );
+    this.close.addEventListener("click", () => this.element.close());
+    this.element.addEventListener("click", (event) => event.target === this.element && this.element.close());
+    document.body.append(this.element);
+  }
+
+  /** @param row an execution, or a task that has not ended in its shape */
+  open(row) {
+    this.row = row;
+    this.title.textContent = visible(row.name);
+    this.body.replaceChildren(facts(row));
+    if (row.error) this.body.append(element("pre", { text: visible(row.error), role: "note", "aria-label": "Error" }));
+    this.#attempts();
+    this.ask(row);
+    if (!this.element.open) this.element.showModal();
+    this.close.focus();
+  }
+
+  /** The story has come. */
+  tell() {
+    const { story } = this.model;
+    if (!this.row || story.client !== this.row.client || story.id !== this.row.id || !story.columns.kind.length) return;
+    const { columns } = story;
+    const outcomes = this.model.executions.outcomes;
+    const lines = columns.kind.map((kind, row) => {
+      const what = kind === "ended" ? outcomes.get(columns.outcome[row]).name : kind;
+      const worker = columns.worker[row] ? `on ${visible(columns.worker_name[row])}` : "";
+      const took = columns.duration[row] ? duration(columns.duration[row] * 1000) : "";
+      const attempt = columns.attempt[row] ? `attempt ${columns.attempt[row]}` : "";
+      return [clock(columns.time[row] * 1000, 1), [what, attempt, worker, took, visible(columns.error[row])]];
+    });
+    this.#happened("What has happened", lines);
+  }
+
+  /** What this page knows itself, until the scheduler tells more. */
+  #attempts() {
+    const known = this.model.executions.attemptsOf(this.row.client, this.row.id).filter((each) => each !== this.row);
+    const lines = known.map((each) => [
+      `Attempt ${each.attempt}`,
+      [each.outcome.name, visible(each.workerName), duration(each.duration), visible(each.error)],
+    ]);
+    this.story.replaceChildren();
+    if (lines.length) this.#happened("Other attempts", lines);
+  }
+
+  #happened(title, lines) {
+    const list = lines.flatMap(([name, parts]) => [
+      element("dt", { text: name }),
+      element("dd", { text: parts.filter(Boolean).join(", ") }),
+    ]);
+    this.story.replaceChildren(element("h3", { text: title }), element("dl", { class: "facts", "aria-label": title }, ...list));
+  }
+}
+
+function facts(row) {
+  const list = [
+    ["State", row.outcome.name],
+    ["Function", row.function ? visible(row.function.name) : visible(row.name)],
+    ["Task id", row.id],
+    ["Attempt", String(row.attempt)],
+    ["Worker", row.worker ? `${visible(row.workerName)} (${row.worker})` : "none"],
+    ["Client", row.clientName ? `${visible(row.clientName)} (${row.client})` : row.client],
+    ["Submitted", when(row.submitted)],
+    ["Waited", duration(row.start - row.submitted)],
+    ["Started", when(row.start)],
+    ["Ended", when(row.end)],
+    ["Duration", duration(row.duration)],
+  ];
+  return element("dl", { class: "facts" }, ...list.flatMap(([name, value]) => [element("dt", { text: name }), element("dd", { text: value })]));
+}
+
+function when(milliseconds) {
+  return Number.isNaN(milliseconds) ? "–" : day(milliseconds);
+}

@@ -1,0 +1,51 @@
+// Elements of the page. What comes from outside becomes text only, never markup.
+
+/** An element with attributes (`text` and `class` among them) and children. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "text") made.textContent = value;
+    else if (name === "class") made.className = value;
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** The same of SVG. */
+export function drawing(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "text") made.textContent = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Change a text only where it differs: what is the same costs no layout. */
+export function setText(target, text) {
+  if (target.shownText === text) return;
+  target.shownText = text;
+  target.textContent = text;
+}
+
+/** Change the title only where it differs. */
+export function setTitle(target, text) {
+  if (target.shownTitle === text) return;
+  target.shownTitle = text;
+  if (text) target.setAttribute("title", text);
+  else target.removeAttribute("title");
+}
+
+export function setClass(target, name) {
+  if (target.className !== name) target.className = name;
+}
+
+export function select(choices, chosen, attributes = {}) {
+  const made = element("select", attributes);
+  for (const [value, text] of choices) made.append(element("option", { value, text }));
+  made.value = chosen;
+  return made;
+}

@@ -1,0 +1,198 @@
+// The executions of the window: what ran where and when, newest last, and by worker for the timeline.
+
+export const MOST_EXECUTIONS = 100_000;
+
+/** One attempt of a task that is over. Times are milliseconds of unix time; NaN: not known, or it never ran. */
+class Execution {
+  constructor(number, chunk, columns, row, own) {
+    this.number = number;
+    this.id = columns.id[row];
+    this.client = chunk.clients[columns.client[row]];
+    this.clientName = chunk.client_names[columns.client[row]];
+    this.attempt = columns.attempt[row];
+    const worker = columns.worker[row];
+    this.worker = worker < 0 ? "" : chunk.workers[worker];
+    this.workerName = worker < 0 ? "" : chunk.worker_names[worker];
+    this.function = own.functions[columns.function[row]];
+    this.name = chunk.names[columns.name[row]];
+    this.submitted = milliseconds(own.base, columns.submitted[row]);
+    this.start = milliseconds(own.base, columns.start[row]);
+    this.end = own.base + columns.end[row] / 1000;
+    this.outcome = own.outcomes.get(columns.outcome[row]);
+    this.error = columns.error[row] < 0 ? "" : chunk.errors[columns.error[row]];
+  }
+
+  get duration() {
+    return this.end - this.start;
+  }
+
+  get failed() {
+    return this.outcome.kind === "failed";
+  }
+}
+
+function milliseconds(base, microseconds) {
+  return microseconds === null ? NaN : base + microseconds / 1000;
+}
+
+/** What became of a good result is the scheduler's matter: people want to see that it is there. */
+function shownNameOf(name, kind) {
+  return kind === "good" ? "done" : name;
+}
+
+const UNKNOWN = { name: "unknown", kind: "neutral" };
+
+class Outcomes {
+  constructor() {
+    this.known = new Map();
+  }
+
+  learn(rows) {
+    this.known = new Map(rows.map(([number, name, kind]) => [number, { name: shownNameOf(name, kind), kind }]));
+  }
+
+  get(number) {
+    return this.known.get(number) ?? UNKNOWN;
+  }
+}
+
+/** All functions that were seen, numbered in that order, which their colours go by. */
+class Functions {
+  constructor() {
+    this.all = [];
+    this.numbers = new Map();
+  }
+
+  named(name) {
+    let number = this.numbers.get(name);
+    if (number === undefined) {
+      number = this.all.length;
+      this.numbers.set(name, number);
+      this.all.push({ number, name, executions: 0, failed: 0 });
+    }
+    return this.all[number];
+  }
+}
+
+/** What one worker ran: executions by their start. `longest` bounds how far back one in sight may begin. */
+export class Lane {
+  constructor(worker, name) {
+    this.worker = worker;
+    this.name = name;
+    this.executions = [];
+    this.stale = 0;
+    this.longest = 0;
+  }
+
+  add(execution) {
+    const all = this.executions;
+    let at = all.length;
+    while (at > 0 && all[at - 1].start > execution.start) at--;
+    if (at === all.length) all.push(execution);
+    else all.splice(at, 0, execution);
+    this.longest = Math.max(this.longest, execution.duration);
+  }
+
+  /** One of those numbered below is of the window no more. They stand anywhere, and leave many at a time. */
+  drop(below) {
+    this.stale++;
+    if (this.stale < 64 || this.stale * 2 < this.executions.length) return;
+    this.executions = this.executions.filter((each) => each.number >= below);
+    this.stale = 0;
+  }
+
+  get length() {
+    return this.executions.length - this.stale;
+  }
+
+  /** The place of the first that may reach into the time after `from`. */
+  firstAfter(from) {
+    let [low, high] = [0, this.executions.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.executions[middle].start + this.longest < from) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+export class Executions {
+  constructor(most = MOST_EXECUTIONS) {
+    this.most = most;
+    this.outcomes = new Outcomes();
+    this.functions = new Functions();
+    this.clear();
+  }
+
+  clear() {
+    this.all = [];
+    this.dropped = 0;
+    this.next = 0;
+    this.lanes = new Map();
+    this.missed = 0;
+    this.earliest = Infinity;
+    for (const each of this.functions.all) each.executions = each.failed = 0;
+  }
+
+  get length() {
+    return this.all.length - this.dropped;
+  }
+
+  /** The n-th newest. */
+  newest(n) {
+    return this.all[this.all.length - 1 - n];
+  }
+
+  oldestFirst() {
+    return this.all.slice(this.dropped);
+  }
+
+  /** A message `tasks` of the contract. */
+  take(chunk) {
+    const own = {
+      base: chunk.base * 1000,
+      functions: chunk.names.map((name) => this.functions.named(name)),
+      outcomes: this.outcomes,
+    };
+    this.missed += chunk.missed;
+    for (let row = 0; row < chunk.columns.id.length; row++) this.#add(new Execution(this.next++, chunk, chunk.columns, row, own));
+  }
+
+  /** Forget what ended before, and what is too much. */
+  trim(before) {
+    const { all } = this;
+    while (this.dropped < all.length && (all[this.dropped].end < before || this.length > this.most)) {
+      this.#forget(all[this.dropped++]);
+    }
+    if (this.dropped > 1024 && this.dropped * 2 > all.length) {
+      this.all = all.slice(this.dropped);
+      this.dropped = 0;
+    }
+  }
+
+  /** All attempts that are known of a task, the first one first. */
+  attemptsOf(client, id) {
+    return this.oldestFirst().filter((each) => each.id === id && each.client === client);
+  }
+
+  #forget(execution) {
+    execution.function.executions--;
+    execution.function.failed -= execution.failed;
+    const lane = this.lanes.get(execution.worker);
+    if (!lane || Number.isNaN(execution.start)) return;
+    lane.drop(execution.number + 1);
+    if (!lane.length) this.lanes.delete(execution.worker);
+  }
+
+  #add(execution) {
+    this.all.push(execution);
+    execution.function.executions++;
+    execution.function.failed += execution.failed;
+    if (execution.start < this.earliest) this.earliest = execution.start;
+    if (!execution.worker || Number.isNaN(execution.start)) return;
+    let lane = this.lanes.get(execution.worker);
+    if (!lane) this.lanes.set(execution.worker, (lane = new Lane(execution.worker, execution.workerName)));
+    lane.add(execution);
+  }
+}

@@ -1,0 +1,82 @@
+// The connection to the server: one WebSocket, made again when it is lost, at growing intervals.
+
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 10_000;
+const OWN_CLOSE = 4000;
+
+/** `states`: "connecting", "open", "lost" with {since, retryAt, reason}. */
+export class Feed {
+  constructor({ address, onMessage, onState, topics, settings }) {
+    this.address = address;
+    this.onMessage = onMessage;
+    this.onState = onState;
+    this.topics = topics;
+    this.settings = settings;
+    this.wait = FIRST_WAIT;
+    this.since = null;
+    this.timer = 0;
+    window.addEventListener("online", () => this.retryNow());
+    document.addEventListener("visibilitychange", () => this.#visibility());
+    this.#connect();
+  }
+
+  watch(topics) {
+    this.topics = topics;
+    this.#send({ type: "watch", topics });
+  }
+
+  set(settings) {
+    this.settings = settings;
+    this.#send({ type: "settings", ...settings });
+  }
+
+  /** Ask for all that is known to have happened to a task. */
+  askStory(client, id) {
+    this.#send({ type: "story", client, id });
+  }
+
+  retryNow() {
+    if (!this.timer) return;
+    clearTimeout(this.timer);
+    this.#connect();
+  }
+
+  #connect() {
+    this.timer = 0;
+    const socket = new WebSocket(this.address);
+    this.socket = socket;
+    socket.addEventListener("open", () => {
+      this.since = null;
+      this.#send({ type: "settings", ...this.settings });
+      this.#send({ type: "watch", topics: this.topics });
+      this.#visibility();
+      this.onState("open", {});
+    });
+    socket.addEventListener("message", (event) => {
+      this.wait = FIRST_WAIT;
+      this.onMessage(JSON.parse(event.data));
+    });
+    socket.addEventListener("close", (event) => this.#lost(event.code >= OWN_CLOSE ? event.reason : ""));
+  }
+
+  #lost(reason) {
+    this.since ??= Date.now();
+    const wait = this.wait * (0.8 + 0.4 * Math.random());
+    this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
+    this.timer = setTimeout(() => this.#connect(), wait);
+    this.onState("lost", { since: this.since, retryAt: Date.now() + wait, reason });
+  }
+
+  /** A page that nobody sees needs nothing sent, and hears what it missed when it is looked at again. */
+  #visibility() {
+    if (document.hidden) this.#send({ type: "pause" });
+    else {
+      this.#send({ type: "resume" });
+      this.retryNow();
+    }
+  }
+
+  #send(message) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  }
+}

@@ -1,0 +1,90 @@
+// Open graphs over time. The scheduler forgets nodes as soon as nobody needs them; here they stay until their graph is over,
+// so that one sees it whole.
+
+export const MOST_NODES = 5000;
+const LINGER_MILLISECONDS = 10_000;
+export const STATES = ["blocked", "waiting", "running", "done", "failed"];
+
+export class GraphBook {
+  constructor() {
+    this.nodes = new Map();
+    this.total = 0;
+    this.settled = 0;
+  }
+
+  /** A message `graphs` of the contract, that came at `now` (milliseconds of any clock). */
+  take(message, now) {
+    const { columns, edges } = message;
+    this.total = message.total;
+    for (const node of this.nodes.values()) node.isOpen = false;
+    const rows = columns.id.map((id, row) => {
+      const key = `${columns.client[row]} ${id}`;
+      let node = this.nodes.get(key);
+      if (!node) this.nodes.set(key, (node = { key, id, client: columns.client[row], inputs: new Set(), outcome: "" }));
+      Object.assign(node, { name: columns.name[row], state: columns.state[row], isOpen: true, seenAt: now });
+      return node;
+    });
+    edges.from.forEach((from, at) => rows[edges.to[at]].inputs.add(rows[from].key));
+    for (const node of rows) if (node.state === "failed") node.outcome = "failed";
+    this.#forget(now);
+  }
+
+  clear() {
+    this.nodes.clear();
+  }
+
+  /** Those that have left are done, unless executions say that they failed. */
+  settle(executions) {
+    for (let n = 0; n < executions.length; n++) {
+      const each = executions.newest(n);
+      if (each.number < this.settled) break;
+      const node = this.nodes.get(`${each.client} ${each.id}`);
+      if (node && !node.outcome) node.outcome = each.failed ? "failed" : "done";
+    }
+    this.settled = executions.next;
+    for (const node of this.nodes.values()) if (!node.isOpen) node.state = node.outcome || "done";
+  }
+
+  /** Connected graphs, those with the most nodes first: {key, client, nodes, edges [[from, to]], open}. */
+  graphs() {
+    const parents = new Map();
+    const rootOf = (key) => {
+      let root = key;
+      while (parents.get(root) !== root) root = parents.get(root);
+      for (let at = key; at !== root; ) [at] = [parents.get(at), parents.set(at, root)];
+      return root;
+    };
+    for (const key of this.nodes.keys()) parents.set(key, key);
+    for (const node of this.nodes.values()) {
+      for (const input of node.inputs) if (parents.has(input)) parents.set(rootOf(input), rootOf(node.key));
+    }
+    const found = new Map();
+    for (const node of this.nodes.values()) {
+      const root = rootOf(node.key);
+      if (!found.has(root)) found.set(root, []);
+      found.get(root).push(node);
+    }
+    return [...found.values()].map(connected).sort((left, right) => right.open - left.open || right.nodes.length - left.nodes.length);
+  }
+
+  /** Graphs that are over go after a while, and the oldest nodes when there are too many. */
+  #forget(now) {
+    for (const graph of this.graphs()) {
+      const seen = Math.max(...graph.nodes.map((node) => node.seenAt));
+      if (!graph.open && now - seen > LINGER_MILLISECONDS) for (const node of graph.nodes) this.nodes.delete(node.key);
+    }
+    for (const [key, node] of this.nodes) {
+      if (this.nodes.size <= MOST_NODES) return;
+      if (!node.isOpen) this.nodes.delete(key);
+    }
+  }
+}
+
+function connected(nodes) {
+  const numbers = new Map(nodes.map((node, number) => [node.key, number]));
+  const edges = [];
+  nodes.forEach((node, to) => {
+    for (const input of node.inputs) if (numbers.has(input)) edges.push([numbers.get(input), to]);
+  });
+  return { key: nodes[0].key, client: nodes[0].client, nodes, edges, open: nodes.filter((node) => node.isOpen).length };
+}

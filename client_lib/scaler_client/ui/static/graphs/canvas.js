@@ -1,0 +1,150 @@
+// The drawing of a graph, which can be moved and zoomed.
+
+import { drawing } from "../elements.js";
+import { attachGestures } from "../gestures.js";
+
+const [LEAST_SCALE, MOST_SCALE] = [0.05, 3];
+const LEAST_LEGIBLE = 0.5;
+const KEY_PAN = 60;
+const LETTERS = { blocked: "B", waiting: "W", running: "R", done: "D", failed: "F" };
+
+export class GraphCanvas {
+  constructor(onOpen) {
+    this.onOpen = onOpen;
+    this.space = drawing("g");
+    this.element = drawing("svg", {
+      role: "application",
+      tabindex: "0",
+      "aria-label": "Graph. Arrows move, plus and minus zoom, 0 shows all.",
+    }, this.space);
+    this.nodes = [];
+    this.size = null;
+    this.isMoved = false;
+    this.element.addEventListener("keydown", (event) => this.#key(event));
+    attachGestures(this.element, {
+      drag: (dx, dy) => this.#moveBy(dx, dy),
+      zoom: (factor, x, y) => this.#zoom(factor, x, y),
+      tap: (x, y) => this.#tap(x, y),
+    });
+    new ResizeObserver(() => this.isMoved || this.begin()).observe(this.element);
+  }
+
+  clear() {
+    this.space.replaceChildren();
+    this.nodes = [];
+    this.size = null;
+  }
+
+  /** Draw a sketch where the layout says; `anew` also forgets where one had moved to. */
+  draw(sketch, layout, anew) {
+    this.size = layout;
+    const edges = layout.lines.map((points) => drawing("path", { class: "edge", d: curve(points) }));
+    this.nodes = sketch.nodes.map((node, number) => this.#node(node, layout.places[number]));
+    this.space.replaceChildren(...edges, ...this.nodes.map((node) => node.element));
+    this.paint(sketch);
+    if (anew || !this.isMoved) this.begin();
+  }
+
+  /** Only the states have changed. */
+  paint(sketch) {
+    sketch.nodes.forEach((each, number) => {
+      const node = this.nodes[number];
+      node.sketch = each;
+      if (node.shown === each.title) return;
+      node.shown = each.title;
+      node.element.dataset.state = each.state;
+      node.letter.textContent = LETTERS[each.state] ?? "?";
+      node.title.textContent = each.title;
+      if (node.under) node.under.textContent = each.under;
+    });
+  }
+
+  /** All of it, or its beginning where that could not be read. */
+  begin() {
+    this.fit();
+    if (!this.size || this.scale >= LEAST_LEGIBLE) return;
+    const { clientWidth, clientHeight } = this.element;
+    const left = Math.max(0, (clientWidth - this.size.width * LEAST_LEGIBLE) / 2);
+    this.#place(LEAST_LEGIBLE, left, Math.min(0, (clientHeight - this.size.height * LEAST_LEGIBLE) / 2));
+  }
+
+  fit() {
+    const { clientWidth, clientHeight } = this.element;
+    if (!this.size || !clientWidth) return;
+    const scale = Math.min(1.2, clientWidth / this.size.width, clientHeight / this.size.height);
+    this.isMoved = false;
+    this.#place(scale, (clientWidth - this.size.width * scale) / 2, (clientHeight - this.size.height * scale) / 2);
+  }
+
+  zoom(factor) {
+    this.#zoom(factor, this.element.clientWidth / 2, this.element.clientHeight / 2);
+  }
+
+  #node(sketch, [x, y]) {
+    const [left, top] = [x - sketch.width / 2, y - sketch.height / 2];
+    const letter = drawing("text", { class: "letter", x: left + 15, y: y + 4 });
+    const title = drawing("title");
+    const label = drawing("text", { x: left + 30, y: sketch.under ? y - 4 : y + 4, text: sketch.label });
+    const parts = [
+      title,
+      drawing("rect", { x: left, y: top, width: sketch.width, height: sketch.height, rx: 6 }),
+      drawing("circle", { class: "badge", cx: left + 15, cy: y, r: 9 }),
+      letter,
+      label,
+    ];
+    const under = sketch.under ? drawing("text", { x: left + 30, y: y + 13 }) : null;
+    if (under) parts.push(under);
+    const element = drawing("g", { class: "node" }, ...parts);
+    const made = { element, letter, title, under, sketch };
+    element.node = made;
+    return made;
+  }
+
+  #place(scale, x, y) {
+    Object.assign(this, { scale, x, y });
+    this.space.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`);
+  }
+
+  #moveBy(dx, dy) {
+    this.isMoved = true;
+    this.#place(this.scale, this.x + dx, this.y + dy);
+  }
+
+  #zoom(factor, x, y) {
+    if (!this.size) return;
+    this.isMoved = true;
+    const scale = Math.max(LEAST_SCALE, Math.min(MOST_SCALE, this.scale * factor));
+    const change = scale / this.scale;
+    this.#place(scale, x - (x - this.x) * change, y - (y - this.y) * change);
+  }
+
+  #tap(x, y) {
+    const box = this.element.getBoundingClientRect();
+    const found = document.elementFromPoint(box.left + x, box.top + y)?.closest(".node");
+    if (found?.node.sketch.node) this.onOpen(found.node.sketch.node);
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.size) return;
+    const moves = { ArrowLeft: [KEY_PAN, 0], ArrowRight: [-KEY_PAN, 0], ArrowUp: [0, KEY_PAN], ArrowDown: [0, -KEY_PAN] };
+    if (event.key in moves) this.#moveBy(...moves[event.key]);
+    else if (event.key === "+" || event.key === "=") this.zoom(1.4);
+    else if (event.key === "-") this.zoom(1 / 1.4);
+    else if (event.key === "0" || event.key === "Home") this.fit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+/** Through all points, without corners. */
+function curve(points) {
+  const [[x, y], ...rest] = points;
+  let path = `M${x.toFixed(1)} ${y.toFixed(1)}`;
+  for (let at = 0; at < rest.length - 1; at++) {
+    const [now, next] = [rest[at], rest[at + 1]];
+    const end = at === rest.length - 2 ? next : [(now[0] + next[0]) / 2, (now[1] + next[1]) / 2];
+    path += `Q${now[0].toFixed(1)} ${now[1].toFixed(1)} ${end[0].toFixed(1)} ${end[1].toFixed(1)}`;
+  }
+  return rest.length === 1 ? `${path}L${rest[0][0]} ${rest[0][1]}` : path;
+}

@@ -1,0 +1,76 @@
+// What is drawn of a graph: each node, or, where these are too many, one for all of a function and depth.
+
+import { count, cut, visible } from "../format.js";
+import { STATES } from "./book.js";
+
+export const MOST_DRAWN = 300;
+const LETTER_WIDTH = 6.8;
+const MOST_LETTERS = 26;
+const LETTERS_OF_GROUP = 28;
+
+/** {nodes: [{label, under, title, state, width, height, node}], edges: [[from, to]], how} */
+export function sketchOf(graph) {
+  if (graph.nodes.length <= MOST_DRAWN) return { ...graph, nodes: graph.nodes.map(single), how: "" };
+  const byDepth = grouped(graph, (node, depth) => `${depth} ${node.name}`);
+  if (byDepth.nodes.length <= MOST_DRAWN) return { ...byDepth, how: `${count(graph.nodes.length)} nodes, drawn by function and depth` };
+  const byName = grouped(graph, (node) => node.name);
+  if (byName.nodes.length <= MOST_DRAWN) return { ...byName, how: `${count(graph.nodes.length)} nodes, drawn by function` };
+  return { nodes: [], edges: [], how: `${count(graph.nodes.length)} nodes of ${count(byName.nodes.length)} functions are too many to draw` };
+}
+
+function single(node) {
+  const label = cut(node.name, MOST_LETTERS);
+  return { label, under: "", title: `${visible(node.name)}, ${node.state}, id ${node.id}`, state: node.state, node, ...sizeOf(label, "") };
+}
+
+function grouped(graph, keyOf) {
+  const depths = depthsOf(graph);
+  const groups = new Map();
+  const numbers = graph.nodes.map((node, row) => {
+    const key = keyOf(node, depths[row]);
+    if (!groups.has(key)) groups.set(key, { number: groups.size, name: node.name, states: new Map() });
+    const { number, states } = groups.get(key);
+    states.set(node.state, (states.get(node.state) ?? 0) + 1);
+    return number;
+  });
+  const edges = new Map();
+  for (const [from, to] of graph.edges) {
+    const [left, right] = [numbers[from], numbers[to]];
+    if (left !== right) edges.set(left * groups.size + right, [left, right]);
+  }
+  return { nodes: [...groups.values()].map(together), edges: [...edges.values()] };
+}
+
+function together({ name, states }) {
+  const total = [...states.values()].reduce((sum, number) => sum + number, 0);
+  const label = `${cut(name, MOST_LETTERS - 8)} × ${count(total)}`;
+  const present = STATES.filter((state) => states.has(state));
+  const under = present.map((state) => `${state[0].toUpperCase()} ${count(states.get(state))}`).join("  ");
+  const long = present.map((state) => `${count(states.get(state))} ${state}`).join(", ");
+  const state = ["failed", "running", "waiting", "blocked"].find((each) => states.has(each)) ?? "done";
+  return { label, under, title: `${visible(name)}: ${long}`, state, node: null, ...sizeOf(label, under) };
+}
+
+function sizeOf(label, under) {
+  const letters = Math.max(label.length, under ? LETTERS_OF_GROUP : 3);
+  return { width: Math.round(42 + letters * LETTER_WIDTH), height: under ? 46 : 30 };
+}
+
+/** How many nodes come before each, at most, one behind the other. */
+function depthsOf({ nodes, edges }) {
+  const after = nodes.map(() => []);
+  const missing = nodes.map(() => 0);
+  for (const [from, to] of edges) {
+    after[from].push(to);
+    missing[to]++;
+  }
+  const depths = nodes.map(() => 0);
+  const ready = nodes.flatMap((_, row) => (missing[row] ? [] : [row]));
+  for (let at = 0; at < ready.length; at++) {
+    for (const to of after[ready[at]]) {
+      depths[to] = Math.max(depths[to], depths[ready[at]] + 1);
+      if (--missing[to] === 0) ready.push(to);
+    }
+  }
+  return depths;
+}

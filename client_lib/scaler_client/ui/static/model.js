@@ -1,0 +1,132 @@
+// All that the page knows, as the server's messages say it. Messages go in, views read.
+
+import { Executions } from "./executions.js";
+import { GraphBook } from "./graphs/book.js";
+import { Series } from "./series.js";
+
+/** Rows of columns of one length. */
+export function rowsOf(columns) {
+  const names = Object.keys(columns);
+  const length = names.length ? columns[names[0]].length : 0;
+  const rows = new Array(length);
+  for (let at = 0; at < length; at++) {
+    const row = {};
+    for (const name of names) row[name] = columns[name][at];
+    rows[at] = row;
+  }
+  return rows;
+}
+
+const TABLES = ["workers", "agents", "clients", "functions", "running"];
+
+export class Model {
+  /** `clock` gives milliseconds of any steady clock. */
+  constructor(windowSeconds, clock = () => performance.now()) {
+    this.windowSeconds = windowSeconds;
+    this.clock = clock;
+    this.hello = null;
+    this.presence = null;
+    this.picture = null;
+    this.story = null;
+    this.refusal = "";
+    this.executions = new Executions();
+    this.series = new Series();
+    this.graphBook = new GraphBook();
+    this.running = [];
+    this.workers = this.agents = this.clients = this.functions = null;
+    this.version = 0;
+    this.ahead = null;
+    this.listeners = [];
+  }
+
+  onChange(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** Take one message of the contract. */
+  take(message) {
+    const taken = TAKERS[message.type];
+    if (taken) taken(this, message);
+    else if (TABLES.includes(message.type)) this[message.type] = rowsOf(message.columns);
+    else return;
+    if (message.now) this.#tellTime(message.now * 1000);
+    this.trim();
+    this.version++;
+    for (const listener of this.listeners) listener(message.type);
+  }
+
+  /** What time it is at the scheduler (milliseconds of unix time), also between its messages; it ends with it. */
+  get now() {
+    if (this.ahead === null) return Date.now();
+    if (this.presence?.presence === "gone") return this.heard;
+    return this.clock() + this.ahead;
+  }
+
+  setWindow(seconds) {
+    this.windowSeconds = seconds;
+    this.trim();
+  }
+
+  trim() {
+    const from = this.now - this.windowSeconds * 1000;
+    this.executions.trim(from);
+    this.series.trim(from / 1000);
+  }
+
+  /** How many rows of a table the scheduler has left out, as there are too many. */
+  leftOut(table) {
+    return this.picture?.left_out.find(([name]) => name === table)?.[1] ?? 0;
+  }
+
+  /** A connection has begun: what it says comes anew. */
+  forget() {
+    this.executions.clear();
+    this.series.clear();
+  }
+
+  #tellTime(now) {
+    const ahead = now - this.clock();
+    // A message that was long on its way must not turn time back: only a real change of the clock does.
+    if (this.ahead === null || ahead > this.ahead || this.ahead - ahead > 3000) this.ahead = ahead;
+    this.heard = now;
+  }
+}
+
+const TAKERS = {
+  hello(model, message) {
+    model.hello = message;
+    model.refusal = "";
+    model.executions.outcomes.learn(message.outcomes);
+    model.executions.most = message.limits.tasks;
+    model.forget();
+  },
+  presence(model, message) {
+    model.presence = message;
+  },
+  picture(model, message) {
+    if (model.picture && model.picture.incarnation !== message.incarnation) {
+      model.ahead = null;
+      model.graphBook.clear();
+    }
+    model.picture = message;
+  },
+  series(model, message) {
+    model.series.take(message);
+  },
+  tasks(model, message) {
+    model.executions.take(message);
+  },
+  graphs(model, message) {
+    model.graphBook.take(message, model.clock());
+  },
+  reset(model, message) {
+    if (message.topic === "tasks") model.executions.clear();
+    else model.series.clear();
+  },
+  story(model, message) {
+    model.story = message;
+  },
+  refused(model, message) {
+    model.refusal = message.problem;
+  },
+};

@@ -1,0 +1,251 @@
+// The timeline's canvas: axis, names of workers, bars. It knows nothing of the page; what it draws is given each time.
+
+import { clock, cut } from "../format.js";
+import { Frame, LEVELS, layLane } from "./lane_painter.js";
+import { ticks } from "./viewport.js";
+
+export const AXIS_HEIGHT = 28;
+const LEAST_FOR_TEXT = 14;
+const LEAST_TEXT_WIDTH = 44;
+const MOST_TEXTS = 300;
+const LETTER = 6.02;
+
+export class Painter {
+  constructor(canvas, theme) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d", { alpha: false });
+    this.theme = theme;
+    theme.onChange(() => (this.colours = null));
+  }
+
+  resize(width, height) {
+    const ratio = Math.min(2, window.devicePixelRatio || 1);
+    if (this.width === width && this.height === height && this.ratio === ratio) return;
+    Object.assign(this, { width, height, ratio });
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+  }
+
+  /**
+   * @param scene {lanes, running (Map of worker -> task), viewport, gutter, rowHeight, scrollTop, heard, chosen {lane, execution}}
+   * @returns how much was done: {bars, rows, scanned}
+   */
+  paint(scene) {
+    this.colours ??= this.#readColours();
+    const { context: at, colours } = this;
+    at.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    at.fillStyle = colours.surface;
+    at.fillRect(0, 0, this.width, this.height);
+    const { lanes, rowHeight, scrollTop, gutter, viewport } = scene;
+    const first = Math.max(0, Math.floor(scrollTop / rowHeight));
+    const last = Math.min(lanes.length, Math.ceil((scrollTop + this.height - AXIS_HEIGHT) / rowHeight));
+    const top = AXIS_HEIGHT - scrollTop;
+    const pad = rowHeight >= 14 ? 2 : rowHeight >= 6 ? 1 : 0;
+    this.#rows(scene, first, last, top);
+    const axis = ticks(viewport, 84);
+    this.#grid(axis, scene);
+    at.save();
+    at.beginPath();
+    at.rect(gutter, AXIS_HEIGHT, viewport.width, this.height - AXIS_HEIGHT);
+    at.clip();
+    at.translate(gutter, 0);
+    const frame = new Frame();
+    for (let row = first; row < last; row++) layLane(frame, lanes[row], viewport, top + row * rowHeight + pad, rowHeight - 2 * pad);
+    this.#bars(frame, rowHeight);
+    for (let row = first; row < last; row++) {
+      const task = scene.running.get(lanes[row].worker);
+      if (task) this.#open(frame, task, scene, top + row * rowHeight + pad, rowHeight - 2 * pad);
+    }
+    this.#failures(frame);
+    if (scene.chosen) this.#choice(scene, top, pad);
+    at.restore();
+    this.#names(scene, first, last, top);
+    this.#axis(axis, scene);
+    return { bars: frame.drawn, rows: Math.max(0, last - first), scanned: frame.scanned };
+  }
+
+  #readColours() {
+    const names = ["surface", "sunk", "text", "muted", "faint", "line", "accent", "accent-soft", "bad"];
+    const colours = Object.fromEntries(names.map((name) => [name, this.theme.colour(name)]));
+    colours.hatch = this.context.createPattern(hatching(colours.bad, colours.surface), "repeat");
+    return colours;
+  }
+
+  #rows({ lanes, rowHeight, chosen }, first, last, top) {
+    const { context: at, colours } = this;
+    at.fillStyle = colours.sunk;
+    for (let row = first; row < last; row++) if (row % 2) at.fillRect(0, top + row * rowHeight, this.width, rowHeight);
+    if (!chosen) return;
+    at.fillStyle = colours["accent-soft"];
+    const row = lanes.indexOf(chosen.lane);
+    if (row >= first && row < last) at.fillRect(0, top + row * rowHeight, this.width, rowHeight);
+  }
+
+  #grid({ times }, { viewport, gutter }) {
+    this.context.fillStyle = this.colours.line;
+    for (const time of times) this.context.fillRect(Math.round(gutter + viewport.x(time)), AXIS_HEIGHT, 1, this.height);
+  }
+
+  #bars(frame, rowHeight) {
+    const { context: at, theme } = this;
+    for (const [key, list] of frame.bars) {
+      at.fillStyle = theme.functionColour(Math.floor(key / LEVELS));
+      at.globalAlpha = 0.34 + (0.66 * ((key % LEVELS) + 1)) / LEVELS;
+      for (let n = 0; n < list.length; n += 4) at.fillRect(list[n], list[n + 1], list[n + 2], list[n + 3]);
+    }
+    at.globalAlpha = 1;
+    const { wide } = frame;
+    const named = [];
+    for (let n = 0; n < wide.length; n += 5) {
+      const width = wide[n + 3];
+      at.fillStyle = theme.functionColour(wide[n].function.number);
+      at.fillRect(wide[n + 1], wide[n + 2], width - (width > 4 ? 1 : 0), wide[n + 4]);
+      if (width >= LEAST_TEXT_WIDTH && !wide[n].failed) named.push(n);
+    }
+    // Text is what costs most: where there is much it is too small to be read one by one.
+    if (rowHeight < LEAST_FOR_TEXT || named.length > MOST_TEXTS) return;
+    for (const n of named) this.#text(wide[n], wide[n + 1], wide[n + 2], wide[n + 3], wide[n + 4]);
+  }
+
+  #text({ name, function: kind }, x, y, width, height) {
+    const { context: at } = this;
+    at.fillStyle = inkOn(this.theme.functionColour(kind.number));
+    at.font = "10px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
+    at.textBaseline = "middle";
+    at.textAlign = "left";
+    at.fillText(cut(name, Math.floor((width - 8) / LETTER)), x + 4, y + height / 2 + 0.5);
+  }
+
+  /** A task that runs: open at its end, as far as it is known to have run. */
+  #open(frame, task, { viewport, heard }, y, height) {
+    const { context: at, theme } = this;
+    const x = Math.max(-2, viewport.x(task.start));
+    const end = Math.min(viewport.width + 2, viewport.x(heard));
+    if (end <= 0 || x >= viewport.width || end - x < 0.5) return;
+    at.fillStyle = theme.functionColour(task.function.number);
+    at.globalAlpha = 0.45;
+    at.fillRect(x, y, end - x, height);
+    at.globalAlpha = 1;
+    at.fillRect(x, y, Math.min(2, end - x), height);
+    for (let dash = 0; dash < height; dash += 4) at.fillRect(end - 1.5, y + dash, 1.5, 2);
+    frame.drawn++;
+  }
+
+  /** Hatched in red, with a cross where there is room; a red stroke with a head where there is none. */
+  #failures(frame) {
+    const { context: at, colours } = this;
+    const { failures, marks } = frame;
+    at.strokeStyle = colours.bad;
+    for (let n = 0; n < failures.length; n += 4) {
+      const [x, y, width, height] = failures.slice(n, n + 4);
+      at.fillStyle = colours.hatch;
+      at.fillRect(x, y, width, height);
+      at.lineWidth = 1.5;
+      at.strokeRect(x + 0.75, y + 0.75, Math.max(0.5, width - 1.5), height - 1.5);
+      if (width >= 14 && height >= 10) this.#cross(x + width / 2, y + height / 2);
+    }
+    at.fillStyle = colours.bad;
+    for (let n = 0; n < marks.length; n += 3) {
+      const [x, y, height] = [marks[n], marks[n + 1], marks[n + 2]];
+      at.fillRect(x - 0.75, y, 2, height);
+      at.beginPath();
+      at.moveTo(x - 3, y - 1);
+      at.lineTo(x + 3.5, y - 1);
+      at.lineTo(x + 0.25, y + Math.min(5, height / 2));
+      at.fill();
+    }
+  }
+
+  #cross(x, y) {
+    const { context: at, colours } = this;
+    at.fillStyle = colours.surface;
+    at.fillRect(x - 5, y - 5, 10, 10);
+    at.lineWidth = 2;
+    at.beginPath();
+    at.moveTo(x - 3, y - 3);
+    at.lineTo(x + 3, y + 3);
+    at.moveTo(x + 3, y - 3);
+    at.lineTo(x - 3, y + 3);
+    at.stroke();
+  }
+
+  #choice({ lanes, chosen, viewport, rowHeight }, top, pad) {
+    const { execution, lane } = chosen;
+    const row = lanes.indexOf(lane);
+    if (!execution || row < 0) return;
+    const { context: at, colours } = this;
+    const x = viewport.x(execution.start);
+    const end = viewport.x(Number.isNaN(execution.end) ? viewport.to : execution.end);
+    at.strokeStyle = colours.text;
+    at.lineWidth = 2;
+    at.strokeRect(x - 1, top + row * rowHeight + pad - 1, Math.max(3, end - x + 1), rowHeight - 2 * pad + 2);
+  }
+
+  #names({ lanes, rowHeight, gutter }, first, last, top) {
+    const { context: at, colours } = this;
+    at.fillStyle = colours.line;
+    at.fillRect(gutter - 1, 0, 1, this.height);
+    const each = Math.max(1, Math.ceil(13 / rowHeight));
+    at.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+    at.textBaseline = "middle";
+    at.textAlign = "left";
+    at.fillStyle = colours.muted;
+    const letters = Math.max(4, Math.floor((gutter - 18) / 6.6));
+    for (let row = first; row < last; row++) {
+      if (row % each) continue;
+      at.fillText(cut(lanes[row].name, letters), 12, top + row * rowHeight + (rowHeight * each) / 2 + 0.5, gutter - 18);
+    }
+  }
+
+  #axis({ times, step }, { viewport, gutter }) {
+    const { context: at, colours } = this;
+    at.fillStyle = colours.sunk;
+    at.fillRect(0, 0, this.width, AXIS_HEIGHT - 1);
+    at.fillStyle = colours.line;
+    at.fillRect(0, AXIS_HEIGHT - 1, this.width, 1);
+    at.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    at.textBaseline = "middle";
+    at.textAlign = "center";
+    at.fillStyle = colours.muted;
+    for (const time of times) {
+      const x = gutter + viewport.x(time);
+      if (x > gutter + 30 && x < this.width - 30) at.fillText(clock(time, step), x, AXIS_HEIGHT / 2);
+    }
+    at.textAlign = "left";
+    at.fillText("Worker", 12, AXIS_HEIGHT / 2);
+  }
+}
+
+function hatching(colour, surface) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 8;
+  const at = tile.getContext("2d");
+  at.fillStyle = surface;
+  at.globalAlpha = 0.55;
+  at.fillRect(0, 0, 8, 8);
+  at.globalAlpha = 1;
+  at.strokeStyle = colour;
+  at.lineWidth = 2;
+  for (const shift of [-8, 0, 8]) {
+    at.beginPath();
+    at.moveTo(shift - 1, 9);
+    at.lineTo(shift + 9, -1);
+    at.stroke();
+  }
+  return tile;
+}
+
+const INKS = new Map();
+
+/** Black or white, whichever can be read on a colour. */
+function inkOn(colour) {
+  if (!INKS.has(colour)) {
+    const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+    const linear = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    INKS.set(colour, light > 0.179 ? "#0b0f14" : "#ffffff");
+  }
+  return INKS.get(colour);
+}

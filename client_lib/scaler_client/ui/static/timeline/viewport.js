@@ -1,0 +1,96 @@
+// Which part of time is in sight, and where on the canvas a moment is.
+
+const LEAST_SPAN = 0.02;
+/** Room after now, as a share of the span, while one follows. */
+const AHEAD = 0.02;
+
+/** Times are milliseconds of unix time; x is pixels from the left edge of the time's area. */
+export class Viewport {
+  constructor(span) {
+    this.width = 1;
+    this.from = 0;
+    this.to = span;
+    this.follows = true;
+    this.fits = true;
+    this.oldest = -Infinity;
+    this.newest = Infinity;
+  }
+
+  get span() {
+    return this.to - this.from;
+  }
+
+  x(time) {
+    return ((time - this.from) / this.span) * this.width;
+  }
+
+  time(x) {
+    return this.from + (x / this.width) * this.span;
+  }
+
+  /** What there is to see; until one zooms that is what is in sight, and while one follows, the end stays at `now`. */
+  bound(oldest, now) {
+    this.oldest = oldest;
+    this.newest = now;
+    if (this.fits && this.follows) this.fit();
+    else if (this.follows) this.#set(now + this.span * AHEAD - this.span, now + this.span * AHEAD);
+  }
+
+  /** By a factor above 1 one sees less, and that bigger; what is at `x` stays there. */
+  zoom(factor, x = this.width / 2) {
+    const most = (this.newest - this.oldest) * (1 + 2 * AHEAD);
+    const span = Math.max(LEAST_SPAN, Math.min(most, this.span / factor));
+    const anchor = this.follows ? this.to - this.span * AHEAD : this.time(x);
+    const share = this.follows ? 1 - AHEAD : x / this.width;
+    this.fits = false;
+    this.#set(anchor - span * share, anchor + span * (1 - share));
+    this.#clamp();
+  }
+
+  pan(pixels) {
+    const moved = (pixels / this.width) * this.span;
+    this.follows = false;
+    this.#set(this.from + moved, this.to + moved);
+    this.#clamp();
+  }
+
+  /** All there is. */
+  fit() {
+    const room = (this.newest - this.oldest) * AHEAD;
+    this.#set(this.oldest - room, this.newest + room);
+    this.follows = this.fits = true;
+  }
+
+  /** So that this stretch is in sight. */
+  reveal(start, end) {
+    if (start >= this.from && end <= this.to) return;
+    const { span } = this;
+    const middle = (start + end) / 2;
+    this.follows = false;
+    this.#set(middle - span / 2, middle + span / 2);
+  }
+
+  #clamp() {
+    const { span } = this;
+    const [least, most] = [this.oldest - span * AHEAD, this.newest + span * AHEAD];
+    if (this.to > most) this.#set(most - span, most);
+    else if (this.from < least) this.#set(least, least + span);
+  }
+
+  #set(from, to) {
+    this.from = from;
+    this.to = to;
+  }
+}
+
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000];
+
+/** Moments for the axis, at least so many pixels apart, and the milliseconds between them. */
+export function ticks(viewport, apart) {
+  const least = (viewport.span / viewport.width) * apart;
+  const step = STEPS.find((each) => each >= least) ?? STEPS[STEPS.length - 1];
+  const times = [];
+  const zone = new Date(viewport.from).getTimezoneOffset() * 60_000;
+  for (let time = Math.ceil((viewport.from - zone) / step) * step + zone; time <= viewport.to; time += step) times.push(time);
+  return { times, step };
+}

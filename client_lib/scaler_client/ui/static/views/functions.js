@@ -1,0 +1,79 @@
+// What is run: a row for each function.
+
+import { element, setText } from "../elements.js";
+import { bytes, count, duration, rate, visible } from "../format.js";
+import { SearchField } from "../search_field.js";
+import { VirtualTable } from "../virtual_table.js";
+
+export const functions = {
+  id: "functions",
+  title: "Functions",
+  icon: "M12.5 4.5c-2-1-3 .2-3.3 2L7.8 14c-.3 1.8-1.3 2.6-3 1.8M6.5 9h6M13 12l3.5 4M16.5 12L13 16",
+  topics: ["functions"],
+  create: (context) => new Functions(context),
+};
+
+const COLUMNS = [
+  { id: "name", title: "Function", width: 200, grow: 3, value: (row) => row.name, text: (row) => visible(row.name), full: (row) => visible(row.name) },
+  number("open", "Open", 70, (row) => row.open, (row) => count(row.open), "Tasks now"),
+  number("done", "Count", 90, (row) => row.done, (row) => count(row.done), "Done since the scheduler's start"),
+  { ...number("failed", "Failed", 74, (row) => row.failed, (row) => count(row.failed)), style: (row) => (row.failed ? "bad" : "muted") },
+  number("rate", "Rate", 80, (row) => row.rate, (row) => rate(row.rate), "Done a second"),
+  time("mean", "Mean", (row) => (row.done ? row.mean : null), "Of all since the scheduler's start"),
+  time("p50", "Median", (row) => row.p50, "Of the executions in the window"),
+  time("p99", "p99", (row) => row.p99, "Of the executions in the window, right to within 4.5 percent"),
+  time("longest", "Longest", (row) => row.longest, "Of the executions in the window"),
+  number("recent", "In window", 84, (row) => row.recent, (row) => count(row.recent), "Executions that the server keeps"),
+  number("bytes", "Size", 70, (row) => row.bytes, (row) => bytes(row.bytes), "Of the pickled function"),
+  number("clients", "Clients", 66, (row) => row.clients, (row) => count(row.clients)),
+];
+
+function number(id, title, width, value, text, hint) {
+  return { id, title, width, value, text, hint, right: true };
+}
+
+function time(id, title, value, hint) {
+  return number(id, title, 86, (row) => value(row) ?? -1, (row) => (value(row) === null ? "–" : duration(value(row) * 1000)), hint);
+}
+
+/** Functions of one name, lambdas for one, are told apart by their order. */
+function keyed(rows) {
+  const seen = new Map();
+  for (const row of rows) {
+    const before = seen.get(row.name) ?? 0;
+    seen.set(row.name, before + 1);
+    row.key = `${before} ${row.name}`;
+  }
+  return rows;
+}
+
+class Functions {
+  constructor({ model }) {
+    this.model = model;
+    this.search = new SearchField("Filter by name", () => this.update());
+    this.note = element("span", { class: "note" });
+    this.table = new VirtualTable({
+      label: "Functions",
+      columns: COLUMNS,
+      key: (row) => row.key,
+      sort: { column: "done", direction: "descending" },
+    });
+    this.element = element(
+      "section",
+      { class: "panel fills" },
+      element("header", {}, element("h1", { text: "Functions" }), this.note),
+      element("div", { class: "tools" }, this.search.element),
+      this.table.element,
+    );
+  }
+
+  update() {
+    const all = keyed(this.model.functions ?? []);
+    const shown = all.filter((row) => this.search.matches(row.name));
+    const left = this.model.leftOut("functions");
+    const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
+    setText(this.note, left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
+    this.table.setEmpty(all.length ? "No function matches the filter" : "No functions yet");
+    this.table.setRows(shown);
+  }
+}

@@ -1,0 +1,166 @@
+// What the scheduler is, what it does now, and how that was over the window.
+
+import { Chart } from "../charts.js";
+import { element, setClass, setText, setTitle } from "../elements.js";
+import { bytes, count, day, duration, percent, rate, visible } from "../format.js";
+
+export const overview = {
+  id: "overview",
+  title: "Overview",
+  icon: "M3 11l7-7 7 7M5 9.5V16h4v-4h2v4h4V9.5",
+  topics: ["series"],
+  create: (context) => new Overview(context),
+};
+
+/** Each with what it shows, and what below that, of the picture and the number of failed tasks. */
+const FIGURES = [
+  ["throughput", "Throughput", (picture) => rate(picture.tasks.resolved_rate), (picture) => `${count(picture.tasks.resolved)} done since the start`],
+  ["waiting", "Waiting", (picture) => count(picture.tasks.waiting), (picture) => `${count(picture.tasks.blocked)} blocked by inputs`],
+  ["running", "Running", (picture) => count(picture.tasks.running), (picture) => `${count(picture.tasks.queued)} queued at workers`],
+  ["suspended", "Suspended", (picture) => count(picture.tasks.suspended), () => "for tasks of their own"],
+  ["failed", "Failed", (_picture, failed) => count(failed), (picture, failed) => shareOf(failed, picture)],
+  ["workers", "Workers", (picture) => count(picture.peers.workers), (picture) => `${plural(picture.peers.agents, "host agent")}, ${plural(picture.peers.clients, "client")}`],
+  ["loop", "Scheduler loop", (picture) => percent(picture.process.loop), (picture) => `busy; ${percent(picture.process.cpu)} of a core`],
+  ["memory", "Scheduler memory", (picture) => bytes(picture.process.rss), (picture) => `holds ${bytes(picture.memory.tasks + picture.memory.objects)} of ${bytes(picture.memory.limit)}`],
+];
+
+const LEAST_WINDOW = 30;
+
+function failedOf(picture, hello) {
+  const kinds = new Map(hello?.outcomes.map(([, name, kind]) => [name, kind]));
+  return picture.outcomes.reduce((sum, [name, total]) => sum + (kinds.get(name) === "failed" ? total : 0), 0);
+}
+
+function shareOf(failed, picture) {
+  const all = picture.outcomes.reduce((sum, [, total]) => sum + total, 0);
+  return all ? `${percent((100 * failed) / all)} of all results` : "no results yet";
+}
+
+function plural(number, word) {
+  return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+}
+
+class Overview {
+  constructor({ model, theme }) {
+    this.model = model;
+    this.figures = new Map();
+    const figures = element("section", { class: "figures", "aria-label": "Figures" }, ...FIGURES.map((each) => this.#figure(...each)));
+    this.charts = [
+      new Chart(theme, "Throughput", [
+        { column: "throughput", name: "Done", colour: "series-1", fill: true },
+        { column: "failed", name: "Failed", colour: "series-2", dash: [5, 3] },
+      ], rate),
+      new Chart(theme, "Tasks by state", [
+        { column: "waiting", name: "Waiting", colour: "series-3", fill: true },
+        { column: "blocked", name: "Blocked", colour: "series-5", dash: [5, 3] },
+        { column: "queued", name: "Queued", colour: "series-1", dash: [2, 2] },
+        { column: "running", name: "Running", colour: "series-4" },
+      ], count, { least: 4 }),
+      new Chart(theme, "Memory", [
+        { column: "memory", name: "Scheduler", colour: "series-1", fill: true },
+        { column: "worker_memory", name: "Workers", colour: "series-3", dash: [5, 3] },
+      ], bytes, { least: 1 << 20, binary: true }),
+      new Chart(theme, "Scheduler load", [
+        { column: "loop", name: "Loop", colour: "series-1", fill: true },
+        { column: "cpu", name: "Processor", colour: "series-3", dash: [5, 3] },
+      ], percent, { least: 10 }),
+    ];
+    this.lists = ["Scheduler", "Outcomes", "Workers lost", "Messages received", "Messages sent"].map((title) => new Facts(title));
+    this.element = element(
+      "section",
+      { class: "panel" },
+      element("header", {}, element("h1", { text: "Overview" })),
+      figures,
+      element("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)),
+      element("div", { class: "sides" }, ...this.lists.map((list) => list.element)),
+    );
+  }
+
+  update() {
+    const { picture, series, now, windowSeconds, hello } = this.model;
+    const oldest = Math.min(series.columns.time[0] ?? 0, now / 1000 - LEAST_WINDOW);
+    const from = Math.max(now / 1000 - windowSeconds, oldest);
+    for (const chart of this.charts) chart.update(series.columns, from, now / 1000);
+    if (!picture) return;
+    const failed = failedOf(picture, hello);
+    for (const [id, , value, small] of FIGURES) {
+      const { big, below } = this.figures.get(id);
+      setText(big, value(picture, failed));
+      setText(below, small(picture, failed));
+      setTitle(below, small(picture, failed));
+      if (id === "failed") setClass(big, failed ? "bad" : "");
+    }
+    this.lists[0].show(schedulerFacts(picture));
+    this.lists[1].show(picture.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));
+    this.lists[2].show(lossFacts(picture));
+    this.lists[3].show(messageFacts(picture.messages.received));
+    this.lists[4].show(messageFacts(picture.messages.sent));
+  }
+
+  #figure(id, title) {
+    const big = element("dd", { text: "–" });
+    const below = element("dd", { class: "small", text: "" });
+    this.figures.set(id, { big, below });
+    return element("dl", { class: "card figure", "data-figure": id }, element("dt", { text: title }), big, below);
+  }
+}
+
+function schedulerFacts(picture) {
+  return [
+    ["Address", visible(picture.address)],
+    ["Host", visible(picture.host)],
+    ["Process", String(picture.pid)],
+    ["Version", visible(picture.version)],
+    ["Interpreter", visible(picture.interpreter)],
+    ["Started", day(picture.started * 1000).slice(0, 19)],
+    ["Up for", duration(picture.uptime * 1000)],
+    ["Loop, mean turn", duration(picture.process.loop_mean * 1000)],
+    ["Dispatch, median", within(picture.dispatch_latencies, 0.5)],
+    ["Dispatch, p99", within(picture.dispatch_latencies, 0.99)],
+    ["Functions", count(picture.functions)],
+    ["Objects", `${count(picture.objects)}, ${bytes(picture.memory.objects)}`],
+    ["Open tasks' payload", bytes(picture.memory.tasks)],
+    ...picture.messages.dropped.filter(([, total]) => total).map(([name, total]) => [`Dropped: ${visible(name)}`, count(total)]),
+  ];
+}
+
+/** Of counts by powers of two of microseconds: what this share of them stayed below. */
+function within(counts, share) {
+  const all = counts.reduce((sum, number) => sum + number, 0);
+  let left = all * share;
+  for (let power = 0; power < counts.length && all; power++) {
+    left -= counts[power];
+    if (left <= 0) return `within ${duration(2 ** power / 1000)}`;
+  }
+  return "–";
+}
+
+function lossFacts(picture) {
+  const deaths = picture.deaths.filter(([, total]) => total).map(([cause, total]) => [visible(cause), count(total)]);
+  return [...deaths, ["Tasks given out again", count(picture.retries)]];
+}
+
+function messageFacts(counters) {
+  const busy = counters.filter(([, total]) => total).sort((left, right) => right[1] - left[1]);
+  return busy.map(([name, total, each]) => [visible(name), `${count(total)}  (${rate(each)})`]);
+}
+
+/** A list of names and values, of which only what has changed is touched. */
+class Facts {
+  constructor(title) {
+    this.list = element("dl", { class: "facts" });
+    this.lines = new Map();
+    this.element = element("section", { class: "card" }, element("h2", { text: title }), this.list);
+  }
+
+  show(facts) {
+    const names = facts.map(([name]) => name).join("\n");
+    if (names !== this.names) {
+      this.names = names;
+      this.lines = new Map(facts.map(([name]) => [name, element("dd")]));
+      this.list.replaceChildren(...facts.flatMap(([name]) => [element("dt", { text: name }), this.lines.get(name)]));
+      if (!facts.length) this.list.append(element("dt", { text: "None yet" }));
+    }
+    for (const [name, value] of facts) setText(this.lines.get(name), value);
+  }
+}

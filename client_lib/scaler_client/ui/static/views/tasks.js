@@ -1,0 +1,157 @@
+// The log of tasks: what has ended, the newest first, and what runs.
+
+import { element, select } from "../elements.js";
+import { clock, count, cut, duration, span, visible } from "../format.js";
+import { SearchField } from "../search_field.js";
+import { VirtualTable } from "../virtual_table.js";
+
+export const tasks = {
+  id: "tasks",
+  title: "Tasks",
+  icon: "M7 5h9M7 10h9M7 15h9M3.5 5h.01M3.5 10h.01M3.5 15h.01",
+  topics: ["tasks", "running"],
+  create: (context) => new Tasks(context),
+};
+
+const STATES = [
+  ["all", "Ended"],
+  ["good", "Succeeded"],
+  ["failed", "Failed"],
+  ["neutral", "Cancelled, taken back"],
+  ["running", "Running now"],
+];
+const DURATIONS = [[0, "Any duration"], [10, "≥ 10 ms"], [100, "≥ 100 ms"], [1000, "≥ 1 s"], [10_000, "≥ 10 s"], [60_000, "≥ 1 min"]];
+
+const COLUMNS = [
+  { id: "end", title: "Ended", width: 106, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
+  { id: "name", title: "Task", width: 160, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name) },
+  { id: "state", title: "State", width: 118, text: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
+  { id: "duration", title: "Duration", width: 86, right: true, text: (row) => duration(row.duration) },
+  { id: "worker", title: "Worker", width: 120, grow: 1.5, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
+  { id: "error", title: "Error", width: 220, grow: 5, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
+  { id: "waited", title: "Waited", width: 86, right: true, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
+  { id: "id", title: "Id", width: 74, right: true, text: (row) => row.id },
+  { id: "attempt", title: "Attempt", width: 66, right: true, text: (row) => String(row.attempt) },
+  { id: "client", title: "Client", width: 130, grow: 1, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
+];
+const STATE_CLASSES = { good: "good", failed: "bad", neutral: "muted", running: "warn" };
+
+class Tasks {
+  constructor({ model, open }) {
+    this.model = model;
+    this.shown = [];
+    this.next = 0;
+    this.search = new SearchField("Search by task, id, worker, client or error", () => this.#refilter());
+    this.state = select(STATES, "all", { "aria-label": "State" });
+    this.least = select(DURATIONS, "0", { "aria-label": "Duration" });
+    for (const control of [this.state, this.least]) control.addEventListener("change", () => this.#refilter());
+    this.note = element("span", { class: "note" });
+    this.missed = element("span", { class: "note" });
+    this.table = new VirtualTable({
+      label: "Tasks, the newest first",
+      columns: COLUMNS,
+      key: (row) => row.key ?? row.number,
+      onOpen: open,
+      onScroll: () => !this.table.scrolled && this.update(),
+      rowClass: (row) => (row.outcome.kind === "failed" ? "failed" : ""),
+    });
+    this.fresh = element("button", { type: "button", class: "fresh", hidden: true });
+    this.fresh.addEventListener("click", () => {
+      this.table.toTop();
+      this.table.element.focus();
+      this.#refilter();
+    });
+    this.element = element(
+      "section",
+      { class: "panel fills" },
+      element("header", {}, element("h1", { text: "Tasks" }), this.note, this.missed),
+      element("div", { class: "tools" }, this.search.element, this.state, this.least),
+      element("div", { class: "holder" }, this.table.element, this.fresh),
+    );
+  }
+
+  update() {
+    if (this.table.scrolled && this.state.value !== "running" && this.next <= this.model.executions.next) this.#announce();
+    else this.#refilter();
+  }
+
+  /** While one reads further down the list stays as it is. */
+  #announce() {
+    const fresh = this.#found(this.next).length;
+    this.fresh.hidden = !fresh;
+    this.fresh.textContent = `${count(fresh)} new ↑`;
+    this.#tell();
+  }
+
+  #refilter() {
+    this.shown = this.state.value === "running" ? this.#running() : this.#found(0);
+    this.next = this.model.executions.next;
+    this.fresh.hidden = true;
+    this.table.setEmpty(this.#emptyText());
+    this.table.setRows(this.shown);
+    this.#tell();
+  }
+
+  #tell() {
+    const all = this.state.value === "running" ? this.model.running.length : this.model.executions.length;
+    const what = this.state.value === "running" ? "running" : `in the last ${span(this.model.windowSeconds)}`;
+    this.note.textContent = this.#isPlain ? `${count(all)} ${what}` : `${count(this.shown.length)} of ${count(all)} ${what}`;
+    const { missed } = this.model.executions;
+    this.missed.textContent = missed ? `${count(missed)} events were lost on their way` : "";
+  }
+
+  get #isPlain() {
+    return this.search.isEmpty && this.least.value === "0" && (this.state.value === "all" || this.state.value === "running");
+  }
+
+  #emptyText() {
+    if (this.state.value === "running") return this.model.running.length ? "No running task matches" : "Nothing runs now";
+    return this.model.executions.length ? "No task in the window matches" : "No tasks in the window yet";
+  }
+
+  /** Those that match and are not older than `from`, the newest first. */
+  #found(from) {
+    const { executions } = this.model;
+    const kind = this.state.value;
+    const least = Number(this.least.value);
+    const found = [];
+    for (let n = 0; n < executions.length; n++) {
+      const each = executions.newest(n);
+      if (each.number < from) break;
+      if (kind !== "all" && each.outcome.kind !== kind) continue;
+      if (least && !(each.duration >= least)) continue;
+      if (this.#matches(each)) found.push(each);
+    }
+    return found;
+  }
+
+  #running() {
+    const least = Number(this.least.value);
+    return this.model.running.map((row) => runningTask(row, this.model)).filter((each) => each.duration >= least && this.#matches(each));
+  }
+
+  #matches(row) {
+    return this.search.isEmpty || this.search.matches(row.name, row.function?.name ?? "", row.id, row.workerName, row.clientName, row.error);
+  }
+}
+
+/** A row of `running` in the shape of an execution that is over. */
+export function runningTask(row, model) {
+  return {
+    running: true,
+    key: `running ${row.client} ${row.id}`,
+    id: row.id,
+    client: row.client,
+    clientName: "",
+    attempt: row.attempt,
+    worker: row.worker,
+    workerName: row.worker_name,
+    name: row.name,
+    submitted: NaN,
+    start: row.start * 1000,
+    end: NaN,
+    duration: Math.max(0, model.now - row.start * 1000),
+    outcome: { name: "running", kind: "running" },
+    error: "",
+  };
+}

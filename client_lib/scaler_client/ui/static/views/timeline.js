@@ -1,0 +1,314 @@
+// What ran when on which worker.
+
+import { element, setText } from "../elements.js";
+import { count, cut, duration, visible } from "../format.js";
+import { attachGestures } from "../gestures.js";
+import { Lane } from "../executions.js";
+import { SearchField } from "../search_field.js";
+import { DENSITIES } from "../settings.js";
+import { findAt } from "../timeline/lane_painter.js";
+import { AXIS_HEIGHT, Painter } from "../timeline/painter.js";
+import { Tip } from "../timeline/tip.js";
+import { Viewport } from "../timeline/viewport.js";
+import { runningTask } from "./tasks.js";
+
+export const timeline = {
+  id: "timeline",
+  title: "Timeline",
+  icon: "M3 5h6M6 10h8M11 15h6M3 3v14",
+  topics: ["tasks", "running", "workers"],
+  create: (context) => new Timeline(context),
+};
+
+const WIDE = 720;
+const LEGEND_MOST = 12;
+const NEAR = 3;
+const KEY_PAN = 80;
+const HIGHEST_ROW = 32;
+const LEAST_WINDOW = 10_000;
+const NATURAL = new Intl.Collator("en", { numeric: true });
+
+class Timeline {
+  constructor({ model, settings, theme, open }) {
+    Object.assign(this, { model, settings, theme, open });
+    this.viewport = new Viewport(settings.get("window") * 1000);
+    this.lanes = [];
+    this.running = new Map();
+    this.chosen = null;
+    this.tip = new Tip();
+    this.isShown = this.isAsked = false;
+    this.frames = 0;
+    this.#build();
+    this.painter = new Painter(this.canvas, theme);
+    this.#listen();
+  }
+
+  show() {
+    this.isShown = true;
+    this.#resize();
+  }
+
+  hide() {
+    this.isShown = false;
+    this.tip.hide();
+  }
+
+  update() {
+    const { model } = this;
+    this.lanes = this.#lanesInOrder();
+    this.running = new Map(model.running.map((row) => [row.worker, { ...runningTask(row, model), function: model.executions.functions.named(row.name) }]));
+    this.#resize();
+    setText(this.note, `${count(model.executions.length)} tasks on ${count(this.lanes.length)} workers`);
+    setText(this.empty, this.search.isEmpty ? "No tasks in the window yet" : "No worker matches the filter");
+    this.empty.hidden = model.executions.length + this.running.size > 0 && this.lanes.length > 0;
+    this.#legend();
+    this.#ask();
+  }
+
+  #build() {
+    this.note = element("span", { class: "note" });
+    this.search = new SearchField("Filter workers", () => this.update());
+    this.live = element("button", { type: "button", "aria-pressed": "true", text: "Follow" });
+    this.buttons = [["−", "Zoom out (-)", () => this.#zoom(1 / 1.6)], ["+", "Zoom in (+)", () => this.#zoom(1.6)], ["All", "See all (0)", () => this.#fit()]].map(([text, label, act]) => {
+      const button = element("button", { type: "button", text, title: label, "aria-label": label });
+      button.addEventListener("click", act);
+      return button;
+    });
+    this.legend = element("ul", { class: "legend", "aria-label": "Colours" });
+    this.canvas = element("canvas", {
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Timeline of tasks by worker. Arrows move, plus and minus zoom, comma and full stop go from task to task, Enter opens one.",
+    });
+    this.sizer = element("div", {}, this.canvas);
+    this.scroller = element("div", { class: "scroller", tabindex: "-1" }, this.sizer);
+    this.empty = element("p", { class: "empty" });
+    this.box = element("div", { class: "timeline" }, this.scroller, this.empty);
+    this.element = element(
+      "section",
+      { class: "panel fills" },
+      element("header", {}, element("h1", { text: "Timeline" }), this.note),
+      element("div", { class: "tools" }, this.search.element, this.live, ...this.buttons),
+      this.legend,
+      this.box,
+      this.tip.element,
+      this.tip.said,
+    );
+  }
+
+  #listen() {
+    this.live.addEventListener("click", () => this.#follow(!this.viewport.follows));
+    this.scroller.addEventListener("scroll", () => this.#ask());
+    this.canvas.addEventListener("keydown", (event) => this.#key(event));
+    this.canvas.addEventListener("blur", () => this.tip.hide());
+    this.settings.onChange((name) => name === "density" && this.update());
+    new ResizeObserver(() => this.#resize()).observe(this.scroller);
+    attachGestures(this.canvas, {
+      drag: (dx, dy) => {
+        if (dx) this.viewport.pan(-dx);
+        this.scroller.scrollTop -= dy;
+        this.#ask();
+      },
+      zoom: (factor, x) => this.#zoom(factor, x - this.gutter),
+      wheel: (event, x) => this.#wheel(event, x),
+      hover: (x, y, event) => this.#hover(x, y, event),
+      leave: () => this.tip.hide(),
+      tap: (x, y) => this.#tap(x, y),
+    });
+  }
+
+  /** As chosen, and more where there is room. */
+  get rowHeight() {
+    const room = (this.scroller.clientHeight - AXIS_HEIGHT) / Math.max(1, this.lanes.length);
+    return Math.max(DENSITIES[this.settings.get("density")], Math.min(HIGHEST_ROW, Math.floor(room)));
+  }
+
+  /** The beginning of the window, or of what there is in it. */
+  #oldest(now) {
+    const { model } = this;
+    const begin = now - model.windowSeconds * 1000;
+    if (!model.executions.length) return begin;
+    return Math.max(begin, Math.min(now - LEAST_WINDOW, model.executions.earliest));
+  }
+
+  #lanesInOrder() {
+    const lanes = new Map(this.model.executions.lanes);
+    for (const row of this.model.workers ?? []) if (!lanes.has(row.id)) lanes.set(row.id, new Lane(row.id, row.name));
+    const shown = [...lanes.values()].filter((lane) => this.search.isEmpty || this.search.matches(lane.name));
+    return shown.sort((left, right) => NATURAL.compare(left.name, right.name) || (left.worker < right.worker ? -1 : 1));
+  }
+
+  #resize() {
+    const { clientWidth, clientHeight } = this.scroller;
+    if (!clientWidth || !clientHeight) return;
+    this.gutter = clientWidth < WIDE ? 92 : 168;
+    this.viewport.width = Math.max(50, clientWidth - this.gutter);
+    this.sizer.style.height = `${Math.max(clientHeight, AXIS_HEIGHT + this.lanes.length * this.rowHeight)}px`;
+    this.painter.resize(clientWidth, clientHeight);
+    this.#ask();
+  }
+
+  /** Draw with the next frame; while one follows closely, frame after frame. */
+  #ask() {
+    if (this.isAsked || !this.isShown) return;
+    this.isAsked = true;
+    requestAnimationFrame(() => {
+      this.isAsked = false;
+      if (this.isShown) this.#draw();
+    });
+  }
+
+  #draw() {
+    const { model, viewport } = this;
+    const now = model.now;
+    viewport.bound(this.#oldest(now), now);
+    const { lanes, running, gutter, rowHeight, chosen } = this;
+    const began = performance.now();
+    const done = this.painter.paint({ lanes, running, viewport, gutter, rowHeight, chosen, scrollTop: this.scroller.scrollTop, heard: model.heard ?? now });
+    const shown = { ...done, frames: ++this.frames, milliseconds: (performance.now() - began).toFixed(2), from: viewport.from, to: viewport.to };
+    Object.assign(this.canvas.dataset, shown);
+    this.live.setAttribute("aria-pressed", String(viewport.follows));
+    if (viewport.follows && !this.theme.reducedMotion && model.presence?.presence === "there") this.#askWhenMoved();
+  }
+
+  /** As soon as following would move the picture by a pixel. */
+  #askWhenMoved() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.#ask(), Math.min(1000, Math.max(16, this.viewport.span / this.viewport.width)));
+  }
+
+  #legend() {
+    const used = this.model.executions.functions.all.filter((each) => each.executions > 0);
+    used.sort((left, right) => right.executions - left.executions);
+    const shown = used.slice(0, LEGEND_MOST);
+    const signature = `${this.theme.name} ${used.length} ${shown.map((each) => each.number).join()}`;
+    if (signature === this.signature) return;
+    this.signature = signature;
+    const items = shown.map((each) => legendItem(cut(each.name, 40), visible(each.name), "", this.theme.functionColour(each.number)));
+    if (used.length > shown.length) items.push(legendItem(`and ${count(used.length - shown.length)} more`, "", ""));
+    if (used.length) items.push(legendItem("failed", "Hatched, or a red stroke", "hatched"), legendItem("runs", "Pale, open at its end", "open"));
+    this.legend.replaceChildren(...items);
+  }
+
+  #zoom(factor, x) {
+    this.viewport.zoom(factor, x);
+    this.#moved();
+  }
+
+  #fit() {
+    this.viewport.fit();
+    this.#moved();
+  }
+
+  #follow(on) {
+    this.viewport.follows = on;
+    this.#moved();
+  }
+
+  #moved() {
+    this.tip.hide();
+    this.#ask();
+  }
+
+  #wheel(event, x) {
+    if (event.shiftKey || x < this.gutter) {
+      this.scroller.scrollTop += event.deltaY || event.deltaX;
+      this.tip.hide();
+      return true;
+    }
+    if (Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return false;
+    this.viewport.pan(event.deltaX);
+    this.#moved();
+    return true;
+  }
+
+  #at(x, y) {
+    const row = Math.floor((y - AXIS_HEIGHT + this.scroller.scrollTop) / this.rowHeight);
+    const lane = y > AXIS_HEIGHT && x > this.gutter ? this.lanes[row] : undefined;
+    if (!lane) return { execution: null, number: 0 };
+    const time = this.viewport.time(x - this.gutter);
+    const found = findAt(lane, time, (NEAR * this.viewport.span) / this.viewport.width);
+    const running = this.running.get(lane.worker);
+    if (!found.execution && running && time >= running.start && time <= this.model.heard) return { execution: running, number: 1, lane };
+    return { ...found, lane };
+  }
+
+  #hover(x, y, event) {
+    const { execution, number } = this.#at(x, y);
+    const isNarrow = execution && execution.duration < (NEAR * this.viewport.span) / this.viewport.width;
+    if (execution) this.tip.show(execution, isNarrow ? number - 1 : 0, event.clientX, event.clientY);
+    else this.tip.hide();
+  }
+
+  #tap(x, y) {
+    const { execution, lane } = this.#at(x, y);
+    if (!execution) return;
+    this.chosen = { lane, execution };
+    this.#ask();
+    this.open(execution);
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const acts = {
+      ArrowLeft: () => this.viewport.pan(-KEY_PAN),
+      ArrowRight: () => this.viewport.pan(KEY_PAN),
+      ArrowUp: () => this.#chooseLane(-1),
+      ArrowDown: () => this.#chooseLane(1),
+      ",": () => this.#chooseTask(-1),
+      ".": () => this.#chooseTask(1),
+      "+": () => this.viewport.zoom(1.6),
+      "=": () => this.viewport.zoom(1.6),
+      "-": () => this.viewport.zoom(1 / 1.6),
+      0: () => this.viewport.fit(),
+      Home: () => this.viewport.fit(),
+      " ": () => (this.viewport.follows = !this.viewport.follows),
+      Enter: () => this.chosen?.execution && this.open(this.chosen.execution),
+    };
+    const act = acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+    if (event.key !== "," && event.key !== ".") this.tip.hide();
+    this.#ask();
+  }
+
+  #chooseLane(step) {
+    if (!this.lanes.length) return;
+    const now = this.lanes.findIndex((lane) => lane.worker === this.chosen?.lane.worker);
+    const row = Math.max(0, Math.min(this.lanes.length - 1, now < 0 ? 0 : now + step));
+    this.chosen = { lane: this.lanes[row], execution: null };
+    this.#revealRow(row);
+    this.tip.say(`${visible(this.lanes[row].name)}, ${count(this.lanes[row].length)} tasks`);
+  }
+
+  #revealRow(row) {
+    const [top, seen] = [row * this.rowHeight, this.scroller.clientHeight - AXIS_HEIGHT];
+    if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
+    else if (top + this.rowHeight > this.scroller.scrollTop + seen) this.scroller.scrollTop = top + this.rowHeight - seen;
+  }
+
+  #chooseTask(step) {
+    if (!this.chosen) this.#chooseLane(1);
+    const lane = this.lanes.find((each) => each.worker === this.chosen?.lane.worker);
+    if (!lane?.executions.length) return;
+    const { executions } = lane;
+    const before = executions.indexOf(this.chosen.execution);
+    const at = before < 0 ? executions.length - 1 : before + step;
+    const execution = executions[Math.max(0, Math.min(executions.length - 1, at))];
+    this.chosen = { lane, execution };
+    this.viewport.reveal(execution.start, execution.end);
+    const box = this.canvas.getBoundingClientRect();
+    const x = Math.max(0, Math.min(this.viewport.width, this.viewport.x(execution.start)));
+    const y = AXIS_HEIGHT + (this.lanes.indexOf(lane) + 1) * this.rowHeight - this.scroller.scrollTop;
+    this.tip.show(execution, 0, box.left + this.gutter + x, box.top + y);
+    this.tip.say([visible(execution.name), execution.outcome.name, duration(execution.duration), visible(execution.error)].filter(Boolean).join(", "));
+  }
+}
+
+function legendItem(text, title, kind, colour) {
+  const mark = element("i", { class: kind });
+  if (colour) mark.style.background = colour;
+  return element("li", { title }, ...(kind || colour ? [mark] : []), element("span", { text }));
+}

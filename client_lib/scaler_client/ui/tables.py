@@ -1,0 +1,290 @@
+"""A picture of the scheduler as the messages of the contract (contract.py), by column."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..picture import Picture
+from ..snapshots import Graphs, GraphState, History, HistoryKind, ObjectState
+from .contract import OUTCOMES
+from .durations import FunctionDurations
+
+Message = dict[str, Any]
+
+MOST_GONE = 1000
+"""As many functions as the scheduler tells of: whoever submits lambdas may have thousands."""
+
+_OBJECT_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on a host"}
+
+
+def picture_message(picture: Picture) -> Message:
+    snapshot, process = picture.snapshot, picture.snapshot.process
+    return {
+        "type": "picture",
+        "now": snapshot.unix_seconds,
+        "uptime": snapshot.uptime_seconds,
+        "started": round(snapshot.unix_seconds - snapshot.uptime_seconds, 3),
+        "version": snapshot.version,
+        "incarnation": str(snapshot.incarnation),
+        "address": snapshot.address,
+        "host": process.host,
+        "pid": process.pid,
+        "interpreter": process.interpreter,
+        "process": {
+            "cpu": _short(picture.cpu_percent),
+            "rss": process.resident_bytes,
+            "loop": _short(picture.loop_percent),
+            "loop_mean": picture.loop_mean_seconds,
+            "loop_durations": process.loop_durations,
+        },
+        "tasks": {
+            "waiting": snapshot.waiting,
+            "blocked": snapshot.blocked,
+            "queued": queued_tasks(picture),
+            "running": snapshot.running,
+            "suspended": snapshot.suspended,
+            "resolved": snapshot.resolved,
+            "resolved_rate": _short(picture.resolved_rate),
+        },
+        "outcomes": [[_outcome(number), total] for number, total in enumerate(snapshot.outcomes)],
+        "peers": {"clients": snapshot.clients, "workers": snapshot.workers, "agents": snapshot.agents},
+        "functions": snapshot.functions,
+        "objects": snapshot.objects,
+        "left_out": [[table, number] for table, number in snapshot.left_out().items() if number > 0],
+        "memory": {
+            "limit": snapshot.memory_limit_bytes,
+            "tasks": snapshot.waiting_bytes,
+            "objects": snapshot.object_bytes,
+        },
+        "deaths": [[cause, total] for cause, total in sorted(snapshot.deaths.items())],
+        "retries": snapshot.retries,
+        "dispatch_latencies": snapshot.dispatch_latencies,
+        "messages": {
+            "received": _counters(snapshot.received, picture.received_rates),
+            "sent": _counters(snapshot.sent, picture.sent_rates),
+            "dropped": [[name, total] for name, total in sorted(snapshot.dropped.items())],
+        },
+    }
+
+
+def queued_tasks(picture: Picture) -> int:
+    """Those that workers hold and that wait there."""
+    snapshot = picture.snapshot
+    return max(0, snapshot.dispatched - snapshot.running - snapshot.suspended)
+
+
+def workers_message(picture: Picture) -> Message:
+    rows = picture.workers
+    return _table(
+        "workers",
+        picture,
+        {
+            "id": [str(row.incarnation) for row in rows],
+            "name": [row.name for row in rows],
+            "host": [row.host for row in rows],
+            "pid": [row.pid for row in rows],
+            "language": [row.language for row in rows],
+            "version": [row.version for row in rows],
+            "capabilities": [row.capabilities for row in rows],
+            "agent": [str(row.agent) for row in rows],
+            "flags": [int(row.state) for row in rows],
+            "agent_cpu": [_short(row.agent_cpu_percent) for row in rows],
+            "agent_rss": [row.agent_resident_bytes for row in rows],
+            "lag": [row.lag_seconds for row in rows],
+            "cpu": [_short(row.cpu_percent) for row in rows],
+            "rss": [row.resident_bytes for row in rows],
+            "free": [row.free for row in rows],
+            "held": [row.held for row in rows],
+            "queued": [row.queued for row in rows],
+            "running": [row.running for row in rows],
+            "suspended": [row.suspended for row in rows],
+            "sent": [row.sent for row in rows],
+            "sent_rate": [_short(row.sent_rate) for row in rows],
+            "done": [row.done for row in rows],
+            "done_rate": [_short(row.done_rate) for row in rows],
+            "task": ["" if row.task is None else row.task.name for row in rows],
+            "task_client": ["" if row.task is None else str(row.task.client) for row in rows],
+            "task_id": ["" if row.task is None else str(row.task.id) for row in rows],
+            "task_seconds": [0 if row.task is None else row.task.seconds for row in rows],
+        },
+    )
+
+
+def running_message(picture: Picture) -> Message:
+    now = picture.snapshot.unix_seconds
+    rows = [(row, row.task) for row in picture.workers if row.task is not None]
+    return _table(
+        "running",
+        picture,
+        {
+            "client": [str(task.client) for _, task in rows],
+            "id": [str(task.id) for _, task in rows],
+            "attempt": [task.attempt for _, task in rows],
+            "worker": [str(row.incarnation) for row, _ in rows],
+            "worker_name": [row.name for row, _ in rows],
+            "name": [task.name for _, task in rows],
+            "start": [round(now - task.seconds, 3) for _, task in rows],
+        },
+    )
+
+
+def agents_message(picture: Picture) -> Message:
+    rows = picture.agents
+    return _table(
+        "agents",
+        picture,
+        {
+            "id": [str(row.incarnation) for row in rows],
+            "name": [row.name for row in rows],
+            "host": [row.host for row in rows],
+            "pid": [row.pid for row in rows],
+            "language": [row.language for row in rows],
+            "version": [row.version for row in rows],
+            "cpu": [_short(row.cpu_percent) for row in rows],
+            "rss": [row.resident_bytes for row in rows],
+            "lag": [row.lag_seconds for row in rows],
+            "silent": [_short(row.silent_seconds) for row in rows],
+            "workers": [row.workers for row in rows],
+        },
+    )
+
+
+def clients_message(picture: Picture) -> Message:
+    rows = picture.clients
+    return _table(
+        "clients",
+        picture,
+        {
+            "id": [str(row.incarnation) for row in rows],
+            "name": [row.name for row in rows],
+            "worker": [str(row.worker) if row.worker else "" for row in rows],
+            "waiting": [row.waiting for row in rows],
+            "others": [row.others for row in rows],
+            "objects": [row.objects for row in rows],
+            "object_bytes": [row.object_bytes for row in rows],
+            "done": [row.done for row in rows],
+            "done_rate": [_short(row.done_rate) for row in rows],
+        },
+    )
+
+
+def functions_message(picture: Picture, durations: Mapping[str, FunctionDurations]) -> Message:
+    """With those that only the kept executions know of, which have no open tasks any more: the MOST_GONE with most."""
+    rows = picture.functions
+    known = {row.name for row in rows}
+    gone = [name for name in durations if name not in known]
+    if len(gone) > MOST_GONE:
+        gone = heapq.nlargest(MOST_GONE, gone, key=lambda name: durations[name].count)
+    names = [*(row.name for row in rows), *gone]
+    none = [0] * len(gone)
+    recent = [durations.get(name) for name in names]
+    return _table(
+        "functions",
+        picture,
+        {
+            "name": names,
+            "open": [*(row.tasks for row in rows), *none],
+            "done": [*(row.done for row in rows), *(durations[name].count for name in gone)],
+            "failed": [*(row.failed for row in rows), *(durations[name].failed for name in gone)],
+            "rate": [*(_short(row.done_rate) for row in rows), *none],
+            "mean": [*(row.mean_seconds for row in rows), *(durations[name].mean() for name in gone)],
+            "clients": [*(row.clients for row in rows), *none],
+            "bytes": [*(row.bytes for row in rows), *none],
+            "recent": [0 if one is None else one.count for one in recent],
+            "recent_failed": [0 if one is None else one.failed for one in recent],
+            "p50": [None if one is None else one.percentile(50) for one in recent],
+            "p99": [None if one is None else one.percentile(99) for one in recent],
+            "longest": [None if one is None else one.percentile(100) for one in recent],
+        },
+    )
+
+
+def objects_message(picture: Picture) -> Message:
+    rows = picture.objects
+    return _table(
+        "objects",
+        picture,
+        {
+            "client": [str(row.client) for row in rows],
+            "id": [str(row.id) for row in rows],
+            "name": [row.name for row in rows],
+            "bytes": [row.bytes for row in rows],
+            "tasks": [row.tasks for row in rows],
+            "state": [_OBJECT_STATES.get(ObjectState(row.state), "") if row.state in _KNOWN else "" for row in rows],
+        },
+    )
+
+
+_KNOWN = frozenset(ObjectState)
+
+
+def graphs_message(graphs: Graphs, now: float) -> Message:
+    """Edges are between the rows that there are: of what has no row nothing can be drawn."""
+    rows = {key: number for number, key in enumerate(zip(graphs.clients, graphs.ids))}
+    pairs = [
+        (giver, reader)
+        for reader, (client, inputs) in enumerate(zip(graphs.clients, graphs.inputs))
+        for giver in (rows.get((client, each)) for each in inputs)
+        if giver is not None
+    ]
+    return {
+        "type": "graphs",
+        "now": now,
+        "total": graphs.total,
+        "columns": {
+            "client": [str(client) for client in graphs.clients],
+            "id": [str(each) for each in graphs.ids],
+            "name": graphs.names,
+            "state": [_GRAPH_STATES.get(state, "") for state in graphs.states],
+        },
+        "edges": {"from": [giver for giver, _ in pairs], "to": [reader for _, reader in pairs]},
+    }
+
+
+_GRAPH_STATES = {int(state): state.name.lower() for state in GraphState}
+
+
+def story_message(
+    story: History, client: int, task_id: int, started: float, worker_names: Mapping[int, str]
+) -> Message:
+    """What has happened to a task; `started` is when the scheduler was, in unix time."""
+    return {
+        "type": "story",
+        "client": str(client),
+        "id": str(task_id),
+        "columns": {
+            "kind": [_HISTORY_KINDS.get(kind, "") for kind in story.kinds],
+            "time": [round(started + at / 1e6, 6) for at in story.times],
+            "attempt": story.attempts,
+            "worker": [str(worker) if worker else "" for worker in story.workers],
+            "worker_name": [worker_names.get(worker, "") for worker in story.workers],
+            "name": story.names,
+            "outcome": [
+                outcome if kind == HistoryKind.ENDED else None for kind, outcome in zip(story.kinds, story.outcomes)
+            ],
+            "duration": [duration / 1e9 for duration in story.durations],
+            "error": story.errors,
+        },
+    }
+
+
+_HISTORY_KINDS = {int(kind): kind.name.lower() for kind in HistoryKind}
+
+
+def _table(kind: str, picture: Picture, columns: Mapping[str, Sequence[Any]]) -> Message:
+    return {"type": kind, "now": picture.snapshot.unix_seconds, "columns": columns}
+
+
+def _counters(totals: Mapping[str, int], rates: Mapping[str, float]) -> list[list[Any]]:
+    return [[name, total, _short(rates.get(name, 0.0))] for name, total in sorted(totals.items())]
+
+
+def _outcome(number: int) -> str:
+    return OUTCOMES[number] if number < len(OUTCOMES) else str(number)
+
+
+def _short(number: float) -> float:
+    """With no more digits than anybody reads."""
+    return round(number, 1)

@@ -1,0 +1,212 @@
+"""The HTTP side: the page's files, its WebSocket, /metrics, /health, and what each request must show (access.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import mimetypes
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from ..metrics import exposition
+from ..monitoring import Presence
+from .access import Access
+from .contract import LIVE_PATH, LONGEST_MESSAGE, PRESENCES, PageError, encode, parse
+from .live import Live
+from .pages import Page
+
+_log = logging.getLogger(__name__)
+
+STATIC = Path(__file__).parent / "static"
+OPEN_PATHS = frozenset(("/health",))
+"""Who looks whether this runs needs no token."""
+MOST_PAGES = 100
+"""At once."""
+PING_SECONDS = 20.0
+"""A browser that is gone without a word is noticed after that, and half as much again."""
+FAREWELL_SECONDS = 0.5
+"""For a browser's own, at the end."""
+SEND_SECONDS = 30.0
+"""One that does not take a message for so long is let go."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+        "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+MEDIA_TYPES = {
+    ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html", ".woff2": "font/woff2",
+    ".webmanifest": "application/manifest+json",
+}  # fmt: skip
+"""Said here, as a machine may have others; browsers run no script of a wrong one."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Web:
+    """Everything that is served.
+
+    Args:
+        live: what pages show.
+        access: what requests must show.
+        need: called when pages need other topics of the scheduler's (`topics`).
+    """
+
+    def __init__(self, live: Live, access: Access, need: Callable[[], None]) -> None:
+        self._need = need
+        self._live = live
+        self._access = access
+        self._pages: dict[Page, asyncio.Event] = {}
+        """Those that are there, each with what tells it that there is something new."""
+        self._files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
+        self._sockets: set[web.WebSocketResponse] = set()
+
+    def application(self) -> web.Application:
+        for suffix, media_type in MEDIA_TYPES.items():
+            mimetypes.add_type(media_type, suffix)
+        application = web.Application(middlewares=[self._guard], client_max_size=LONGEST_MESSAGE)
+        application.on_response_prepare.append(_add_headers)
+        application.on_shutdown.append(self._leave)
+        application.router.add_get("/", self._index)
+        application.router.add_get(LIVE_PATH, self._live_socket)
+        application.router.add_get("/health", self._health)
+        application.router.add_get("/metrics", self._metrics)
+        application.router.add_get("/static/{name:.+}", self._file)
+        return application
+
+    def tell(self) -> None:
+        """There is something new for the pages."""
+        for event in self._pages.values():
+            event.set()
+
+    def topics(self) -> set[bytes]:
+        """What pages need of what the scheduler does not publish for everybody."""
+        return set().union(*(page.topics() for page in self._pages))
+
+    @property
+    def pages(self) -> int:
+        return len(self._pages)
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        access, host = self._access, request.headers.get("Host", "")
+        if not access.is_name_good(host):
+            return web.Response(status=403, text="ask for this page by localhost or 127.0.0.1, or give it a token\n")
+        given = request.query.get("token")
+        if given is not None and access.is_token(given):
+            return self._let_in(request)
+        is_shown = access.is_let_in(request.headers.get("Authorization", ""), request.cookies.get(access.cookie, ""))
+        if not is_shown and request.path not in OPEN_PATHS:
+            return web.Response(status=401, text=WITHOUT_TOKEN, headers={"WWW-Authenticate": "Bearer"})
+        return await handler(request)
+
+    def _let_in(self, request: web.Request) -> web.StreamResponse:
+        """From now on the cookie is enough, and the token leaves the address bar and the history."""
+        query = [(name, value) for name, value in request.query.items() if name != "token"]
+        response = web.Response(status=303, headers={"Location": str(request.rel_url.with_query(query))})
+        response.set_cookie(
+            self._access.cookie,
+            self._access.cookie_value,
+            httponly=True,
+            samesite="Strict",
+            secure=request.secure,
+            path="/",
+        )
+        return response
+
+    async def _index(self, _request: web.Request) -> web.StreamResponse:
+        return web.FileResponse(STATIC / "index.html")
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        """One of those that there are: a name from outside never becomes a path."""
+        found = self._files.get(request.match_info["name"])
+        return web.Response(status=404, text="there is no such file\n") if found is None else web.FileResponse(found)
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        reader = self._live.reader
+        is_there = reader.presence is Presence.THERE
+        told = {"status": "ok" if is_there else "unavailable", "scheduler": PRESENCES[reader.presence]}
+        return web.Response(status=200 if is_there else 503, text=encode(told) + "\n", content_type="application/json")
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        body, content_type = exposition(self._live.reader, request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def _live_socket(self, request: web.Request) -> web.StreamResponse:
+        if not self._access.is_origin_good(request.headers.get("Origin"), request.headers.get("Host", "")):
+            return web.Response(status=403, text="only this server's own page may connect here\n")
+        if self.pages >= MOST_PAGES:
+            return web.Response(status=503, text=f"there are {MOST_PAGES} pages already\n")
+        socket = web.WebSocketResponse(
+            timeout=FAREWELL_SECONDS, heartbeat=PING_SECONDS, max_msg_size=LONGEST_MESSAGE, compress=False
+        )
+        await socket.prepare(request)
+        page, changed = Page(self._live), asyncio.Event()
+        changed.set()
+        self._pages[page] = changed
+        self._sockets.add(socket)
+        sending = asyncio.ensure_future(_send(socket, page, changed))
+        try:
+            await self._hear(socket, page, changed)
+        finally:
+            del self._pages[page]
+            self._sockets.discard(socket)
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+        return socket
+
+    async def _hear(self, socket: web.WebSocketResponse, page: Page, changed: asyncio.Event) -> None:
+        """Take what the page says until it is gone."""
+        async for message in socket:
+            if message.type is not WSMsgType.TEXT:
+                continue
+            try:
+                page.hear(parse(message.data, self._live.limits.window))
+            except PageError as error:
+                page.refuse(str(error))
+            changed.set()
+            self._need()
+
+    async def _leave(self, _application: web.Application) -> None:
+        farewell = (
+            socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server ends", drain=False)
+            for socket in self._sockets
+        )
+        await asyncio.gather(*farewell, return_exceptions=True)
+
+
+WITHOUT_TOKEN = (
+    "A token is needed: open the address that scaler_ui has printed at its start, with ?token= in it, or send\n"
+    "'Authorization: Bearer TOKEN'. Reload this page if you have just followed a link that had it.\n"
+)
+
+
+async def _send(socket: web.WebSocketResponse, page: Page, changed: asyncio.Event) -> None:
+    """Send the page what it is to have, as fast as it takes it: what is not taken is not made either."""
+    try:
+        while True:
+            await changed.wait()
+            changed.clear()
+            for text in page.to_send():
+                await asyncio.wait_for(socket.send_str(text), SEND_SECONDS)
+    except (ConnectionError, asyncio.TimeoutError):
+        await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too slow", drain=False)
+    except Exception:  # a bug: the page connects again, and the others have not noticed
+        _log.exception("a page can't be told what it is to have")
+        await socket.close(code=WSCloseCode.INTERNAL_ERROR, drain=False)
+
+
+async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers["Server"] = "scaler_ui"
+    response.headers.setdefault("Cache-Control", "no-cache")  # asked for again, and mostly not sent again

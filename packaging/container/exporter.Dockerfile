@@ -1,0 +1,13 @@
+# The exporter's image, of the client's wheel that `make package` builds: the scheduler's metrics for Prometheus. It runs
+# beside the scheduler, in the same pod.
+#
+#   docker build -f packaging/container/exporter.Dockerfile -t scaler-exporter:0.1.0 packaging/dist
+FROM python:3.11-slim
+COPY scaler_client-*.whl /wheels/
+RUN pip install --no-cache-dir "$(ls /wheels/*.whl)[exporter]" \
+    && rm -rf /wheels \
+    && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin scaler
+USER 10001:10001
+EXPOSE 9464
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["scaler_exporter"]

@@ -1,0 +1,37 @@
+"""Nodes of graphs, as the columns of a Graphs message."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from .core.nodes import Node
+from .status_columns import Texts
+from .wire.columns import UINT8, UINT32, UINT64, columns_message, shrunk
+from .wire.kinds import KIND_NAMES
+
+_GRAPHS = KIND_NAMES.index("graphs")
+
+
+def graphs_frame(total: int, nodes: Sequence[Node], incarnation: int) -> bytes:
+    """Frame 0 of a Graphs.
+
+    Args:
+        total: how many nodes there are.
+        incarnation: the scheduler's.
+    """
+    texts = Texts()
+    counts = [len(node.inputs) for node in nodes]
+    return columns_message(
+        _GRAPHS,
+        (
+            (UINT64, (incarnation,)),
+            (UINT64, (total,)),
+            (UINT64, shrunk([node.client for node in nodes])),
+            (UINT64, [node.id for node in nodes]),
+            (UINT32, shrunk([texts.number(node.name) for node in nodes])),
+            (UINT8, shrunk([node.state for node in nodes])),
+            (UINT64, [number for node in nodes for number in node.inputs]),
+            (UINT32, shrunk(counts)),
+            *texts.columns(),
+        ),
+    )

@@ -1,0 +1,77 @@
+"""Who may see scaler_ui's page."""
+
+from __future__ import annotations
+
+import pytest
+
+from scaler_client.ui.access import LEAST_TOKEN, Access, is_loopback, made_token
+
+TOKEN = "0123456789abcdef"
+
+
+def test_without_a_token_this_machine_alone_may() -> None:
+    access = Access("")
+    assert access.is_let_in("", "") and not access.is_token("")
+    for host in ("localhost:8081", "LOCALHOST", "127.0.0.1:8081", "127.1.2.3", "[::1]:8081", "localhost.:1"):
+        assert access.is_name_good(host), host
+    for host in (
+        "evil.example:8081",
+        "127.0.0.1.evil.example",
+        "192.168.0.7:8081",
+        "",
+        "localhost@evil.example",
+        "[::1",
+    ):
+        assert not access.is_name_good(host), host
+
+
+def test_with_a_token_whoever_has_it_may() -> None:
+    access = Access(TOKEN)
+    assert access.is_name_good("cluster.example:8081")
+    assert access.is_token(TOKEN) and not access.is_token(TOKEN + "x") and not access.is_token("\udcff")
+    assert access.is_let_in(f"Bearer {TOKEN}", "") and access.is_let_in(f"bearer  {TOKEN}", "")
+    assert access.is_let_in("", access.cookie_value)
+    for authorization, cookie in (
+        ("", ""),
+        ("Bearer ", ""),
+        ("Bearer x", access.cookie_value),
+        ("", TOKEN),
+        (TOKEN, ""),
+    ):
+        assert not access.is_let_in(authorization, cookie)
+
+
+def test_the_cookie_does_not_tell_the_token_and_is_the_same_after_a_restart() -> None:
+    access, same, other = Access(TOKEN), Access(TOKEN), Access(TOKEN + "0")
+    assert TOKEN not in access.cookie + access.cookie_value
+    assert (access.cookie, access.cookie_value) == (same.cookie, same.cookie_value)
+    assert access.cookie != other.cookie, "browsers have one jar for all ports"
+
+
+def test_only_its_own_page_may_open_a_websocket() -> None:
+    access = Access("")
+    assert access.is_origin_good(None, "127.0.0.1:8081"), "no browser"
+    assert access.is_origin_good("http://127.0.0.1:8081", "127.0.0.1:8081")
+    assert access.is_origin_good("https://Proxy.example", "proxy.example"), "behind something that speaks TLS"
+    for origin in (
+        "http://127.0.0.1:8082",
+        "http://localhost:8081",
+        "https://evil.example",
+        "null",
+        "",
+        "file://",
+        "http://[",
+    ):
+        assert not access.is_origin_good(origin, "127.0.0.1:8081"), origin
+
+
+@pytest.mark.parametrize(
+    ("host", "is_ours"),
+    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("node-7", False)],
+)
+def test_what_is_this_machine_s_own(host: str, is_ours: bool) -> None:
+    assert is_loopback(host) is is_ours
+
+
+def test_tokens_that_are_made_can_be_given_as_well() -> None:
+    assert made_token() != made_token() and len(made_token()) > LEAST_TOKEN

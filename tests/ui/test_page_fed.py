@@ -1,0 +1,307 @@
+"""The page with a server that says what the test wants: sizes, keys, widths, and what a cluster here does not do."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.ui import feeds
+from tests.ui.pages import VIEWS, canvas, cells, drawn, go, rows, span, wait_for_bars, width_of
+from tests.waiting import wait_until
+
+WORKERS, TASKS, CHUNK = 1_000, 100_000, 10_000
+MOST_ROWS = 60
+"""Of a table at once in the page: those in sight, and some."""
+
+FedPage = Callable[..., Page]
+
+
+def beginning() -> list[feeds.Message]:
+    return [feeds.hello(), feeds.presence(), feeds.picture()]
+
+
+def crowd() -> list[feeds.Message]:
+    """A thousand workers, and 100,000 executions of the last five minutes."""
+    chunks = range(TASKS // CHUNK)
+    return [
+        *beginning(),
+        feeds.workers(WORKERS),
+        *(feeds.tasks(CHUNK, WORKERS, 290 - 29 * chunk, 28, chunk * CHUNK) for chunk in chunks),
+    ]
+
+
+def few() -> list[feeds.Message]:
+    return [*beginning(), feeds.workers(12), feeds.functions(), feeds.tasks(120, 12, 60, 50)]
+
+
+def test_a_thousand_workers_and_100000_tasks_take_little_work(
+    fed_page: FedPage, record_property: Callable[[str, object], None]
+) -> None:
+    page = fed_page("timeline", crowd())
+    expect(page.get_by_text("100,000 tasks on 1,000 workers")).to_be_visible()
+    wait_for_bars(page, 1001)
+    in_sight = drawn(page, "rows")
+    assert 20 < in_sight < 60
+    width = canvas(page).evaluate("canvas => canvas.clientWidth")
+    assert drawn(page, "scanned") <= in_sight * TASKS / WORKERS
+    assert drawn(page, "bars") <= in_sight * width / 2
+
+    go(page, "settings")
+    page.get_by_label("Rows of the timeline").select_option("compact")
+    go(page, "timeline")
+    wait_until(lambda: drawn(page, "rows") > 1.5 * in_sight, what="more rows")
+    assert drawn(page, "bars") <= drawn(page, "rows") * width / 2
+
+    times = [frame_milliseconds(page, step) for step in range(30)]
+    record_property("timeline_frame_milliseconds", f"median {sorted(times)[15]:.1f}, worst {max(times):.1f}")
+
+    go(page, "workers")
+    assert rows(page).count() <= MOST_ROWS
+    page.locator("#panels .table").evaluate("table => { table.scrollTop = 15000; }")
+    expect(rows(page).filter(has_text=feeds.worker_name(510))).to_be_visible()
+    assert page.locator("#panels .rows .row").count() <= MOST_ROWS
+    go(page, "tasks")
+    assert page.locator("#panels .rows .row").count() <= MOST_ROWS
+    page.locator("#panels .table").evaluate("table => { table.scrollTop = table.scrollHeight; }")
+    expect(rows(page).last).to_be_visible()
+    assert page.locator("#panels .rows .row").count() <= MOST_ROWS
+    page.get_by_label("State").select_option("failed")
+    expect(page.get_by_text(re.compile(r"^[\d,]{3,5} of 100,000"))).to_be_visible()
+    assert set(cells(page, "State")) == {"exception"}
+
+
+def frame_milliseconds(page: Page, step: int) -> float:
+    """How long the frame takes that one zoom more or less makes necessary."""
+    before = drawn(page, "frames")
+    page.get_by_role("button", name="Zoom in" if step % 2 else "Zoom out").click()
+    wait_until(lambda: drawn(page, "frames") > before, what="a frame")
+    return drawn(page, "milliseconds")
+
+
+def test_tiny_tasks_share_bars(fed_page: FedPage) -> None:
+    page = fed_page("timeline", [*beginning(), feeds.tasks(50_000, 2, 200, 190)])
+    wait_until(lambda: drawn(page, "scanned") >= 50_000, what="all tasks")
+    assert drawn(page, "bars") <= 2 * 1280 / 2
+
+
+def test_a_thousand_workers_are_filtered_and_sorted_by_number(fed_page: FedPage) -> None:
+    page = fed_page("workers", crowd()[:4])
+    expect(page.get_by_text("1,000 in all")).to_be_visible()
+    assert cells(page, "Worker")[:3] == ["host00-0", "host00-1", "host00-2"]
+    assert cells(page, "Worker")[10] == "host00-10"
+    page.get_by_role("button", name="CPU", exact=True).click()
+    assert cells(page, "CPU")[0] == "99 %"
+    page.get_by_role("searchbox").fill("host07")
+    expect(page.get_by_text("40 of 1,000")).to_be_visible()
+    assert all(name.startswith("host07") for name in cells(page, "Worker"))
+
+
+def test_a_small_graph_is_drawn_node_by_node(fed_page: FedPage) -> None:
+    states, edges, names = feeds.layered_graph([8, 5, 3, 1], ["load", "transform", "combine", "report"])
+    page = fed_page("graphs", [*beginning(), feeds.graphs(states, edges, names)])
+    nodes = page.locator("#panels .graph .node")
+    expect(nodes).to_have_count(17)
+    expect(page.locator("#panels .graph .edge")).to_have_count(len(edges))
+    letters = nodes.locator(".letter").all_text_contents()
+    assert letters == [{"done": "D", "running": "R", "waiting": "W", "blocked": "B"}[state] for state in states]
+    space = page.locator("#panels .graph svg > g")
+    before = space.get_attribute("transform") or ""
+    page.get_by_role("application").press("+")
+    expect(space).not_to_have_attribute("transform", before)
+    page.get_by_role("application").press("0")
+    expect(space).to_have_attribute("transform", before)
+
+
+def test_a_large_graph_is_drawn_by_function_and_depth(fed_page: FedPage) -> None:
+    widths = [600, 600, 200, 1]
+    edges = [(row, 600 + row) for row in range(600)] + [(600 + row, 1200 + row // 3) for row in range(600)]
+    edges += [(1200 + row, 1400) for row in range(200)]
+    names = [name for name, width in zip(["load", "change", "join", "end"], widths) for _ in range(width)]
+    states = ["done"] * 600 + ["running"] * 4 + ["waiting"] * 596 + ["blocked"] * 201
+    page = fed_page("graphs", [*beginning(), feeds.graphs(states, edges, names)])
+    expect(page.get_by_text("1,401 nodes, drawn by function and depth")).to_be_visible()
+    nodes = page.locator("#panels .graph .node")
+    expect(nodes).to_have_count(4)
+    expect(nodes.filter(has_text="change × 600")).to_have_attribute("data-state", "running")
+    expect(nodes.filter(has_text="change × 600")).to_contain_text("W 596")
+
+
+def test_nodes_that_are_forgotten_stay_until_their_graph_is_over(
+    quiet_feed: Callable[..., tuple[Page, feeds.Line]],
+) -> None:
+    page, line = quiet_feed("graphs")
+    line.say(*beginning(), feeds.graphs(["running", "running", "blocked"], [(0, 2), (1, 2)], ["left", "right", "sum"]))
+    nodes = page.locator("#panels .graph .node")
+    expect(nodes).to_have_count(3)
+    line.say(
+        feeds.ended("0", "left"),
+        feeds.ended("1", "right", failed=True),
+        feeds.graphs(["waiting"], [], ["sum"], first=2),
+    )
+    expect(nodes.filter(has_text="sum")).to_have_attribute("data-state", "waiting")
+    expect(nodes.filter(has_text="left")).to_have_attribute("data-state", "done")
+    expect(nodes.filter(has_text="right")).to_have_attribute("data-state", "failed")
+
+
+def test_the_story_and_the_error_of_a_task(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
+    page, line = quiet_feed("tasks")
+    line.say(*beginning(), feeds.ended("7", "price", failed=True))
+    rows(page).first.click()
+    expect(page.get_by_role("note")).to_have_text("ValueError: no such curve")
+    expect(page.locator("dialog#details h2")).to_have_text("price")
+    line.wait_for(page, {"type": "story", "client": feeds.CLIENT, "id": "7"})
+    line.say(feeds.story("7"))
+    story = page.get_by_label("What has happened")
+    expect(story).to_contain_text("returned, attempt 1, on host00-0")
+    expect(story).to_contain_text("exception, attempt 2, on host00-0, 1.50 s")
+
+
+def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
+    page = fed_page("overview", few())
+    expect(page.locator("#state")).to_have_text("Live")
+    for number, view in enumerate(VIEWS, 1):
+        page.keyboard.press(str(number))
+        expect(page.locator("#panels h1")).to_have_text(view.capitalize())
+        expect(page.locator("nav [aria-current=page]")).to_contain_text(view.capitalize())
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    page.keyboard.press("2")
+    page.keyboard.press("/")
+    page.keyboard.type("host00-11")
+    expect(rows(page)).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.get_by_role("columnheader", name="Memory").get_by_role("button").press("Enter")
+    expect(page.get_by_role("columnheader", name="Memory")).to_have_attribute("aria-sort", "descending")
+
+    page.keyboard.press("4")
+    table = page.get_by_role("grid")
+    table.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("#panels .row.active")
+    expect(chosen).to_have_attribute("aria-rowindex", "3")
+    expect(table).to_have_attribute("aria-activedescendant", chosen.get_attribute("id") or "")
+    page.keyboard.press("End")
+    expect(chosen).to_have_attribute("aria-rowindex", "121")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog#details")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog#details")).to_be_hidden()
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "grid"
+
+    page.keyboard.press("3")
+    canvas(page).focus()
+    wait_for_bars(page)
+    before = span(page)
+    page.keyboard.press("+")
+    wait_until(lambda: span(page) < before, what="a shorter stretch")
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press(".")
+    expect(page.locator(".tip")).to_contain_text("Duration")
+    expect(page.locator(".said")).to_contain_text("done")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog#details")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("0")
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+
+
+def test_focus_can_be_seen(fed_page: FedPage) -> None:
+    page = fed_page("workers", few())
+    expect(rows(page).first).to_be_visible()
+    seen = set()
+    for _ in range(16):
+        page.keyboard.press("Tab")
+        found = page.evaluate("""() => {
+            const focused = document.activeElement, style = getComputedStyle(focused);
+            return [focused.tagName, style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2];
+        }""")
+        assert found[1], f"{found[0]} shows no focus"
+        seen.add(found[0])
+    assert {"A", "BUTTON", "INPUT"} <= seen
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_scrolls_within_tables_alone(fed_page: FedPage, scheme: str) -> None:
+    options = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "color_scheme": scheme}
+    page = fed_page("overview", few(), **options)
+    expect(page.locator("html")).to_have_attribute("data-theme", scheme)
+    for view in VIEWS:
+        expect(page.get_by_role("link", name="Workers")).to_be_hidden()
+        page.get_by_role("button", name="Views").click()
+        page.get_by_role("link", name=view.capitalize()).click()
+        expect(page.locator("#panels h1")).to_have_text(view.capitalize())
+        whole, seen = width_of(page)
+        assert whole <= seen == 360, f"{view} is {whole} pixels wide"
+    go(page, "workers")
+    whole, seen = page.locator("#panels .table").evaluate("table => [table.scrollWidth, table.clientWidth]")
+    assert whole > seen
+
+
+def test_two_fingers_zoom(fed_page: FedPage) -> None:
+    page = fed_page("timeline", few(), viewport={"width": 390, "height": 740}, has_touch=True)
+    wait_for_bars(page)
+    before = span(page)
+    box = canvas(page).bounding_box()
+    assert box is not None
+    touch = page.context.new_cdp_session(page)
+
+    def fingers(kind: str, apart: float) -> None:
+        x, y = box["x"] + 240, box["y"] + 100
+        points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}] if kind != "touchEnd" else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    fingers("touchStart", 20)
+    for apart in (30, 45, 60, 75):
+        fingers("touchMove", apart)
+    fingers("touchEnd", 0)
+    wait_until(lambda: span(page) < before / 2, what="a shorter stretch")
+
+
+PAIRS = [
+    ("text", "page"), ("text", "surface"), ("muted", "page"), ("muted", "surface"), ("muted", "sunk"),
+    ("faint", "surface"), ("accent", "accent-soft"), ("accent", "sunk"), ("good", "surface"), ("good", "good-soft"),
+    ("bad", "surface"), ("bad", "bad-soft"), ("warn", "surface"), ("on-accent", "accent"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(fed_page: FedPage, scheme: str) -> None:
+    page = fed_page("settings", beginning(), color_scheme=scheme)
+    for text, ground in PAIRS:
+        colours = page.evaluate(
+            "names => names.map(name => getComputedStyle(document.documentElement).getPropertyValue('--' + name))",
+            [text, ground],
+        )
+        assert contrast(*colours) >= 4.5, f"{text} on {ground}, {scheme}"
+
+
+def contrast(first: str, second: str) -> float:
+    """As WCAG has it."""
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour.strip()[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_empty_views_say_so(fed_page: FedPage) -> None:
+    page = fed_page("overview", [feeds.hello(), feeds.presence("unheard", time.time())])
+    expect(page.get_by_text("Nothing was heard from a scheduler at ipc:")).to_be_visible()
+    texts = {
+        "workers": "No workers are connected", "timeline": "No tasks in the window yet",
+        "tasks": "No tasks in the window yet", "functions": "No functions yet", "graphs": "No graphs are open",
+    }  # fmt: skip
+    for view, text in texts.items():
+        go(page, view)
+        expect(page.locator("#panels").get_by_text(text)).to_be_visible()

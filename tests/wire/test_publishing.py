@@ -1,0 +1,285 @@
+"""When the scheduler publishes what, with a monitor that is none. CPython only."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
+if sys.version_info < (3, 10):
+    pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
+
+from array import array
+from collections.abc import Sequence
+
+from tests.core.harness import A, C, Core, W, joined, running, submit_event
+
+from scaler_client import wire
+from scaler_client.monitoring import MonitorReader
+from scaler_client.published import story_topic
+from scaler_client.snapshots import Graphs, GraphState, History, HistoryKind
+from scaler_scheduler import publishing, status
+from scaler_scheduler.core import effects, events, nodes
+from scaler_scheduler.publishing import (
+    GRAPHS_TOPIC,
+    HISTORY_ROWS,
+    HISTORY_TOPIC,
+    LOOK_SECONDS,
+    SNAPSHOT_TOPIC,
+    Publisher,
+)
+from scaler_scheduler.wire.encode import Identity
+
+
+class FakeMonitor:
+    """Subscribers by what they subscribe to."""
+
+    def __init__(self) -> None:
+        self.subscriptions: set[bytes] = set()
+        self.news: list[bytes] = []
+        self.sent: list[bytes] = []
+        self.has_more = False
+
+    def subscribe(self, *topics: bytes) -> None:
+        self.subscriptions.update(topics)
+        self.news.extend(topics)
+
+    def look(self, topics: Sequence[bytes], question: bytes) -> list[bytes]:
+        news, self.news = self.news, []
+        return news
+
+    def is_wanted(self, topic: bytes) -> bool:
+        return any(topic.startswith(subscription) for subscription in self.subscriptions)
+
+    def publish(self, topic: bytes, frame: bytes) -> None:
+        self.sent.append(topic + frame)
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.core = Core()
+        joined(self.core)
+        self.core.take()
+        self.monitor = FakeMonitor()
+        of = status.Status(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
+        self.publisher = Publisher(self.monitor, of, self.core.now)  # type: ignore[arg-type]
+        self.next_id = 0
+
+    def submit(self, count: int) -> None:
+        self.core.submit(C, range(self.next_id, self.next_id + count), capabilities=frozenset({("gpu", 1)}))
+        self.next_id += count
+        self.core.take()
+
+    def turns(self, seconds: float) -> list[bytes]:
+        """What is published in this time."""
+        end = self.core.now + seconds
+        while self.publisher.next <= end:
+            self.core.now = max(self.core.now, self.publisher.next)
+            self.publisher.turn(self.core.now)
+        self.core.now = end
+        sent, self.monitor.sent = self.monitor.sent, []
+        return sent
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def rows_of(frames: list[bytes]) -> list[tuple[int, int]]:
+    """The number of the first row, and how many rows, of each History."""
+    messages = [wire.decode_published(frame) for frame in frames]
+    return [(message.first, len(message.ids)) for message in messages if isinstance(message, History)]
+
+
+def test_nothing_is_made_while_nobody_listens(scene: Scene) -> None:
+    scene.submit(10)
+    assert scene.turns(5) == []
+    scene.monitor.subscribe(SNAPSHOT_TOPIC)
+    frames = scene.turns(LOOK_SECONDS + 0.01)
+    assert [frame[:8] for frame in frames] == [SNAPSHOT_TOPIC]
+    assert len(scene.turns(10)) == 10
+
+
+def test_who_is_new_gets_what_is_kept(scene: Scene) -> None:
+    scene.submit(3 * HISTORY_ROWS + 5)
+    scene.turns(5)
+    scene.monitor.subscribe(HISTORY_TOPIC, SNAPSHOT_TOPIC)
+    frames = scene.turns(LOOK_SECONDS + 0.1)
+    assert frames[0].startswith(SNAPSHOT_TOPIC), "it is for that the reader waits"
+    assert rows_of(frames) == [
+        (0, HISTORY_ROWS), (HISTORY_ROWS, HISTORY_ROWS), (2 * HISTORY_ROWS, HISTORY_ROWS), (3 * HISTORY_ROWS, 5),
+    ]  # fmt: skip
+    scene.submit(7)
+    assert rows_of(scene.turns(1)) == [(3 * HISTORY_ROWS + 5, 7)]
+    assert rows_of(scene.turns(1)) == []
+    scene.submit(2 * HISTORY_ROWS)
+    assert rows_of(scene.turns(1)) == [(scene.next_id - HISTORY_ROWS, HISTORY_ROWS)], "the newest, in a second"
+
+
+def test_two_subscribers_at_different_times(scene: Scene) -> None:
+    scene.submit(5)
+    scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
+    first, second = MonitorReader(0), MonitorReader(0)
+    for frame in scene.turns(1.5):
+        first.feed(frame, 0)
+    scene.submit(6)
+    scene.turns(0.1)
+    scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
+    for frame in scene.turns(1.5):
+        first.feed(frame, 0)
+        second.feed(frame, 0)
+    for reader in (first, second):
+        assert [task for history in reader.take_history() for task in history.ids] == list(range(11))
+        assert reader.missed_history == 0
+
+
+def test_many_who_come_and_go_do_not_keep_the_others_waiting(scene: Scene) -> None:
+    scene.submit(30 * HISTORY_ROWS)
+    kept = scene.core.scheduler.tables.history
+    reader = MonitorReader(0)
+    scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
+    size = 0
+    for _ in range(100):
+        scene.monitor.subscribe(HISTORY_TOPIC)
+        for frame in scene.turns(0.1):
+            reader.feed(frame, 0)
+            size += frame.startswith(HISTORY_TOPIC)
+    assert size <= 10 * ((kept.end - kept.first) // HISTORY_ROWS + 2), "all of it once a second at most"
+    scene.submit(3)
+    for frame in scene.turns(3):
+        reader.feed(frame, 0)
+    assert reader.take_history()[-1].ids[-3:] == list(range(scene.next_id - 3, scene.next_id))
+
+
+def test_history_that_runs_away_from_a_replay(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "HISTORY_ROWS", 10)
+    scene.submit(100)
+    scene.monitor.subscribe(HISTORY_TOPIC)
+    found: list[tuple[int, int]] = []
+    for _ in range(40):
+        found += rows_of(scene.turns(0.02))
+        scene.submit(200)
+    assert all(first + count <= scene.next_id for first, count in found)
+    assert [first for first, _ in found] == sorted({first for first, _ in found}), "each once, in order"
+
+
+def story_of(scene: Scene, task_id: int, client: int = 11) -> History:
+    reader = MonitorReader(0)
+    scene.monitor.subscribe(story_topic(client, task_id))
+    for frame in scene.turns(0.3):
+        assert reader.feed(frame, 0)
+    assert scene.turns(1.5) == [], "it is answered once"
+    return reader.stories[client, task_id]
+
+
+def test_the_story_of_a_task(scene: Scene) -> None:
+    row = running(scene.core, 3)
+    scene.submit(2)
+    scene.core.now += 2
+    scene.core.died(A, 22, row)
+    scene.core.worker(W, 23, agent=33)
+    scene.core.take()
+    story = story_of(scene, 3)
+    assert story.kinds == [
+        HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.RETURNED,
+        HistoryKind.DISPATCHED,
+    ]  # fmt: skip
+    assert story.times == [10_000_000] * 3 + [12_000_000] * 2 and set(story.ids) == {3}
+    assert (story.attempts, story.workers) == ([0, 1, 1, 1, 2], [0, 22, 22, 0, 23])
+
+
+def test_the_story_of_a_task_that_nobody_knows(scene: Scene) -> None:
+    assert story_of(scene, 99).ids == [] and story_of(scene, 0, client=(1 << 64) - 1).ids == []
+
+
+def test_an_open_task_is_known_longer_than_what_has_happened(scene: Scene) -> None:
+    running(scene.core, 1_000_000)
+    scene.core.submit(C, [1_000_001], capabilities=frozenset({("gpu", 1)}))
+    scene.core.now += 5
+    scene.submit(300_000)
+    assert scene.core.scheduler.tables.history.first > 5
+    story = story_of(scene, 1_000_000)
+    assert story.kinds == [HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED]
+    assert (story.times, story.workers, story.attempts) == ([10_000_000] * 3, [0, 22, 22], [0, 1, 1])
+    waiting = story_of(scene, 1_000_001)
+    assert (waiting.kinds, waiting.times, waiting.names) == ([0], [10_000_000], ["function 1"])
+
+
+def test_questions_without_end_are_dropped(scene: Scene) -> None:
+    scene.monitor.subscribe(*[story_topic(11, task_id) for task_id in range(1000)], b"story\0\0\0", b"story\0\0\0" * 99)
+    sizes = []
+    for _ in range(40):
+        sizes.append(len(scene.turns(publishing.PAUSE_SECONDS)))
+    assert max(sizes) <= 2 * publishing.STORIES and sum(sizes) == publishing.QUESTIONS
+    assert scene.turns(1) == []
+
+
+def graphs_of(scene: Scene) -> Graphs:
+    frame = scene.turns(1.01)[-1]
+    assert frame.startswith(GRAPHS_TOPIC)
+    message = wire.decode_published(frame)
+    assert isinstance(message, Graphs) and message.incarnation == 5
+    return message
+
+
+def graph(ids: list[int], inputs: list[int], counts: list[int]) -> events.Submit:
+    event = submit_event(C, ids, [1], [b"x"] * len(ids), ())
+    event.keep, event.inputs = array("B", [events.KEEP_YES] * len(ids)), array("q", inputs)
+    event.input_counts = array("I", counts)
+    return event
+
+
+def test_graphs(scene: Scene) -> None:
+    core = scene.core
+    core.submit(C, [0])
+    core.results(W, [(11, 0, 1)])
+    scene.monitor.subscribe(GRAPHS_TOPIC)
+    assert (graphs_of(scene).ids, graphs_of(scene).total) == ([], 0), "a plain task is no node"
+    core.feed(events.Object(C, 7, "table", [b"x"]))
+    core.feed(graph([10, 11, 12, 13, 14], [7, 10, 10, 11, 13], [1, 1, 1, 1, 1]))
+    core.results(W, [(11, 10, 1)], body=b"value")
+    core.take()
+    shown = graphs_of(scene)
+    state = dict(zip(shown.ids, shown.states))
+    assert (shown.total, state[10], state[13], state[14]) == (
+        5,
+        GraphState.DONE,
+        GraphState.BLOCKED,
+        GraphState.BLOCKED,
+    )
+    assert {state[11], state[12]} <= {GraphState.RUNNING, GraphState.WAITING}
+    assert dict(zip(shown.ids, shown.inputs)) == {10: [], 11: [10], 12: [10], 13: [11], 14: [13]}
+    assert set(shown.names) == {"function 1"} and set(shown.clients) == {11}
+    [attempt] = {row.attempt for row in core.scheduler.tables.clients.by_incarnation[11].tasks.values() if row.id == 11}
+    core.results(W, [(11, 11, attempt)], outcome=effects.OUTCOME_EXCEPTION, body=b"error")
+    core.take()
+    shown = graphs_of(scene)
+    state = dict(zip(shown.ids, shown.states))
+    assert [state[number] for number in (11, 13, 14)] == [GraphState.FAILED] * 3
+    assert dict(zip(shown.ids, shown.inputs))[14] == [13]
+    core.wait(40)
+    assert set(graphs_of(scene).ids) == {10, 12}
+
+
+def test_graphs_have_a_bound(scene: Scene) -> None:
+    names = list(range(10_000))
+    scene.core.scheduler.handle(graph(names, [0] * 9_999, [0] + [1] * 9_999), scene.core.now)
+    scene.core.scheduler.collect()
+    scene.monitor.subscribe(GRAPHS_TOPIC)
+    shown = graphs_of(scene)
+    assert (shown.total, len(shown.ids)) == (10_000, nodes.NODES) and shown.states[0] == GraphState.RUNNING
+    assert len(set(shown.ids)) == nodes.NODES
+    scene.core.goodbye(C)
+    scene.core.take()
+    assert graphs_of(scene).total == 0
+
+
+def test_graphs_of_which_not_all_is_looked_at(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LOOKED_AT", 10)
+    scene.core.feed(graph(list(range(50)), [0] * 49, [0] + [1] * 49))
+    scene.core.take()
+    scene.monitor.subscribe(GRAPHS_TOPIC)
+    shown = graphs_of(scene)
+    assert shown.total >= 50 and len(shown.ids) == 10
