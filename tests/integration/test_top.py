@@ -101,8 +101,9 @@ def top_process(address: str) -> psutil.Process:
 def test_keys_sort_filter_scroll_and_show(busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal()
     start(terminal, busy.monitor_address)
-    screen = terminal.wait_for(rf"Total {WORKERS} worker")
-    assert "[cpu]" in screen and "HeartbeatEcho" in screen and "worker[n] agt_cpu[C]" in screen
+    terminal.wait_for(rf"Total {WORKERS} worker")
+    screen = terminal.wait_for("HeartbeatEcho")
+    assert "[cpu]" in screen and "worker[n] agt_cpu[C]" in screen
     assert re.search(r"rss +\d+\.\dm", screen) and busy.address in screen
     terminal.type("n")
     screen = terminal.wait_for(r"\[worker\]")
