@@ -248,7 +248,7 @@ def test_the_scheduler_is_gone_and_back(tmp_path: Path, open_terminal: Callable[
         terminal.wait_for("Total 0 worker")
         first.process.kill()
         first.process.wait()
-        assert "Total 0 worker" in terminal.wait_for(r"scheduler gone since \d+ s")
+        assert "Total 0 worker" in terminal.wait_for(r"scheduler gone for \d+ s")
     with scheduler(tmp_path, address=address):
         terminal.wait_for(r"scheduler back after \d+ s, started anew")
     terminal.type("q")
