@@ -26,7 +26,7 @@ MOST_NUMBERS = 20_000
 """So many functions are remembered that have no row any more."""
 
 
-@dataclass(slots=True)
+@dataclass
 class FunctionTotal:
     """`open_tasks` now; the others since the start."""
 

@@ -70,7 +70,7 @@ def test_what_is_said_of_the_scheduler():
     assert banner.text(there, 100.0, "") == ("", "")
     gone = Reader(Presence.GONE, 100.0)
     banner.note(gone)
-    assert banner.text(gone, 112.4, "") == ("bad", "scheduler gone since 12 s")
+    assert banner.text(gone, 112.4, "") == ("bad", "scheduler gone for 12 s")
     back = Reader(Presence.THERE, 130.0, schedulers=2)
     banner.note(back)
     banner.note(back)

@@ -26,7 +26,7 @@ def drawn() -> Dict[str, str]:
     keys = {"help": ["?"], "detail": ["n", "enter"], "objects": ["tab", "o"], "gone": []}
     for name, pressed in keys.items():
         view = View()
-        said = ("bad", "scheduler gone since 12 s") if name == "gone" else ("", "")
+        said = ("bad", "scheduler gone for 12 s") if name == "gone" else ("", "")
         page(view, picture(), ADDRESS, said, 80, 24)
         for key in pressed:
             view.press(key)

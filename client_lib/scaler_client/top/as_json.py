@@ -29,6 +29,9 @@ def as_json(picture: Picture) -> Dict[str, Any]:
             "resident_bytes": process.resident_bytes,
             "loop_percent": picture.loop_percent,
             "loop_mean_seconds": picture.loop_mean_seconds,
+            "waiting_bytes": snapshot.waiting_bytes,
+            "object_bytes": snapshot.object_bytes,
+            "memory_limit_bytes": snapshot.memory_limit_bytes,
         },
         "rates_seconds": picture.seconds,
         "tasks": {
@@ -40,6 +43,8 @@ def as_json(picture: Picture) -> Dict[str, Any]:
             "resolved": snapshot.resolved,
             "resolved_rate": picture.resolved_rate,
             **outcome_counts(picture),
+            "retries": snapshot.retries,
+            "deaths": dict(snapshot.deaths),
         },
         "sent": _messages(snapshot.sent, picture.sent_rates),
         "received": _messages(snapshot.received, picture.received_rates),

@@ -1,4 +1,4 @@
-"""What the first line says of the scheduler: there, gone since, back, of another version."""
+"""What the first line says of the scheduler: there, gone, back, of another version."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Banner:
             waiting = f"waiting for a scheduler since {seconds_in_words(now - reader.since)}"
             return "bad", f"{waiting}: {obstacle}" if obstacle else waiting
         if reader.presence is Presence.GONE:
-            return "bad", f"scheduler gone since {seconds_in_words(now - reader.since)}"
+            return "bad", f"scheduler gone for {seconds_in_words(now - reader.since)}"
         if now - self._back_at < BACK_SECONDS:
             return "good", self._back
         return "", ""

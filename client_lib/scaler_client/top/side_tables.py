@@ -45,7 +45,9 @@ CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
     Column("client", 12, _client_name, _client_name, stretches=True, is_text=True),
     Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
     Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
-    Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, rank=1),
+    Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=1),
+    Column("done", 9, lambda row: count(row.done, 8), lambda row: row.done, rank=3),
+    Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, rank=2),
     Column("bytes", 7, lambda row: size(row.object_bytes), lambda row: row.object_bytes, rank=2),
 )
 

@@ -56,11 +56,21 @@ class Outcomes {
   }
 }
 
+/** So that tasks with names of their own do not fill the table. */
+const MOST_FROM_RUNNING = 64;
+
 /** All functions that were seen, numbered in that order, which their colours go by. */
 class Functions {
   constructor() {
     this.all = [];
     this.numbers = new Map();
+  }
+
+  /** Of a task that runs only its own name is known, which is mostly its function's. */
+  ofRunning(name) {
+    const number = this.numbers.get(name);
+    if (number !== undefined) return this.all[number];
+    return this.all.length < MOST_FROM_RUNNING ? this.named(name) : { number: -1, name };
   }
 
   named(name) {
@@ -152,7 +162,7 @@ export class Executions {
   take(chunk) {
     const own = {
       base: chunk.base * 1000,
-      functions: chunk.names.map((name) => this.functions.named(name)),
+      functions: this.#functionsOf(chunk),
       outcomes: this.outcomes,
     };
     this.missed += chunk.missed;
@@ -174,6 +184,13 @@ export class Executions {
   /** All attempts that are known of a task, the first one first. */
   attemptsOf(client, id) {
     return this.oldestFirst().filter((each) => each.id === id && each.client === client);
+  }
+
+  /** By their place among the names, most of which may be those of single tasks. */
+  #functionsOf(chunk) {
+    const found = [];
+    for (const place of new Set(chunk.columns.function)) found[place] = this.functions.named(chunk.names[place]);
+    return found;
   }
 
   #forget(execution) {

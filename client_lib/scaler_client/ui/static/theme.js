@@ -36,8 +36,9 @@ export class Theme {
     return this.styles.getPropertyValue(`--${name}`).trim();
   }
 
-  /** The colour of the n-th function; they repeat after twelve. */
+  /** The colour of the n-th function; they repeat after twelve. Below 0: of one that is not known. */
   functionColour(number) {
+    if (number < 0) return this.colour("other");
     const colours = FUNCTION_COLOURS[this.name];
     return colours[number % colours.length];
   }

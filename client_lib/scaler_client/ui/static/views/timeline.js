@@ -56,7 +56,7 @@ class Timeline {
   update() {
     const { model } = this;
     this.lanes = this.#lanesInOrder();
-    this.running = new Map(model.running.map((row) => [row.worker, { ...runningTask(row, model), function: model.executions.functions.named(row.name) }]));
+    this.running = new Map(model.running.map((row) => [row.worker, { ...runningTask(row, model), function: model.executions.functions.ofRunning(row.name) }]));
     this.#resize();
     setText(this.note, `${count(model.executions.length)} tasks on ${count(this.lanes.length)} workers`);
     setText(this.empty, this.search.isEmpty ? "No tasks in the window yet" : "No worker matches the filter");
