@@ -15,6 +15,7 @@ FULL = ("ids", "inputs", "payload", "large", "names", "options", "numbers", "tex
 """Fields of batches that are not a column with one element for all rows."""
 MAY_BE_EMPTY = (
     "inputCounts", "keep", "flags", "depths", "priorities", "shared", "inlined", "nameSizes", "cpuTimes", "peaks",
+    "errorSizes",
 )  # fmt: skip
 
 Name = tuple[int, int, int]
@@ -73,7 +74,7 @@ def _plain(value: Any) -> Any:
 
 
 def _check_columns(received: Received) -> None:
-    if received.kind in ("snapshot", "history"):  # which are no peer's to send
+    if received.kind in ("snapshot", "history", "graphs"):  # which are no peer's to send
         return
     fields = received.fields
     if received.kind in BATCHES:
@@ -96,6 +97,9 @@ def _check_columns(received: Received) -> None:
 def _check_payloads(received: Received) -> None:
     fields, sizes = received.fields, received.column("sizes")
     must(sum(sizes) == len(fields["payload"]), f"sizes of {sum(sizes)} bytes, and {len(fields['payload'])} of payload")
+    if received.kind == "results":
+        errors, told = len(fields["errors"]), sum(received.column("errorSizes"))
+        must(errors == told, f"errorSizes of {told} bytes, and {errors} of errors")
     must(len(fields["payload"]) <= LONGEST_PAYLOAD, "a payload of more than 2^28 bytes")
     large = fields["large"]
     must(len(large) == len(received.frames), f"{len(received.frames)} frames where `large` has {len(large)} rows")
