@@ -26,8 +26,9 @@ NOBODY = "ipc:///tmp/nobody_is_at_this_monitor_address"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for longer: while it is there, Playwright's event loop is this thread's, and no other may run."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("there is no Chromium: apt-get install chromium")
