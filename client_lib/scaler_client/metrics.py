@@ -36,6 +36,9 @@ USUAL_DEATHS = ("signal 9", "memory limit", "lease")
 FIRST_BUCKET, LAST_BUCKET = 4, 27
 """Powers of two of microseconds, 16 us to 134 s: what is shorter is in the first bucket, what is longer in the last."""
 
+_DROPPED = ("malformed", "refused", "ignored", "unauthorized", "unreachable", "late", "output")
+"""Counters that are there from the start."""
+
 
 def exposition(reader: MonitorReader, accept_header: str, now: float | None = None) -> tuple[bytes, str]:
     """What an HTTP server answers to GET /metrics.
@@ -211,8 +214,11 @@ def _messages(snapshot: Snapshot) -> Iterator[Metric]:
     received, sent = "Messages that the scheduler has received.", "Messages that the scheduler has sent."
     yield _counters("scaler_messages_received", received, "type", snapshot.received)
     yield _counters("scaler_messages_sent", sent, "type", snapshot.sent)
-    dropped = {"malformed": 0, "unreachable": 0, "late": 0, "output": 0} | snapshot.dropped
-    text = "Messages dropped (malformed, unreachable), and rows of results that came late and of output not forwarded."
+    dropped = dict.fromkeys(_DROPPED, 0) | snapshot.dropped
+    text = (
+        "Messages dropped (malformed, unreachable; refused: beyond a limit, or not for this peer; ignored: of who wastes "
+        "time), handshakes and messages of who is unauthorized, rows of results that came late and of output not forwarded."
+    )
     yield _counters("scaler_messages_dropped", text, "reason", dropped)
 
 

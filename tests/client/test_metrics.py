@@ -89,6 +89,7 @@ def test_everything_that_is_in_a_picture(reader: MonitorReader) -> None:
         'scaler_messages_sent_total{type="dispatch"}': 8,
         'scaler_messages_dropped_total{reason="late"}': 2,
         'scaler_messages_dropped_total{reason="malformed"}': 0,
+        'scaler_messages_dropped_total{reason="unauthorized"}': 0,
         'scaler_host_workers{host="node-7"}': 3,
         'scaler_host_workers{host="node-8"}': 1,
         'scaler_host_resident_memory_bytes{host="node-7"}': 2024 + (3 << 20),

@@ -58,9 +58,11 @@ def _of_scheduler(picture: Picture) -> Iterator[str]:
         yield f"tasks and objects fill {size(used)} of {size(limit)}: clients keep further tasks back"
     if picture.loop_percent > BUSY_LOOP_PERCENT:
         yield f"the scheduler's loop is busy {picture.loop_percent:.0f}% of the time"
-    for reason in ("malformed", "unreachable"):
+    for reason in ("malformed", "refused", "ignored", "unreachable"):
         if snapshot.dropped.get(reason):
             yield f"{count(snapshot.dropped[reason])} messages dropped since the start: {reason}"
+    if snapshot.dropped.get("unauthorized"):
+        yield f"{count(snapshot.dropped['unauthorized'])} times since the start somebody had no right key"
 
 
 def _of_versions(picture: Picture) -> Iterator[str]:
