@@ -216,8 +216,9 @@ def _messages(snapshot: Snapshot) -> Iterator[Metric]:
     yield _counters("scaler_messages_sent", sent, "type", snapshot.sent)
     dropped = dict.fromkeys(_DROPPED, 0) | snapshot.dropped
     text = (
-        "Messages dropped (malformed, unreachable; refused: beyond a limit, or not for this peer; ignored: of who wastes "
-        "time), handshakes and messages of who is unauthorized, rows of results that came late and of output not forwarded."
+        "Messages dropped (malformed, unreachable; refused: beyond a limit, or not for this peer; ignored: of one who "
+        "wastes time), handshakes and messages of who is unauthorized, rows of results that came late and of output "
+        "that were not forwarded."
     )
     yield _counters("scaler_messages_dropped", text, "reason", dropped)
 
