@@ -203,7 +203,11 @@ install_all() {
     configuration exporter.toml
     configuration top.toml
     configuration ui.toml
-    say "installed. Next: systemd-sysusers; systemctl daemon-reload; systemctl enable --now scaler-scheduler"
+    if [ -n "${DESTDIR:-}" ]; then
+        say "installed below $DESTDIR"
+    else
+        say "installed. Next: systemd-sysusers; systemctl daemon-reload; systemctl enable --now scaler-scheduler"
+    fi
 }
 
 uninstall_all() {

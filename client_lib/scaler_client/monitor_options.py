@@ -89,7 +89,7 @@ def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_F
     if address is None:
         raise OptionError(
             f"no monitor address: give it as an argument or in {MONITOR_VARIABLE}, "
-            f"or the scheduler's address in {ADDRESS_VARIABLE}"
+            f"or the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
         )
     return _derived(address)
 

@@ -160,10 +160,11 @@ def argument_parser(command: Command, program: str, columns: int = 80) -> argpar
 
 def _sources(command: Command) -> str:
     example = next(option for option in command.options if not option.positional and not option.environment)
-    renamed = "".join(f" ({option.key}: {option.environment})" for option in command.options if option.environment)
+    renamed = [f"{option.key} is {option.environment}" for option in command.options if option.environment]
+    others = f"; {', '.join(renamed)} in the environment" if renamed else ""
     return (
         f"Every option may also come from the environment or the file: --{example.name} is "
-        f"{command.variable(example)} in the environment{renamed} and {example.key} in the file. "
+        f"{command.variable(example)} in the environment and {example.key} in the file{others}. "
         "Arguments go before the environment, the environment before the file."
     )
 

@@ -188,13 +188,20 @@ def test_what_is_so_now(rows: list[dict[str, Any]], now: str) -> None:
     assert text[text.index("now:") :].startswith(now)
 
 
-def _without_task(sequence: int, seconds: float) -> bytes:
+def test_a_task_whose_client_has_left_does_not_wait() -> None:
+    picture = picture_of(snapshot_frame(1, 60), _without_task(2, 62, client=12))
+    lines = story_text(Page(), told(picture, SUBMITTED), picture)
+    assert lines[1] == "its client: 11, which has left" and lines[-1] == "now: it is over: its client has left"
+
+
+def _without_task(sequence: int, seconds: float, client: int = CLIENT) -> bytes:
     texts = Texts()
     worker = {"incarnations": 2, "names": texts("node-7-b"), "hosts": texts("node-7")}
-    tables = table("workerColumns", worker)
+    clients = {"incarnations": client, "names": texts("of process 47 on node-1")}
+    tables = {**table("workerColumns", worker), **table("clientColumns", clients)}
     milliseconds = round((1_700_000_000 + seconds) * 1000)
     return snapshot_frame(
-        sequence, seconds, unixMilliseconds=milliseconds, waiting=3, workers=1, texts=texts.field(), **tables
+        sequence, seconds, unixMilliseconds=milliseconds, waiting=3, workers=1, clients=1, texts=texts.field(), **tables
     )
 
 
@@ -347,6 +354,24 @@ def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(Path(path).read_text()) == {}
     write_dump("-", False, {"format": 1})
     assert json.loads(capsys.readouterr().out) == {"format": 1}
+    write_dump("-", False, {"snapshot": {"names": ["a", "b"], "none": {}}, "history": [{"ids": [1, 2]}], "graphs": []})
+    assert capsys.readouterr().out == LAID_OUT
+
+
+LAID_OUT = """\
+{
+ "snapshot": {
+  "names": ["a", "b"],
+  "none": {}
+ },
+ "history": [
+  {
+   "ids": [1, 2]
+  }
+ ],
+ "graphs": []
+}
+"""
 
 
 def test_a_dump_has_no_secrets() -> None:

@@ -174,7 +174,7 @@ def test_a_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "argv, complaint",
     [
-        ([], "no monitor address: give it as an argument or in SCALER_MONITOR_ADDRESS, or the scheduler's address in"),
+        ([], "no monitor address: give it as an argument or in SCALER_MONITOR_ADDRESS, or the scheduler's address by"),
         (["tcp://*:1"], "monitor-address: bad address 'tcp://.:1': the host . is only for binding"),
         (["nonsense"], "monitor-address: bad address 'nonsense': it must be tcp://HOST:PORT or ipc://PATH"),
         (["--scheduler-address", "ipc:///" + "x" * 100], "the monitor address of .*: bad address .* at most"),

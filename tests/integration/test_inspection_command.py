@@ -112,7 +112,13 @@ def test_the_story_of_a_task_that_was_retried_and_runs(running: Cluster) -> None
     assert attempts == [1, 2] and story["now"].startswith("it runs on ")
     assert all(abs(event["unix_seconds"] - time.time()) < 300 for event in story["events"])
     exact = story["task"]
-    for name in (exact, f"task {exact}", str(running.retried.task_id), repr(running.retried)):
+    for name in (
+        exact,
+        f"task {exact}",
+        f"a name of its own, task {exact}",
+        str(running.retried.task_id),
+        repr(running.retried),
+    ):
         text = running.text("story", name)
         assert text.startswith(f"stays#{running.retried.task_id}  task {exact}\n") and "attempt 2" in text
     assert f"task {exact} of client " in running.scheduler.log(), "the log names it so that it can be looked up"
@@ -136,6 +142,7 @@ def test_the_story_of_one_that_is_not_known(running: Cluster, name: str) -> None
     ran = running.ask("story", name)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
     assert "nothing is known of task " in ran.stderr
+    assert ("by its function's: " in ran.stderr) == (name == "nothing#0")
 
 
 def test_several_tasks_of_one_name(running: Cluster) -> None:

@@ -71,7 +71,7 @@ class _Exporter:
             server = make_server(config.host, config.port, application, _server_class(config.host), _Handler)
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-            return fail(PROGRAM, f"cannot listen on {config.host} port {config.port}: {reason}")
+            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {reason}")
         thread = threading.Thread(target=server.serve_forever, name="scrapes", daemon=True)
         thread.start()
         host = f"[{config.host}]" if ":" in config.host else config.host

@@ -53,7 +53,7 @@ def check_file(path: str, is_forced: bool) -> None:
 
 def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
     """As a file that is the user's alone, or onto standard output. Raises OptionError where it can't be written."""
-    text = json.dumps(dump, indent=1) + "\n"
+    text = _laid_out(dump) + "\n"
     if path == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -64,6 +64,18 @@ def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
             file.write(text)
     except OSError as error:
         raise OptionError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _laid_out(value: Any, depth: int = 1) -> str:
+    """As JSON with a line a key: columns have a line each, not each of their elements."""
+    if isinstance(value, dict) and value:
+        parts, ends = [f"{json.dumps(str(key))}: {_laid_out(each, depth + 1)}" for key, each in value.items()], "{}"
+    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        parts, ends = [_laid_out(each, depth + 1) for each in value], "[]"
+    else:
+        return json.dumps(value)
+    lines = ",\n".join(" " * depth + part for part in parts)
+    return f"{ends[0]}\n{lines}\n{' ' * (depth - 1)}{ends[1]}"
 
 
 def dump_json(watching: Watching, environ: Mapping[str, str]) -> dict[str, Any]:

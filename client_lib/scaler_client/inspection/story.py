@@ -104,6 +104,9 @@ def now_of(story: Story, picture: Picture) -> str:
         return f"it is over, since {ago}"
     if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED):
         return f"it is with {worker_name(last.worker, picture)}, since {ago}"
+    is_whole = len(picture.clients) >= picture.snapshot.clients
+    if is_whole and all(row.incarnation != story.client for row in picture.clients):
+        return "it is over: its client has left"
     waiting = picture.snapshot.waiting
     return f"it waits for a worker or for what it reads, since {ago}; {count(waiting)} tasks wait for workers in all"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..picture import Picture
 from ..published import HISTORY_TOPIC, story_topic
@@ -63,7 +63,9 @@ def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Stor
     if not found and (wanted.client is None or len(answers) < len(clients)):
         found = _fitting(_remembered(watching, wanted), wanted, names)
     if not found:
-        raise UnknownTaskError(_nothing_known(wanted))
+        found = [story for story in _of_number(answers.values(), wanted, names) if _runs_as(story, wanted, picture)]
+    if not found:
+        raise UnknownTaskError(_nothing_known(wanted, _of_number(answers.values(), wanted, names)))
     if len(found) > 1:
         tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in found[:MOST_NAMED])
         raise UnknownTaskError(f"{len(found)} tasks are called so, name one of them exactly: {tasks}")
@@ -76,9 +78,23 @@ def _fitting(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, s
     return [story for story in known if wanted.fits(story.client, story.id, names.get(story.client, ""), story.name)]
 
 
-def _nothing_known(wanted: WantedTask) -> str:
-    name = f"#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
-    name = name if wanted.name is None else f"{wanted.name} {name}"
+def _of_number(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
+    """Those that may be meant but for their name: stories have the function's, a task may have one of its own."""
+    return _fitting(stories, replace(wanted, name=None), names)
+
+
+def _runs_as(story: Story, wanted: WantedTask, picture: Picture) -> bool:
+    """Whether it is named exactly, or runs now under the name that is wanted."""
+    tasks = [row.task for row in picture.workers if row.task]
+    now = any((task.client, task.id, task.name) == (story.client, story.id, wanted.name) for task in tasks)
+    return now or wanted.client == story.client
+
+
+def _nothing_known(wanted: WantedTask, others: list[Story]) -> str:
+    name = f"{wanted.name or ''}#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
+    if others:
+        tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in others[:MOST_NAMED])
+        return f"nothing is known of task {name} by that name; of that number there is, by its function's: {tasks}"
     return f"nothing is known of task {name}: it never came, or it is so long over that its story is forgotten"
 
 

@@ -77,7 +77,8 @@ class Watching:
         if obstacle:
             return f"{heard}: {obstacle}"
         look = "look whether it runs, and with which --monitor-address (its log's first lines say it)"
-        return f"{heard}: {look}"
+        own = "; the scheduler's own address goes behind --scheduler-address" if self.address.transport == "tcp" else ""
+        return f"{heard}: {look}{own}"
 
     def close(self) -> None:
         """Leave."""

@@ -34,6 +34,8 @@ def state_of(row: WorkerRow) -> str:
     """In a word."""
     if row.state & WorkerState.DOES_NOT_ANSWER:
         return "silent"
+    if row.state & WorkerState.RETIRES:
+        return "retires"
     if row.suspended and not row.running:
         return "waits"
     if row.state & WorkerState.HOLDS_TASK:

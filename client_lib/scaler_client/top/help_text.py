@@ -11,10 +11,10 @@ SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())
 """The shortcuts of the workers' table."""
 
 KEYS: Tuple[Tuple[str, str], ...] = (
-    (" ".join(SORT_KEYS), "sort by a column: the line above the table; again: reversed"),
+    (" ".join(SORT_KEYS), "sort by a column, as above the table; again: reversed"),
     ("up down j k", "move; also PgUp, PgDn, Home, End, the mouse's wheel"),
     ("Enter", "all about a worker; Esc or Enter goes back"),
-    ("/", "filter by words of what a row says; Enter keeps it, Esc drops it"),
+    ("/", "filter by words in a row; Enter keeps it, Esc drops it"),
     ("Tab", "the next table: workers, functions, clients"),
     ("o", "objects in place of functions, and back"),
     ("? h", "this page"),

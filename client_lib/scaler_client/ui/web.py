@@ -185,8 +185,9 @@ class Web:
 
 
 WITHOUT_TOKEN = (
-    "A token is needed: open the address that scaler_ui has printed at its start, with ?token= in it, or send\n"
-    "'Authorization: Bearer TOKEN'. Reload this page if you have just followed a link that had it.\n"
+    "A token is needed: open this address with /?token=TOKEN behind it (scaler_ui has printed the token at its start,\n"
+    "where none was given to it), or send 'Authorization: Bearer TOKEN'. Reload this page if you have just followed a\n"
+    "link that had it.\n"
 )
 
 

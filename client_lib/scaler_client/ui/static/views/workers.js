@@ -13,16 +13,17 @@ export const workers = {
   create: (context) => new Workers(context),
 };
 
-const [AGENT_IS_HERE, HOLDS_TASK, RUNS_LONG, DOES_NOT_ANSWER] = [1, 2, 4, 8];
+const [AGENT_IS_HERE, HOLDS_TASK, RUNS_LONG, DOES_NOT_ANSWER, RETIRES] = [1, 2, 4, 8, 16];
 
 function stateOf(row) {
   if (row.flags & DOES_NOT_ANSWER) return "silent";
   if (!(row.flags & AGENT_IS_HERE)) return "no agent";
+  if (row.flags & RETIRES) return "retires";
   if (row.flags & RUNS_LONG) return "long task";
   return row.running ? "busy" : row.flags & HOLDS_TASK ? "has tasks" : "idle";
 }
 
-const STATE_CLASSES = { silent: "bad", "no agent": "bad", "long task": "good", busy: "good", "has tasks": "good", idle: "muted" };
+const STATE_CLASSES = { silent: "bad", "no agent": "bad", retires: "muted", "long task": "good", busy: "good", "has tasks": "good", idle: "muted" };
 
 const COLUMNS = [
   named("name", "Worker", 130, 2, (row) => row.name),
