@@ -218,6 +218,7 @@ class Snapshot:
     waiting_bytes: int = 0
     object_bytes: int = 0
     memory_limit_bytes: int = 0
+    unserved: int = 0
 
     def left_out(self) -> dict[str, int]:
         """Of each table how many rows it does not have, as a scheduler publishes a limited number of each."""

@@ -331,6 +331,7 @@ struct Snapshot {
   waitingBytes @33 :UInt64;         # payload of open tasks that the scheduler keeps
   objectBytes @34 :UInt64;          # of objects that it keeps, all clients' together
   memoryLimitBytes @35 :UInt64;     # as it was configured
+  unserved @36 :UInt64;             # of the waiting tasks those that none of the workers there are could run
 }
 
 struct Texts {                      # what the columns below call a text is its number here, from 0
@@ -359,7 +360,7 @@ struct WorkerColumns {
   languages @5 :List(UInt32);       # texts: "python 3.11.7"
   versions @6 :List(UInt32);        # texts
   capabilities @7 :List(UInt32);    # texts: "gpu=2 linux=1"
-  states @8 :List(UInt8);           # bit 0: its agent is here; 1: it holds a task; 2: it runs one for long; 3: it was asked to
+  states @8 :List(UInt8);           # bit 0: its agent is here; 1: it holds a task; 2: it has run one for a second; 3: it was asked to
                                     # give queued tasks back, and does not answer; 4: it gets nothing new, its agent retires
   residentBytes @9 :List(UInt64);   # these two as its agent's heartbeat said last; 0: not known
   cpuMilliseconds @10 :List(UInt64);

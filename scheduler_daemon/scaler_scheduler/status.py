@@ -100,6 +100,7 @@ class Status:
                 waiting_bytes=counts.payload_bytes,
                 object_bytes=tables.objects.bytes,
                 memory_limit_bytes=self._core.limits.memory_limit_bytes,
+                unserved=self._core.unserved.waiting,
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)

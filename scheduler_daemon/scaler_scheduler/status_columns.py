@@ -34,6 +34,9 @@ RUNS_LONG = 4
 DOES_NOT_ANSWER = 8
 RETIRES = 16
 
+LONG_MILLISECONDS = 1000
+"""What is called long in a worker's state."""
+
 _MOST_32 = (1 << 32) - 1
 _MOST = (1 << 64) - 1
 """Workers say how long their tasks took, and may say anything: sums may be larger than a column's numbers."""
@@ -79,7 +82,7 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
     everyone = list(core.tables.workers)
     workers = everyone[:WORKER_ROWS]
     queue_size = core.limits.queue_size
-    agents, stuck, number = core.tables.agents, core.dispatcher.stuck, texts.number
+    agents, number = core.tables.agents, texts.number
     states: List[int] = []
     begun: List[Tuple[int, int, int, int, int]] = []
     for worker in workers:
@@ -88,12 +91,12 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
             state |= HOLDS_TASK
             if does_not_answer(worker):
                 state |= DOES_NOT_ANSWER
-        if worker in stuck:
-            state |= RUNS_LONG
         if worker.is_retiring:
             state |= RETIRES
-        states.append(state)
         begun.append(_begun(worker, texts, now))
+        if begun[-1][4] >= LONG_MILLISECONDS:
+            state |= RUNS_LONG
+        states.append(state)
     clients, ids, attempts, tasks, milliseconds = zip(*begun) if begun else ((), (), (), (), ())
     columns: List[Column] = [
         (WIDE, [worker.incarnation for worker in workers]),

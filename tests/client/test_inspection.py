@@ -25,6 +25,7 @@ from scaler_client.monitoring import MonitorReader
 from scaler_client.options import OptionError
 from scaler_client.picture import Picture
 from scaler_client.published import story_topic
+from scaler_client.snapshots import WorkerState
 
 MONITOR = "ipc:///run/scaler/monitor"
 CLIENT, TASK = 11, 17
@@ -259,8 +260,13 @@ def test_problems() -> None:
 
     assert of() == []
     assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
-    assert of(waiting=1, workers=1, texts=Texts().field(), **table("workerColumns", {"incarnations": 1})) == [
-        "1 task waits while no worker has any: perhaps none has the capabilities"
+    texts = Texts().field()
+    assert of(waiting=3, unserved=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
+        "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what it lacks"
+    ]
+    retiring = {"incarnations": 1, "states": WorkerState.RETIRES}
+    assert of(waiting=1, workers=1, texts=texts, **table("workerColumns", retiring)) == [
+        "1 task waits and all workers retire"
     ]
     full = {"waitingBytes": 95, "objectBytes": 4, "memoryLimitBytes": 100}
     assert of(**full) == ["tasks and objects fill 99 B of 100 B: clients keep further tasks back"]

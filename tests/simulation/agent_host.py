@@ -116,7 +116,7 @@ class AgentHost:
         if self.process.is_alive:
             self.world.trace.note(self.name, "is told to stop")
             # Some at once, others when what runs has ended, without a draw: it would change what happens to all seeds.
-            end = self.session.retire if self.incarnation & 1 else self.session.stop
+            end = self.session.retire if self.incarnation % 4 == 0 else self.session.stop
             self.process.later(0.0, lambda: self._do(end("SIGTERM", self.world.clock.now)))
 
     def freeze(self) -> None:

@@ -331,7 +331,7 @@ CASES: list[Any] = [
         "objectColumns": {"clients": [CLIENT], "ids": [30], "names": [5], "bytes": [4096], "tasks": [1], "states": [1]},
         "deaths": [{"name": "signal 9", "count": 2}, {"name": "lease", "count": 1}], "retries": 3,
         "dispatchLatencies": [0, 0, 0, 1000002], "dispatchLatencyMicroseconds": 6000000, "waitingBytes": 320,
-        "objectBytes": 4096, "memoryLimitBytes": 4 << 30,
+        "objectBytes": 4096, "memoryLimitBytes": 4 << 30, "unserved": 2,
     }, []),
     ("history", "history", {
         "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],

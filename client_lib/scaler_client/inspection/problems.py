@@ -28,8 +28,11 @@ def _of_workers(picture: Picture) -> Iterator[str]:
     waiting = many(snapshot.waiting, "task waits", "tasks wait")
     if not snapshot.workers and snapshot.waiting:
         yield f"{waiting} and there is no worker: start scaler_cluster"
-    elif snapshot.waiting and not any(row.held for row in picture.workers) and picture.seconds:
-        yield f"{waiting} while no worker has any: perhaps none has the capabilities"
+    elif snapshot.unserved:
+        waiting = many(snapshot.unserved, "task waits", "tasks wait")
+        yield f"{waiting} for a worker that could run them, and there is none: the scheduler's log says what it lacks"
+    elif snapshot.waiting and all(row.state & WorkerState.RETIRES for row in picture.workers):
+        yield f"{waiting} and all workers retire"
     silent = [row.name for row in picture.workers if row.state & WorkerState.DOES_NOT_ANSWER]
     if silent:
         yield f"{many(len(silent), 'worker does', 'workers do')} not answer while a task holds them: {_named(silent)}"

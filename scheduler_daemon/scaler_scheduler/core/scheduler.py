@@ -73,7 +73,7 @@ class Scheduler:
             self._adoption,
             self.notices,
         )
-        self._unserved = Unserved(tables, dispatcher, outbox, self.notices)
+        self.unserved = Unserved(tables, dispatcher, outbox, self.notices)
         self._peers = Peers(
             tables,
             dispatcher,
@@ -146,7 +146,7 @@ class Scheduler:
             self._peers.give_up_silent(now, self._leases.stall())
             self._credits.look_at_all()
             self._look_for_silent()
-            self._unserved.look(now)
+            self.unserved.look(now)
 
     def knows(self, route: bytes) -> bool:
         """Whether somebody was welcomed on this connection."""

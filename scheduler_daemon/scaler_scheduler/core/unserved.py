@@ -23,6 +23,8 @@ class Unserved:
         self._dispatcher = dispatcher
         self._outbox = outbox
         self._notices = notices
+        self.waiting = 0
+        """Tasks that wait for a worker that is not there among others that are, when it was looked last."""
         self._known: Set[Wanted] = set()
         """What was said, by client."""
         self._workless_since: Optional[float] = None
@@ -36,7 +38,8 @@ class Unserved:
         elif self._workless_since is None:
             self._workless_since = now
         elif 0 <= self._workless_since <= now - WORKLESS_SECONDS:
-            self._notices.warning(f"{self._tables.counts.waiting} task(s) wait, and there is no worker at all")
+            there = "all workers retire" if len(self._tables.workers) else "there is no worker at all"
+            self._notices.warning(f"{self._tables.counts.waiting} task(s) wait, and {there}")
             self._workless_since = float("inf")
         lacking: Dict[Wanted, int] = {}
         for lane in self._unserved(workers) if workers else ():
@@ -48,6 +51,7 @@ class Unserved:
                     key[0], f"{waiting} task(s) wait for a worker {_described(*key[1:], workers)}: there is none"
                 )
         self._known = set(lacking)
+        self.waiting = sum(lacking.values())
 
     def _tell(self, incarnation: int, text: str) -> None:
         """Operators and whoever waits for the tasks."""

@@ -2028,7 +2028,7 @@ _Error_list_item_type = _StructItemType(Error)
 @Snapshot.__extend__
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
-    __static_data_size__ = 19
+    __static_data_size__ = 20
     __static_ptrs_size__ = 15
     
     
@@ -2489,51 +2489,60 @@ class Snapshot(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def unserved(self):
+        # no union check
+        value = self._read_primitive(152, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unserved=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(272)
+        pos = builder.allocate(280)
         builder.write_uint32(pos + 0, protocol_version)
-        builder.alloc_text(pos + 152, _encode_maybe(version))
+        builder.alloc_text(pos + 160, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, uptime_milliseconds)
-        builder.alloc_text(pos + 160, _encode_maybe(address))
+        builder.alloc_text(pos + 168, _encode_maybe(address))
         builder.write_uint64(pos + 24, waiting)
         builder.write_uint64(pos + 32, dispatched)
         builder.write_uint64(pos + 40, resolved)
         builder.write_uint32(pos + 4, clients)
         builder.write_uint32(pos + 48, workers)
         builder.write_uint32(pos + 52, agents)
-        builder.copy_from_list(pos + 168, _Counter_list_item_type, received)
-        builder.copy_from_list(pos + 176, _Counter_list_item_type, sent)
-        builder.copy_from_list(pos + 184, _Counter_list_item_type, dropped)
+        builder.copy_from_list(pos + 176, _Counter_list_item_type, received)
+        builder.copy_from_list(pos + 184, _Counter_list_item_type, sent)
+        builder.copy_from_list(pos + 192, _Counter_list_item_type, dropped)
         builder.write_uint64(pos + 56, sequence)
         builder.write_uint64(pos + 64, unix_milliseconds)
         builder.write_uint64(pos + 72, blocked)
         builder.write_uint64(pos + 80, running)
         builder.write_uint64(pos + 88, suspended)
-        builder.copy_from_list(pos + 192, _PrimitiveItemType(_Types.uint64), outcomes)
+        builder.copy_from_list(pos + 200, _PrimitiveItemType(_Types.uint64), outcomes)
         builder.write_uint32(pos + 96, functions)
         builder.write_uint64(pos + 104, objects)
-        builder.copy_from_struct(pos + 200, SchedulerProcess, process)
-        builder.copy_from_struct(pos + 208, Texts, texts)
-        builder.copy_from_struct(pos + 216, WorkerColumns, worker_columns)
-        builder.copy_from_struct(pos + 224, AgentColumns, agent_columns)
-        builder.copy_from_struct(pos + 232, ClientColumns, client_columns)
-        builder.copy_from_struct(pos + 240, FunctionColumns, function_columns)
-        builder.copy_from_struct(pos + 248, ObjectColumns, object_columns)
-        builder.copy_from_list(pos + 256, _Counter_list_item_type, deaths)
+        builder.copy_from_struct(pos + 208, SchedulerProcess, process)
+        builder.copy_from_struct(pos + 216, Texts, texts)
+        builder.copy_from_struct(pos + 224, WorkerColumns, worker_columns)
+        builder.copy_from_struct(pos + 232, AgentColumns, agent_columns)
+        builder.copy_from_struct(pos + 240, ClientColumns, client_columns)
+        builder.copy_from_struct(pos + 248, FunctionColumns, function_columns)
+        builder.copy_from_struct(pos + 256, ObjectColumns, object_columns)
+        builder.copy_from_list(pos + 264, _Counter_list_item_type, deaths)
         builder.write_uint64(pos + 112, retries)
-        builder.copy_from_list(pos + 264, _PrimitiveItemType(_Types.uint64), dispatch_latencies)
+        builder.copy_from_list(pos + 272, _PrimitiveItemType(_Types.uint64), dispatch_latencies)
         builder.write_uint64(pos + 120, dispatch_latency_microseconds)
         builder.write_uint64(pos + 128, waiting_bytes)
         builder.write_uint64(pos + 136, object_bytes)
         builder.write_uint64(pos + 144, memory_limit_bytes)
+        builder.write_uint64(pos + 152, unserved)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes)
-        self._init_from_buffer(_buf, 0, 19, 15)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unserved=0):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unserved)
+        self._init_from_buffer(_buf, 0, 20, 15)
     
     def shortrepr(self):
         parts = []
@@ -2573,6 +2582,7 @@ class Snapshot(_Struct):
         parts.append("waitingBytes = %s" % self.waiting_bytes)
         parts.append("objectBytes = %s" % self.object_bytes)
         parts.append("memoryLimitBytes = %s" % self.memory_limit_bytes)
+        parts.append("unserved = %s" % self.unserved)
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
