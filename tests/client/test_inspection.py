@@ -264,7 +264,7 @@ def test_problems() -> None:
     assert of(waiting=3, unserved=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
         "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what it lacks"
     ]
-    retiring = {"incarnations": 1, "states": WorkerState.RETIRES}
+    retiring = {"incarnations": 1, "states": int(WorkerState.RETIRES)}
     assert of(waiting=1, workers=1, texts=texts, **table("workerColumns", retiring)) == [
         "1 task waits and all workers retire"
     ]
