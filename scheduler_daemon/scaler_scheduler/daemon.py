@@ -106,7 +106,11 @@ class Daemon:
         self._intake.name_of_key = gate.name
 
     def wait(self) -> Optional[List[bytes]]:
-        """The next message, waited for; None when it took too long or the daemon stops."""
+        """The next message, waited for; None when it took too long or the daemon stops.
+
+        Raises:
+            StopWaiting: a signal has come meanwhile.
+        """
         self.is_waiting = True
         try:
             if self.is_stopping:
@@ -114,8 +118,6 @@ class Daemon:
             if self._publisher.is_in_haste:
                 return self.router.wait_briefly(int(PAUSE_SECONDS * 1000))
             return self.router.wait()
-        except StopWaiting:
-            return None
         finally:
             self.is_waiting = False
 
@@ -264,9 +266,9 @@ def _run_until_signal(config: Config, daemon: Daemon, manager: ServiceManager) -
     os.set_blocking(wake_receiver, False)
 
     def stop(number: int, _frame: object) -> None:
-        daemon.is_stopping = True
+        is_first, daemon.is_stopping = not daemon.is_stopping, True
         _log.info("%s received", signal.Signals(number).name)
-        if daemon.is_waiting:
+        if is_first and daemon.is_waiting:
             raise StopWaiting
 
     def hang_up(_number: int, _frame: object) -> None:
@@ -284,6 +286,8 @@ def _run_until_signal(config: Config, daemon: Daemon, manager: ServiceManager) -
         _log_start(config, daemon)
         manager.ready()
         event_loops.LOOPS[config.event_loop](daemon, wake_receiver)
+    except StopWaiting:
+        pass  # here, and not where it waits: it may come just before that begins or when it is over
     finally:
         signal.set_wakeup_fd(-1)
         os.close(wake_receiver)
