@@ -1,7 +1,7 @@
 """The options that all programs have which watch a scheduler: where it publishes what it says of itself, by which keys.
 
-A program's table begins with MONITOR_OPTIONS; `monitor_address` makes of their values the address to connect to, `keys`
-is for the MonitorSocket.
+A program's table begins with MONITOR_OPTIONS; `resolve_watching` gives their values, `monitor_address` the address to
+connect to among them, `keys` for the MonitorSocket.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .addresses import (
     parse_bind_address,
     parse_connect_address,
 )
+from .command_line import Arguments, resolve
 from .key_files import KEYS_VARIABLE
 from .options import Command, Kind, Option, OptionError, text
 from .toml_file import read_file
@@ -65,6 +66,14 @@ _SCHEDULER = Command(
     ),
 )
 """Of the scheduler's options those that say where it publishes."""
+
+
+def resolve_watching(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> dict[str, Any]:
+    """A program's values by key, of arguments, environment and file. Raises OptionError naming what is wrong first."""
+    values = resolve(command, arguments, environ)
+    values["monitor_address"] = monitor_address(values)
+    del values["scheduler_address"]
+    return values
 
 
 def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_FILE) -> Address:

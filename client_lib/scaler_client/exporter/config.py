@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .. import options
-from ..addresses import HIGHEST_PORT, Address
-from ..command_line import Arguments, resolve
+from ..addresses import Address
+from ..command_line import Arguments
+from ..http_command import listening_options
 from ..logs import LOGGING_OPTIONS
-from ..monitor_options import MONITOR_OPTIONS, monitor_address
-from ..options import Command, Kind, Option
+from ..monitor_options import MONITOR_OPTIONS, resolve_watching
+from ..options import Command
 
 PROGRAM = "scaler_exporter"
 DEFAULT_PORT = 9464
-_HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 
 
 @dataclass(frozen=True)
@@ -37,20 +34,8 @@ class Config:
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
-    values = resolve(COMMAND, arguments, environ)
-    values["monitor_address"] = monitor_address(values)
-    del values["scheduler_address"]
+    values = resolve_watching(COMMAND, arguments, environ)
     return Config(**values)
-
-
-def _parse_host(given: str) -> str:
-    bare = given[1:-1] if given.startswith("[") and given.endswith("]") else given
-    try:
-        return str(ipaddress.ip_address(bare))
-    except ValueError:
-        if _HOST_NAME.fullmatch(given) and not re.fullmatch("[0-9.]+", given):
-            return given
-    raise ValueError(f"{options.shown(given)} is no address or name of an interface")
 
 
 COMMAND = Command(
@@ -59,13 +44,7 @@ COMMAND = Command(
     default_file="/etc/scaler/exporter.toml",
     options=(
         *MONITOR_OPTIONS,
-        Option(
-            "host",
-            Kind("HOST", _parse_host, (str,)),
-            "127.0.0.1",
-            "the interface to listen on, by address or name; whoever reaches it may read the metrics",
-        ),
-        Option("port", options.whole(0, HIGHEST_PORT), DEFAULT_PORT, "the port to listen on; 0 is any free one"),
+        *listening_options(DEFAULT_PORT, "whoever reaches it may read the metrics"),
         *LOGGING_OPTIONS,
     ),
 )

@@ -7,8 +7,8 @@ from typing import Mapping, Optional
 
 from .. import options
 from ..addresses import Address
-from ..command_line import Arguments, resolve
-from ..monitor_options import MONITOR_OPTIONS, monitor_address
+from ..command_line import Arguments
+from ..monitor_options import MONITOR_OPTIONS, resolve_watching
 from ..options import Command, Option
 
 PROGRAM = "scaler_top"
@@ -36,9 +36,7 @@ class Config:
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
-    values = resolve(COMMAND, arguments, environ)
-    values["monitor_address"] = monitor_address(values)
-    del values["scheduler_address"]
+    values = resolve_watching(COMMAND, arguments, environ)
     values["timeout_seconds"] = values.pop("timeout")
     return Config(**values)
 
