@@ -46,6 +46,13 @@ def cluster_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "scaler_worker", *arguments]
 
 
+def key_command(*arguments: str) -> str:
+    """What `scaler_scheduler keygen` and its like print."""
+    done = run_once(scheduler_command(*arguments, python=sys.executable))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 class Command:
     """A running command; its log is its standard output and error."""
 

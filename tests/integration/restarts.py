@@ -15,8 +15,9 @@ OFTEN = ("--heartbeat-interval-seconds", "0.2")
 class Restarts:
     """A scheduler at one address, in one process after the other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, options: tuple[str, ...]) -> None:
         self._folder = folder
+        self._options = options
         self._commands: list[SchedulerCommand] = []
         self.start("tcp://127.0.0.1:*")
 
@@ -27,7 +28,7 @@ class Restarts:
     def start(self, address: str) -> None:
         folder = self._folder / str(len(self._commands))
         folder.mkdir()
-        self._commands.append(SchedulerCommand(folder, address=address))
+        self._commands.append(SchedulerCommand(folder, *self._options, address=address))
 
     def kill(self) -> None:
         self.now.process.kill()
@@ -42,8 +43,8 @@ class Restarts:
 
 
 @contextmanager
-def restarts(folder: Path) -> Iterator[Restarts]:
-    started = Restarts(folder)
+def restarts(folder: Path, *options: str) -> Iterator[Restarts]:
+    started = Restarts(folder, options)
     try:
         yield started
     finally:

@@ -23,6 +23,7 @@ from tests.integration.commands import (
     cluster,
     cluster_command,
     environment,
+    key_command,
     monitor,
     run_once,
     scheduler,
@@ -64,12 +65,6 @@ def until_there(path: str) -> str:
     while not os.path.exists(path):
         time.sleep(0.005)
     return path
-
-
-def key_command(*arguments: str) -> str:
-    done = run_once(scheduler_command(*arguments, python=sys.executable))
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -48,9 +48,9 @@ class CppClient:
     """The C++ client: commands go in, and what it says comes out, by lines."""
 
     def __init__(self, address: str, *options: str) -> None:
-        self._process = subprocess.Popen(
-            [str(build() / "client"), address, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        command = [str(build() / "client"), address, *options]
+        both = subprocess.STDOUT
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=both, text=True)
         self._lines: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -82,9 +82,13 @@ class CppClient:
         """Close its input, and take all that it says until it has left."""
         assert self._process.stdin is not None
         self._process.stdin.close()
+        assert self.status() == 0, self.seen
+
+    def status(self) -> int:
+        """Of its end, which it comes to by itself; all that it says until then is taken."""
         while line := self._lines.get(timeout=SECONDS):
             self._note(line)
-        assert self._process.wait(SECONDS) == 0
+        return self._process.wait(SECONDS)
 
     def kill(self) -> None:
         self._process.kill()

@@ -112,6 +112,16 @@ def test_each_function_goes_where_it_can_run(daemon: SchedulerCommand, tmp_path:
         assert waiting.cancel()
 
 
+def test_a_pickle_waits_where_there_is_nobody_else(daemon: SchedulerCommand, caplog: pytest.LogCaptureFixture) -> None:
+    """The worker would answer, as it answers whatever it does not offer, had it been sent one."""
+    with Client(daemon.address) as client:
+        future = client.submit(os.getpid)
+        wait_until(lambda: "functions of kind cloudpickle" in caplog.text, SECONDS, "the client hears that it waits")
+        assert client.submit(named("add"), 1, 2).result(SECONDS) == 3
+        assert not future.done() and not future.running()
+        assert future.cancel()
+
+
 # --------------------------------------------------------------------------------------------------- cancel, time limit
 
 

@@ -4,7 +4,7 @@
 //   many CODEC NAME COUNT        tasks with the arguments [0, 1], [1, 1], ...
 //   cancel ID, force ID
 //
-// At the end of its input it waits for what is open, and leaves. `client ADDRESS [--name NAME] [--curve ...]`.
+// At the end of its input it waits for what is open, and leaves. `client ADDRESS [--name NAME] [--keys DIR]`.
 
 #include <unistd.h>
 

@@ -35,10 +35,8 @@ Settings Settings::fromArguments(int count, char** arguments) {
     for (size_t i = 0; i < given.size(); ++i) {
         if (given[i] == "--name" && i + 1 < given.size()) {
             settings.name = given[++i];
-        } else if (given[i] == "--curve" && i + 3 < given.size()) {
-            settings.serverKey = given[++i];
-            settings.publicKey = given[++i];
-            settings.secretKey = given[++i];
+        } else if (given[i] == "--keys" && i + 1 < given.size()) {
+            settings.keys = given[++i];
         } else if (settings.address.empty() && given[i].rfind("--", 0) != 0) {
             settings.address = given[i];
         } else {
@@ -46,12 +44,13 @@ Settings Settings::fromArguments(int count, char** arguments) {
         }
     }
     if (settings.address.empty()) {
-        throw std::runtime_error("usage: ADDRESS [--name NAME] [--curve SERVER_PUBLIC_KEY PUBLIC_KEY SECRET_KEY]");
+        throw std::runtime_error("usage: ADDRESS [--name NAME] [--keys DIR]");
     }
     return settings;
 }
 
 Peer::Peer(const Settings& settings, Role role) : settings_(settings), role_(role), nextBeat_(Clock::now()) {
+    if (!settings.keys.empty()) keys_ = Keys::read(settings.keys, role == Role::CLIENT ? "client" : "worker");
     std::random_device device;
     std::uniform_int_distribution<uint64_t> below(1, (uint64_t(1) << 63) - 1);
     incarnation_ = below(device);
@@ -64,15 +63,13 @@ Peer::Peer(const Settings& settings, Role role) : settings_(settings), role_(rol
     set(ZMQ_SNDHWM, &unlimited, sizeof unlimited);  // nothing here ever waits for the scheduler
     set(ZMQ_RCVHWM, &unlimited, sizeof unlimited);
     set(ZMQ_LINGER, &linger, sizeof linger);  // for the goodbye
-    if (!settings.serverKey.empty()) {
-        set(ZMQ_CURVE_SERVERKEY, settings.serverKey.c_str(), settings.serverKey.size() + 1);
-        set(ZMQ_CURVE_PUBLICKEY, settings.publicKey.c_str(), settings.publicKey.size() + 1);
-        set(ZMQ_CURVE_SECRETKEY, settings.secretKey.c_str(), settings.secretKey.size() + 1);
-    }
+    if (keys_) keys_->use(socket_);
+    handshakes_.emplace(context_, socket_, keys_);
     if (zmq_connect(socket_, settings.address.c_str()) != 0) throw zmqError(settings.address);
 }
 
 Peer::~Peer() {
+    handshakes_.reset();
     zmq_close(socket_);
     zmq_ctx_term(context_);
 }
@@ -99,16 +96,17 @@ void Peer::leaveOn(int descriptor) {
 void Peer::run() {
     sayHello();
     while (!leaving_) {
-        std::vector<zmq_pollitem_t> items{{socket_, 0, ZMQ_POLLIN, 0}};
+        std::vector<zmq_pollitem_t> items{{socket_, 0, ZMQ_POLLIN, 0}, {handshakes_->events(), 0, ZMQ_POLLIN, 0}};
         for (const Watched& each : watched_) items.push_back({nullptr, each.descriptor, ZMQ_POLLIN, 0});
         Time until = std::min(nextBeat_, deadline());
         auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
         zmq_poll(items.data(), items.size(), std::max<long>(wait, 0));
         std::vector<std::function<void()>> readable;
-        for (size_t i = 1; i < items.size(); ++i) {
-            if (items[i].revents != 0) readable.push_back(watched_[i - 1].readable);
+        for (size_t i = 2; i < items.size(); ++i) {
+            if (items[i].revents != 0) readable.push_back(watched_[i - 2].readable);
         }
         for (const auto& each : readable) each();
+        if (items[1].revents != 0) lookAtHandshakes();
         if (items[0].revents != 0) receive();
         if (Clock::now() >= nextBeat_) beat();
         tick();
@@ -151,6 +149,11 @@ void Peer::send(capnp::MessageBuilder& message, const std::vector<Frame>& frames
         int more = i + 1 < frames.size() ? ZMQ_SNDMORE : 0;
         if (zmq_send(socket_, frames[i].data(), frames[i].size(), more) < 0) throw zmqError("send");
     }
+}
+
+void Peer::lookAtHandshakes() {
+    std::string failure = handshakes_->take();
+    if (!failure.empty()) throw Refusal("no access to " + settings_.address + ": " + failure);
 }
 
 void Peer::receive() {

@@ -7,11 +7,13 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "columns.h"
+#include "keys.h"
 
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
@@ -19,13 +21,13 @@ using Time = Clock::time_point;
 struct Settings {
     std::string address;
     std::string name = "c++";
-    std::string serverKey, publicKey, secretKey;  // Z85, of CURVE; all empty: not encrypted
+    std::string keys;  // a folder of keys; empty: not encrypted
 
-    // ADDRESS [--name NAME] [--curve SERVER_PUBLIC_KEY PUBLIC_KEY SECRET_KEY]; throws std::runtime_error.
+    // ADDRESS [--name NAME] [--keys DIR]; throws std::runtime_error.
     static Settings fromArguments(int count, char** arguments);
 };
 
-// The scheduler does not accept this peer, and never will.
+// The scheduler does not accept this peer, or not its key, and never will.
 struct Refusal : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -69,14 +71,17 @@ private:
 
     void sayHello();
     void beat();
+    void lookAtHandshakes();
     void receive();
     void handle(Message::Reader message, const std::vector<Frame>& frames);
 
     Settings settings_;
     Role role_;
     uint64_t incarnation_;
+    std::optional<Keys> keys_;
     void* context_;
     void* socket_;
+    std::optional<Handshakes> handshakes_;
     std::vector<Watched> watched_;
     bool joined_ = false;
     bool beatenSinceHello_ = false;

@@ -1,4 +1,4 @@
-// A worker whose functions try everything: `worker ADDRESS [--name NAME] [--curve SERVER PUBLIC SECRET]`.
+// A worker whose functions try everything: `worker ADDRESS [--name NAME] [--keys DIR]`.
 
 #include <capnp/compat/json.h>
 #include <signal.h>

@@ -1,0 +1,146 @@
+"""The C++ client and worker with CURVE: who has the right keys works as ever, who has not says why and ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.commands import Command, SchedulerCommand, key_command, monitor, scheduler
+from tests.integration.restarts import restarts
+from tests.interop.cpp_programs import SECONDS, build, cpp_client, cpp_worker
+from tests.waiting import wait_until
+
+from scaler_client import Client, named
+
+SOON = 10
+"""Seconds in which somebody must know that he is not let in."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    build()
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = str(tmp_path_factory.mktemp("keys") / "made")
+    key_command("keygen", folder)
+    return folder
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, keys: str) -> Iterator[SchedulerCommand]:
+    with scheduler(tmp_path, "--keys", keys) as started:
+        yield started
+
+
+def until(gate: Path, log: Path) -> str:
+    """A C++ client's task that runs until the gate is there; the log has a line for each time that it began."""
+    return f"submit json until {json.dumps([str(gate), str(log)])}"
+
+
+def ends(command: Command) -> str:
+    """What a program says that ends soon, as it can't do its work."""
+    began = time.monotonic()
+    assert command.process.wait(SECONDS) == 1
+    assert time.monotonic() - began < SOON
+    return command.log()
+
+
+def denied(address: str, *options: str) -> str:
+    """Why this C++ client may not connect."""
+    began = time.monotonic()
+    with cpp_client(address, *options) as client:
+        client.say("submit json add [1, 1]")
+        assert client.status() == 1
+        assert time.monotonic() - began < SOON
+        (line,) = client.seen
+        assert line.startswith(f"no access to {address}: ")
+        return line
+
+
+def disguised(keys: str, folder: Path, role: str, to_be: str) -> str:
+    """A folder whose pair for one role is that of another."""
+    shutil.copytree(keys, folder)
+    for suffix in (".key", ".secret"):
+        shutil.copy(os.path.join(keys, role + suffix), folder / (to_be + suffix))
+    return str(folder)
+
+
+def test_clients_of_both_languages_and_its_worker(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
+    long = "x" * 200_000
+    with cpp_worker(tmp_path, daemon.address, "--keys", keys):
+        with cpp_client(daemon.address, "--keys", keys) as cpp:
+            cpp.say("submit json add [1, 2.5]", f"submit raw reverse {long}y", "many json add 2000")
+            with Client(daemon.address, keys=keys) as client:
+                assert client.submit(named("add"), 20, 22).result(SECONDS) == 42
+                assert client.map(named("add"), [(i, 1) for i in range(1000)]) == list(range(1, 1001))
+            cpp.end()
+    assert cpp.resolved[0] == ("value", "3.5") and cpp.resolved[1] == ("value", f"y{long}")
+    assert [cpp.resolved[2 + i] for i in range(2000)] == [("value", str(i + 1)) for i in range(2000)]
+
+
+def test_a_restarted_scheduler_gets_everything_again(tmp_path: Path, keys: str) -> None:
+    gate, log = tmp_path / "gate", tmp_path / "runs"
+    with (
+        restarts(tmp_path, "--keys", keys) as daemon,
+        cpp_worker(tmp_path, daemon.now.address, "--keys", keys),
+        cpp_client(daemon.now.address, "--keys", keys) as client,
+    ):
+        first = client.expect("welcome")
+        client.say(until(gate, log), "many json add 1000")
+        client.expect("started 0")
+        daemon.stop()
+        daemon.start(daemon.now.address)
+        assert client.expect("welcome") != first
+        with monitor(daemon.now.monitor_address) as watch:
+            wait_until(lambda: watch.next().dispatched, SECONDS, "the worker is back with its task")
+        gate.touch()
+        client.end()
+    assert [client.resolved[1 + i] for i in range(1000)] == [("value", str(i + 1)) for i in range(1000)]
+    (began,) = log.read_text().split()
+    assert client.resolved[0] == ("value", began)
+
+
+def test_who_is_not_let_in_says_why_and_ends(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
+    strangers = str(tmp_path / "strangers")
+    for role in ("client", "worker"):
+        key_command("keygen", strangers, "--as", role)
+    shutil.copy(os.path.join(keys, "server.key"), strangers)
+    public = Path(strangers, "client.key").read_text().split()[-1]
+    text = denied(daemon.address, "--keys", strangers)
+    assert text.endswith(f"the scheduler does not let in the key {public} of {strangers}/client.key")
+    assert "the scheduler wants keys, and none were given" in denied(daemon.address)
+    with cpp_worker(tmp_path, daemon.address, "--keys", strangers) as worker:
+        assert f"does not let in the key {Path(strangers, 'worker.key').read_text().split()[-1]}" in ends(worker)
+    shutil.copy(os.path.join(strangers, "worker.key"), os.path.join(strangers, "server.key"))
+    assert f"the scheduler has another key than {strangers}/server.key" in denied(daemon.address, "--keys", strangers)
+
+
+def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
+    with scheduler(tmp_path) as daemon:
+        text = denied(daemon.address, "--keys", keys)
+    # Which of the two sides ends the handshake first is a matter of luck.
+    another = f"the scheduler has another key than {keys}/server.key, or none"
+    assert text.endswith(another) or "the scheduler has no keys" in text
+
+
+def test_a_key_has_one_role(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
+    wrong = disguised(keys, tmp_path / "worker", "client", to_be="worker")
+    with cpp_worker(tmp_path, daemon.address, "--keys", wrong) as worker:
+        assert "refused: its key is a client's: workers need a worker's (authorize --as worker)" in ends(worker)
+    wrong = disguised(keys, tmp_path / "client", "worker", to_be="client")
+    with cpp_client(daemon.address, "--keys", wrong) as client:
+        assert client.status() == 1
+    assert client.seen[-1].startswith("refused: its key is a worker's: clients but those of tasks need a client's")
+
+
+def test_a_folder_without_the_files(tmp_path: Path) -> None:
+    with cpp_client("tcp://127.0.0.1:1", "--keys", str(tmp_path)) as client:
+        assert client.status() == 1
+    assert client.seen == [f"cannot read the key {tmp_path}/server.key: No such file or directory"]
