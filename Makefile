@@ -40,10 +40,10 @@ fuzz: ## what decodes and the core, fed with bytes that coverage guides (SECONDS
 	@packaging/setup.sh fuzz
 	@packaging/within.sh python -m tests.fuzz.run --seconds $(or $(SECONDS),600) --target $(or $(TARGET),all)
 
-conformance: ## any worker or client that is started at ADDRESS=tcp://..., or any scheduler at SCHEDULER=tcp://..., by PROTOCOL.md
+conformance: ## any worker or client that is started at ADDRESS=tcp://..., or any scheduler at SCHEDULER=tcp://..., by PROTOCOL.md (KEYS=)
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.conformance.run $(if $(ADDRESS),--address $(ADDRESS)) \
-		$(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(CALL),--call '$(CALL)') $(if $(SLOW),--slow '$(SLOW)')
+		$(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(KEYS),--keys '$(KEYS)') $(if $(CALL),--call '$(CALL)') $(if $(SLOW),--slow '$(SLOW)')
 
 man: ## man pages, completions for bash and zsh, default configurations, in packaging/build/
 	@packaging/setup.sh documents

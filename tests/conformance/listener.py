@@ -8,6 +8,7 @@ from typing import Any
 
 import zmq
 from tests.conformance.findings import Findings, WrongError, must
+from tests.conformance.keys import Guard, check_route, user_of
 from tests.conformance.messages import Received, read
 from tests.schema_messages import SCHEMA, message_of
 
@@ -24,11 +25,13 @@ class Listener:
     Args:
         address: to be bound.
         findings: what is wrong with each message by itself is noted there.
+        keys: a folder of keys, of which the server's are its own; empty: it has none.
     """
 
-    def __init__(self, address: str, findings: Findings) -> None:
+    def __init__(self, address: str, findings: Findings, keys: str = "") -> None:
         self._findings = findings
         self._context = zmq.Context()
+        self._guard = Guard(self._context, keys) if keys else None
         self._wanted = address
         self._socket = self._bound()
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
@@ -45,6 +48,8 @@ class Listener:
     def _bound(self) -> Any:
         socket = self._context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.LINGER, 0)
+        if self._guard is not None:
+            self._guard.secure(socket)
         for _ in range(500):  # the one before, of the same address, is closed by another thread
             try:
                 socket.bind(self._wanted)
@@ -56,6 +61,8 @@ class Listener:
         raise Gone(f"{self._wanted} is in use")
 
     def close(self) -> None:
+        if self._guard is not None:
+            self._guard.close()
         self._context.destroy(linger=0)
 
     def rebind(self) -> None:
@@ -123,14 +130,27 @@ class Listener:
 
     def _read_for(self, seconds: float) -> None:
         if self._socket.poll(max(0, round(seconds * 1000))):
-            route, *frames = self._socket.recv_multipart()
+            route, *parts = self._socket.recv_multipart(copy=False)
             try:
-                received = read(frames)
+                received = read([part.bytes for part in parts])
             except WrongError as error:
                 with self._findings.check("Columns and payloads", "each message is well-formed"):
                     raise error
                 return
-            self._take(route, received)
+            if received.kind == "hello":
+                self._check_connection(route.bytes, user_of(parts[0]), received)
+            self._take(route.bytes, received)
+        why = self._guard.objection() if self._guard is not None else ""
+        if why:
+            with self._findings.check("Security", "its keys are right"):
+                raise WrongError(why)
+
+    def _check_connection(self, route: bytes, user: str, hello: Received) -> None:
+        with self._findings.check("Transport", "its routing id is ZeroMQ's to choose"):
+            check_route(route)
+        if self._guard is not None:
+            with self._findings.check("Security", "its key is its role's"):
+                self._guard.check_role(user, hello.fields["role"], hello.fields["worker"])
 
     def _take(self, route: bytes, received: Received) -> None:
         if received.kind == "hello" and received.fields["role"] == "agent":

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.conformance.findings import Findings, WrongError, must
+from tests.conformance.keys import keys_for
 from tests.conformance.messages import Name
+from tests.conformance.of_keys import check_keys
 from tests.conformance.peer import Peer
 from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL, is_for_scheduler
@@ -22,12 +24,20 @@ TELL_START = 2
 
 
 class SchedulerConversation:
-    def __init__(self, address: str, findings: Findings) -> None:
+    """
+    Args:
+        keys: the folder with the keys of all roles, where the scheduler has keys.
+    """
+
+    def __init__(self, address: str, findings: Findings, keys: str = "") -> None:
         self._address = address
+        self._keys = keys
         self._findings = findings
         self._kind = f"named raw conformance {random.randrange(1 << 60):x}"
 
     def run(self) -> None:
+        if self._keys:
+            check_keys(self._address, self._keys, self._findings)
         self._joining()
         self._bad_input()
         for talk in (
@@ -39,7 +49,7 @@ class SchedulerConversation:
 
     @contextmanager
     def _peer(self, role: str, **hello: Any) -> Iterator[Peer]:
-        peer = Peer(self._address, role, **hello)
+        peer = Peer(self._address, role, keys_for(self._keys, role, hello.get("worker", 0)), **hello)
         try:
             yield peer
         finally:

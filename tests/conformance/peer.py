@@ -12,15 +12,23 @@ from tests.conformance.findings import WrongError
 from tests.conformance.messages import Received, read
 from tests.schema_messages import SCHEMA, message_of
 
+from scaler_client.curve import secure
+from scaler_client.key_files import PeerKeys
+
 WAIT_SECONDS = 10.0
 
 
 class Peer:
-    def __init__(self, address: str, role: str, **hello: Any) -> None:
+    def __init__(
+        self, address: str, role: str, keys: PeerKeys | None = None, routing_id: bytes = b"", **hello: Any
+    ) -> None:
         self.incarnation = random.randrange(1, 1 << 63)
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
+        secure(self._socket, keys)
+        if routing_id:
+            self._socket.setsockopt(zmq.ROUTING_ID, routing_id)
         self._socket.connect(address)
         self._unread: list[Received] = []
         self._hello = {

@@ -5,6 +5,8 @@ make conformance ADDRESS=tcp://127.0.0.1:5555
     submit some 20 tasks or more (their results are nothing), and to end when it has their answers.
 make conformance SCHEDULER=tcp://127.0.0.1:2345
     Scripted clients and workers at a scheduler that is there, and has nobody else.
+
+Both with KEYS=DIR, a folder as `scaler_scheduler keygen DIR` makes it: all of it with CURVE, and what that takes.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from tests.conformance.listener import Gone, Listener
 from tests.conformance.of_client import ClientConversation
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.of_worker import WorkerConversation
+
+from scaler_client.key_files import KeyFileError
 
 HELLO_SECONDS = 120.0
 
@@ -45,25 +49,33 @@ def check_peer(
             raise WrongError(str(error)) from None
 
 
+def _wait_for_peer(given: argparse.Namespace, findings: Findings) -> None:
+    listener = Listener(given.address, findings, given.keys)
+    print(f"at {listener.address}: start a worker or a client there", flush=True)
+    try:
+        check_peer(listener, findings, given.call, given.slow)
+    finally:
+        listener.close()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--address", help="where a scripted scheduler waits for a worker or client under test")
     parser.add_argument("--scheduler", help="where the scheduler under test is")
     parser.add_argument("--call", type=Call.parse, help="a worker's: what it runs soon, as: named json add [1, 2]")
     parser.add_argument("--slow", type=Call.parse, help="likewise, what runs until it is stopped")
+    parser.add_argument("--keys", default="", help="a folder of keys: the scheduler's, and those of all roles")
     given = parser.parse_args()
     if bool(given.address) == bool(given.scheduler):
         parser.error("one of --address and --scheduler must be given (make conformance ADDRESS=... or SCHEDULER=...)")
     findings = Findings()
-    if given.scheduler:
-        SchedulerConversation(given.scheduler, findings).run()
-    else:
-        listener = Listener(given.address, findings)
-        print(f"at {listener.address}: start a worker or a client there", flush=True)
-        try:
-            check_peer(listener, findings, given.call, given.slow)
-        finally:
-            listener.close()
+    try:
+        if given.scheduler:
+            SchedulerConversation(given.scheduler, findings, given.keys).run()
+        else:
+            _wait_for_peer(given, findings)
+    except KeyFileError as error:
+        parser.error(str(error))
     print(findings.summary())
     return 1 if findings.wrong else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,10 +19,11 @@ from tests.conformance.messages import Received
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.peer import Peer
 from tests.conformance.run import check_peer
-from tests.integration.commands import cluster, scheduler
+from tests.integration.commands import cluster, key_command, scheduler
 from tests.interop.cpp_programs import cpp_client, cpp_worker
 
 from scaler_client import Client
+from scaler_client.key_files import read_peer_keys
 
 SECONDS = 30.0
 OFTEN = ("--heartbeat-interval-seconds", "0.5")
@@ -39,6 +41,20 @@ def listener(findings: Findings) -> Iterator[Listener]:
     listener.close()
 
 
+@pytest.fixture
+def keys(tmp_path: Path) -> str:
+    folder = str(tmp_path / "keys")
+    key_command("keygen", folder)
+    return folder
+
+
+@pytest.fixture
+def guarded(findings: Findings, keys: str) -> Iterator[Listener]:
+    listener = Listener("tcp://127.0.0.1:*", findings, keys)
+    yield listener
+    listener.close()
+
+
 def test_our_scheduler(tmp_path: Path, findings: Findings) -> None:
     with scheduler(tmp_path) as daemon:
         SchedulerConversation(daemon.address, findings).run()
@@ -51,6 +67,13 @@ def test_our_worker(tmp_path: Path, findings: Findings, listener: Listener) -> N
         check_peer(listener, findings, seconds=SECONDS)
     assert not findings.wrong + findings.left_out
     assert len(findings.right) > 20
+
+
+def test_our_worker_with_keys(tmp_path: Path, findings: Findings, guarded: Listener, keys: str) -> None:
+    with cluster(tmp_path, guarded.address, 1, "--keys", keys, *OFTEN):
+        check_peer(guarded, findings, seconds=SECONDS)
+    assert not findings.wrong + findings.left_out
+    assert sum("[Security]" in line for line in findings.right) > 1
 
 
 def test_the_worker_in_cpp(tmp_path: Path, findings: Findings, listener: Listener) -> None:
@@ -85,6 +108,55 @@ def test_the_client_in_cpp(findings: Findings, listener: Listener) -> None:
         end.join(SECONDS)
         assert not end.is_alive()
     assert not findings.wrong
+
+
+def test_the_client_in_cpp_with_keys(findings: Findings, guarded: Listener, keys: str) -> None:
+    with cpp_client(guarded.address, "--keys", keys) as client:
+        client.say("many json add 25")
+        end = threading.Thread(target=client.end)
+        end.start()
+        check_peer(guarded, findings, seconds=SECONDS)
+        end.join(SECONDS)
+        assert not end.is_alive()
+    assert not findings.wrong
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "with_what", "found"),
+    [
+        ("client", "worker", "client by the key of worker, which is a worker's"),
+        ("client", "stranger", "is not in "),
+        ("server", "worker", "no handshake by CURVE with the key of "),
+    ],
+)
+def test_wrong_keys_are_found(
+    tmp_path: Path, findings: Findings, guarded: Listener, keys: str, spoilt: str, with_what: str, found: str
+) -> None:
+    key_command("keygen", str(tmp_path / "stranger"), "--as", "client")
+    wrong = shutil.copytree(keys, tmp_path / "wrong")
+    for suffix in (".key", ".secret"):
+        there = tmp_path / "stranger" / f"client{suffix}" if with_what == "stranger" else wrong / f"{with_what}{suffix}"
+        shutil.copy(there, wrong / f"{spoilt}{suffix}")
+    peer = Peer(guarded.address, "client", read_peer_keys(str(wrong), "client"))
+    try:
+        peer.hello()
+        with suppress(WrongError):
+            guarded.expect("hello", 2.0)
+    finally:
+        peer.close()
+    assert findings.wrong and all(found in line for line in findings.wrong), findings.wrong
+
+
+def test_a_chosen_routing_id_is_found(findings: Findings, listener: Listener) -> None:
+    peer = Peer(listener.address, "client", routing_id=b"mine")
+    try:
+        peer.hello()
+        listener.expect("hello")
+    finally:
+        peer.close()
+    assert findings.wrong == [
+        "[Transport] its routing id is ZeroMQ's to choose: its routing id is b'mine', and not ZeroMQ's own"
+    ]
 
 
 class Careless(threading.Thread):
@@ -126,13 +198,16 @@ def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, findings: Findi
         assert found in text
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, keys: str) -> None:
     """As make conformance calls it."""
-    with scheduler(tmp_path) as daemon:
-        command = [sys.executable, "-m", "tests.conformance.run", "--scheduler", daemon.address]
+    with scheduler(tmp_path, "--keys", keys) as daemon:
+        command = [sys.executable, "-m", "tests.conformance.run", "--keys", keys, "--scheduler", daemon.address]
         done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith(" right, 0 wrong, 0 left out")
     wrong = subprocess.run(command[:-2], capture_output=True, text=True, timeout=SECONDS)
     assert wrong.returncode == 2
     assert "one of --address and --scheduler must be given" in wrong.stderr
+    nowhere = subprocess.run([*command[:3], "--keys", "/nowhere", *command[-2:]], capture_output=True, text=True)
+    assert nowhere.returncode == 2
+    assert "there is no folder of keys at /nowhere" in nowhere.stderr
