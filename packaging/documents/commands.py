@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from scaler_client.inspection.arguments import argument_parser as client_parser
 from scaler_client.top.config import COMMAND as TOP
 from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.config import COMMAND as SCHEDULER
+from scaler_scheduler.key_commands import argument_parser as key_parser
 from scaler_worker.config import COMMAND as CLUSTER
 
 
@@ -24,6 +26,15 @@ class Documented:
     has subcommands, and no configuration."""
     aliases: tuple[str, ...] = ()
     """Older names."""
+    key_commands: Callable[[], argparse.ArgumentParser] | None = None
+    """Takes apart what its first argument may be in the place of an address."""
+
+    @property
+    def parts(self) -> dict[str, argparse.ArgumentParser]:
+        """Its subcommands' parsers by their names."""
+        parser = self.parser(self.program) if self.key_commands is None else self.key_commands()
+        actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        return {name: part for action in actions for name, part in action.choices.items()}
 
     def parser(self, program: str) -> argparse.ArgumentParser:
         return client_parser(program) if self.command is None else argument_parser(self.command, program)
@@ -36,7 +47,7 @@ class Documented:
 
 
 COMMANDS = (
-    Documented("scaler_scheduler", SCHEDULER),
+    Documented("scaler_scheduler", SCHEDULER, key_commands=key_parser),
     Documented("scaler_cluster", CLUSTER, aliases=("scaler_worker",)),
     Documented("scaler_top", TOP),
     Documented("scaler_exporter", EXPORTER),

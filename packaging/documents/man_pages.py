@@ -31,11 +31,13 @@ def man_page(documented: Documented) -> str:
     template = (HERE / "man" / f"{documented.program}.1.in").read_text(encoding="utf-8")
     command = documented.command
     parser = documented.parser(documented.program)
-    parts = _parts(parser)
+    parts = documented.parts
     of_all = [action for action in next(iter(parts.values()), parser)._actions if _is_in_all(action, parts)]
+    if documented.key_commands is not None:  # which have other options than the command without them
+        of_all = [action for action in of_all if action.dest == "help"]
     values = {
         "TITLE": f'.TH {documented.program.upper()} 1 {_date()} "Scaler {__version__}" "Scaler"',
-        "OPTIONS": _entries(parser._actions, of_all),
+        "OPTIONS": _entries(parser._actions, of_all if documented.key_commands is None else ()),
         "COMMANDS": "\n".join(_part(name, part, of_all) for name, part in parts.items()),
     }
     if command is not None:
@@ -60,15 +62,6 @@ def _key(action: argparse.Action) -> tuple[str, str | None]:
 def _is_in_all(action: argparse.Action, parts: dict[str, argparse.ArgumentParser]) -> bool:
     """Whether every subcommand has it."""
     return all(_key(action) in map(_key, part._actions) for part in parts.values())
-
-
-def _parts(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Its subcommands' parsers by their names."""
-    found: dict[str, argparse.ArgumentParser] = {}
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            found.update(action.choices)
-    return found
 
 
 def _part(name: str, parser: argparse.ArgumentParser, of_all: Iterable[argparse.Action]) -> str:

@@ -101,7 +101,8 @@ _MEMORY_LIMIT = Option(
 )
 
 COMMAND = Command(
-    description="The scheduler: takes tasks from clients and hands them to workers.",
+    description="The scheduler: takes tasks from clients and hands them to workers. Who may connect is said by "
+    "scaler_scheduler keygen, authorize, revoke and list (-h behind each explains it).",
     environment_prefix="SCALER_SCHEDULER",
     default_file="/etc/scaler/scheduler.toml",
     options=(

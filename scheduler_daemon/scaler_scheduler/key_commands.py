@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Callable, Dict, List, NoReturn, Sequence
+from typing import Any, Callable, Dict, List, NoReturn, Sequence
 
 from . import authorized
 from .authorized import Entry
@@ -17,6 +17,9 @@ _WHERE = {
     "worker": "compute hosts: scaler_cluster --keys FOLDER ADDRESS",
     "monitor": "who watches: scaler_top and the other monitor programs --keys FOLDER",
 }
+
+_ONE_ROLE = f"{', '.join(ROLES[:-1])} or {ROLES[-1]}"
+_SCHEDULERS = "the scheduler's folder of keys"
 
 
 class _UsageError(Exception):
@@ -36,31 +39,38 @@ def is_key_command(arguments: Sequence[str]) -> bool:
 def run(arguments: Sequence[str]) -> int:
     """Do it; returns the exit status."""
     try:
-        parsed = _parser().parse_args(arguments)
+        parsed = argument_parser().parse_args(arguments)
         _COMMANDS[arguments[0]](parsed)
     except (_UsageError, KeyFileError) as error:
         return fail(str(error))
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
+    """What takes these commands apart and writes their help."""
     parser = _Parser(prog=PROGRAM, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True)
-    keygen = commands.add_parser("keygen", help="make keys in a new folder", allow_abbrev=False)
-    keygen.add_argument("directory", metavar="DIR")
+    about = "Makes a folder of keys: the server's pair and one for each role. What is there is never overwritten."
+    keygen = _add(commands, "keygen", "make keys in a new folder", about, "where to make them")
     only = "make one pair for somebody else alone, and no server's: its *.key is what authorize takes"
-    keygen.add_argument("--as", dest="role", choices=ROLES, help=only)
-    authorize = commands.add_parser("authorize", help="let one more key in", allow_abbrev=False)
-    authorize.add_argument("directory", metavar="DIR")
+    keygen.add_argument("--as", dest="role", metavar="ROLE", choices=ROLES, help=f"{only}; ROLE is {_ONE_ROLE}")
+    about = "Lets one more key in; a scheduler that runs takes it in at SIGHUP."
+    authorize = _add(commands, "authorize", "let one more key in", about, _SCHEDULERS)
     key = "64 hex digits, ZeroMQ's 40 characters, or a file *.key"
     authorize.add_argument("key", metavar="PUBLICKEY", help=key)
-    authorize.add_argument("--as", dest="role", choices=ROLES, required=True)
-    authorize.add_argument("--name", required=True, help="whose it is, for logs and for revoke")
-    revoke = commands.add_parser("revoke", help="let a key in no more", allow_abbrev=False)
-    revoke.add_argument("directory", metavar="DIR")
-    revoke.add_argument("who", metavar="NAME_OR_KEY")
-    listing = commands.add_parser("list", help="say who may connect", allow_abbrev=False)
-    listing.add_argument("directory", metavar="DIR")
+    role = f"what it may be: {_ONE_ROLE}"
+    authorize.add_argument("--as", dest="role", metavar="ROLE", choices=ROLES, required=True, help=role)
+    authorize.add_argument("--name", metavar="NAME", required=True, help="whose it is, for logs and for revoke")
+    about = "Lets a key in no more; a scheduler that runs cuts it off at SIGHUP."
+    revoke = _add(commands, "revoke", "let a key in no more", about, _SCHEDULERS)
+    revoke.add_argument("who", metavar="NAME_OR_KEY", help="as authorize was told, or the public key")
+    _add(commands, "list", "say who may connect", "Says who may connect: role, key, name.", _SCHEDULERS)
+    return parser
+
+
+def _add(commands: Any, name: str, brief: str, about: str, folder: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=brief, description=about, allow_abbrev=False)
+    parser.add_argument("directory", metavar="DIR", help=folder)
     return parser
 
 

@@ -31,6 +31,17 @@ CASES = {
     "choices of a command": ("scaler_client workers --sort me", {"memory"}),
     "files of a command": ("scaler_client dump oth", {"other.toml"}),
     "of the exporter": ("scaler_exporter --po", {"--port"}),
+    "commands for keys": ("scaler_scheduler key", {"keygen"}),
+    "options behind an address": ("scaler_scheduler tcp://127.0.0.1:1 --ev", {"--event-loop"}),
+    "options of a command for keys": ("scaler_scheduler authorize --n", {"--name"}),
+    "roles": ("scaler_scheduler keygen keys --as ", {"client", "worker", "monitor"}),
+    "a role behind a folder and a file": ("scaler_scheduler authorize keys other.toml --as mo", {"monitor"}),
+    "folders to make keys in": ("scaler_scheduler keygen ke", {"keys"}),
+    "folders of keys": ("scaler_scheduler list ", {"keys", "kin"}),
+    "folders of a cluster's keys": ("scaler_cluster --keys ki", {"kin"}),
+    "files with a key": ("scaler_scheduler authorize keys oth", {"other.toml"}),
+    "who may be revoked": ("scaler_scheduler revoke keys ", {"alice", "bob"}),
+    "who begins so": ("scaler_scheduler revoke keys al", {"alice"}),
     "files to check": ("scaler_cluster --check-config clu", {"cluster.toml"}),
 }
 
@@ -39,6 +50,11 @@ CASES = {
 def folder(tmp_path: Path) -> Path:
     for name in ("scheduler.toml", "cluster.toml", "other.toml"):
         (tmp_path / name).touch()
+    for name in ("keys", "kin"):
+        (tmp_path / name).mkdir()
+    strange = f"client {'2' * 64} $(touch${{IFS}}touched)\n"  # a name that a shell would run
+    text = f"# Who may connect\nclient {'0' * 64} alice\nworker {'1' * 64} bob\n{strange}"
+    (tmp_path / "keys" / "authorized").write_text(text)
     return tmp_path
 
 
@@ -55,7 +71,8 @@ def test_bash(documents: Path, folder: Path, typed: str, wanted: set[str]) -> No
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     ran = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, timeout=60)
-    assert set(ran.stdout.split()) == wanted, ran.stderr
+    assert {word.removesuffix("/") for word in ran.stdout.split()} == wanted, ran.stderr
+    assert not (folder / "touched").exists()
 
 
 class Terminal:
@@ -101,5 +118,6 @@ def test_zsh(documents: Path, folder: Path, typed: str, wanted: set[str]) -> Non
         if len(wanted) == 1:
             wanted = {typed.rpartition(" ")[0] + " " + word for word in wanted}  # the line itself
         terminal.read_until(*wanted)
+        assert not (folder / "touched").exists()
     finally:
         terminal.close()

@@ -73,6 +73,20 @@ def test_a_page_has_every_subcommand_with_its_options(documents: Path) -> None:
     assert "@" not in text
 
 
+def test_the_scheduler_s_page_has_the_commands_for_keys(documents: Path) -> None:
+    text = plain(documents / "man" / "scaler_scheduler.1")
+    keys = text.partition("\n.SH KEYS\n")[2].partition("\n.SH OPTIONS\n")[0]
+    found = re.findall(r"^\.SS (\w+)\n(.*?)(?=^\.SS|\Z)", keys, re.MULTILINE | re.DOTALL)
+    tags = {name: re.findall(r"^\.TP\n(.*)\n[A-Z0-9]", section, re.MULTILINE) for name, section in found}
+    assert tags == {
+        "keygen": ["DIR", "--as ROLE"],
+        "authorize": ["DIR", "PUBLICKEY", "--as ROLE", "--name NAME"],
+        "revoke": ["DIR", "NAME_OR_KEY"],
+        "list": ["DIR"],
+    }
+    assert text.count("\n-h, --help\n") == 1
+
+
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
 @pytest.mark.parametrize("program", [*COMMANDS, "scaler_client"])
 def test_mandoc_has_no_warnings(documents: Path, program: str) -> None:
