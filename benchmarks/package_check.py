@@ -1,4 +1,5 @@
-"""`python -m benchmarks.package_check`: each packed scheduler has a task run, each packed scaler_top shows a scheduler.
+"""`python -m benchmarks.package_check`: each packed scheduler has tasks run, without keys and with; each packed
+scaler_top shows a scheduler.
 
 `make package` calls it.
 """
@@ -8,8 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 
-from scaler_client import Client
+from scaler_client import Client, UnauthorizedError
 from scaler_scheduler import __version__
 
 from .artefacts import Artefact, artefacts, empty_caches, started, version_of, watchers
@@ -49,12 +51,32 @@ def _check_watcher(artefact: Artefact) -> str:
 def _check(artefact: Artefact) -> str:
     """Raises where something is wrong; returns what it says of itself."""
     version = _checked_version(artefact)
-    with started(artefact) as (address, _):
-        cluster = [sys.executable, "-m", "scaler_worker", "-n", "1", "--logging-level", "WARNING", address]
-        with running(cluster), Client(address, timeout_seconds=PATIENCE_SECONDS) as client:
+    _run_task(artefact, "")
+    with tempfile.TemporaryDirectory() as folder:
+        keys = os.path.join(folder, "keys")
+        subprocess.run([*artefact.command, "keygen", keys], check=True, capture_output=True, timeout=PATIENCE_SECONDS)
+        _run_task(artefact, keys)
+    return f"{version}; tasks without keys and with"
+
+
+def _run_task(artefact: Artefact, keys: str) -> None:
+    """With the keys of this folder, where one is named; then nobody else may get in."""
+    options = ["--keys", keys] if keys else []
+    with started(artefact, options) as (address, _):
+        cluster = [sys.executable, "-m", "scaler_worker", "-n", "1", "--logging-level", "WARNING", *options, address]
+        with running(cluster), Client(address, timeout_seconds=PATIENCE_SECONDS, keys=keys) as client:
             if client.submit(pow, 2, 10).result(PATIENCE_SECONDS) != 1024:
                 raise RuntimeError(f"{artefact.title}: a wrong result")
-    return version
+        if keys:
+            _check_denied(artefact, address)
+
+
+def _check_denied(artefact: Artefact, address: str) -> None:
+    try:
+        with Client(address, timeout_seconds=PATIENCE_SECONDS, keys=""):
+            raise RuntimeError(f"{artefact.title} has keys, and lets in who has none")
+    except UnauthorizedError:
+        pass
 
 
 if __name__ == "__main__":

@@ -40,6 +40,6 @@ rm -rf "$BUILD"/{man,completions,configuration}
 for part in "$@"; do
     build "$part"
 done
-# Each of them is started and runs a task.
+# Each of them is started and has tasks run, without keys and with.
 packaging/within.sh python -m benchmarks.package_check
 (cd "$DIST" && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS && cat SHA256SUMS)
