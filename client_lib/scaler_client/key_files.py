@@ -77,6 +77,8 @@ def _read(directory: str, path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
+    except PermissionError:
+        raise KeyFileError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
     except OSError as error:
         raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
     lines = [line.strip() for line in content.splitlines()]

@@ -90,17 +90,19 @@ def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_F
     if given is not None:
         return given
     address: Address | None = values["scheduler_address"]
-    if address is None:
-        configured = _configured(scheduler_file)
-        if "monitor_address" in configured:
-            return configured["monitor_address"]
-        address = configured.get("address")
-    if address is None:
+    if address is not None:
+        candidates = _candidates(address)
+        return _first_there(candidates) or candidates[0]
+    configured = _configured(scheduler_file)
+    if "monitor_address" in configured:
+        return _from_here(configured["monitor_address"])
+    if "address" not in configured:
         raise OptionError(
-            f"no monitor address: give it as an argument or in {MONITOR_VARIABLE}, "
+            f"no monitor address: give it as an argument, in {MONITOR_VARIABLE} or in the configuration file, "
             f"or the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
         )
-    return _derived(address)
+    # That file is the service's. It may be started after this program, which then waits for it there.
+    return _first_there(_candidates(configured["address"])) or SERVICE_MONITOR
 
 
 def _configured(path: str) -> dict[str, Address]:
@@ -112,14 +114,21 @@ def _configured(path: str) -> dict[str, Address]:
     return {key: one.value for key, one in found.items()}
 
 
-def _derived(address: Address) -> Address:
-    """That of a scheduler at this address which was not told where, wherever its socket is."""
+def _from_here(bound: Address) -> Address:
+    """Where on its own machine an address is reached that is bound on all interfaces."""
+    loopback = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+    return dataclasses.replace(bound, host=loopback.get(bound.host, bound.host))
+
+
+def _candidates(address: Address) -> list[Address]:
+    """Where a scheduler at this address publishes that was not told where, wherever its socket is."""
     hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if address.transport == "tcp" else (address.host,)
     try:
-        candidates = [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
+        return [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
     except AddressError as error:
         raise OptionError(f"the monitor address of {address}: {error}") from None
-    for candidate in [*candidates, SERVICE_MONITOR]:
-        if os.path.exists(candidate.path):
-            return candidate
-    return candidates[0]
+
+
+def _first_there(candidates: list[Address]) -> Address | None:
+    there = (candidate for candidate in [*candidates, SERVICE_MONITOR] if os.path.exists(candidate.path))
+    return next(there, None)

@@ -155,6 +155,7 @@ def test_where_to_connect_to_is_said_in_many_ways(tmp_path: Path) -> None:
     assert found("--scheduler-address", beside, SCALER_ADDRESS="tcp://h:1") == f"{beside}_monitor"
     file = tmp_path / "scheduler.toml"
     file.write_text(f'address = "{beside}"\nio_threads = 2\n')
+    (tmp_path / "scheduler_monitor").touch()
     assert found(scheduler_file=file) == f"{beside}_monitor"
     file.write_text(f'address = "{beside}"\nmonitor_address = "ipc:///m"\n')
     assert found(scheduler_file=file) == "ipc:///m"
@@ -171,10 +172,19 @@ def test_a_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pyt
     assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == "ipc:///run/scaler/monitor"
 
 
+def test_the_service_s_monitor_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.toml"
+    file.write_text('address = "tcp://127.0.0.1:1"\n')
+    assert found(scheduler_file=file) == "ipc:///run/scaler/monitor"
+    for bound, reached in (("*", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]"), ("10.0.0.1", "10.0.0.1")):
+        file.write_text(f'address = "tcp://*:1"\nmonitor_address = "tcp://{bound}:2"\n')
+        assert found(scheduler_file=file) == f"tcp://{reached}:2"
+
+
 @pytest.mark.parametrize(
     "argv, complaint",
     [
-        ([], "no monitor address: give it as an argument or in SCALER_MONITOR_ADDRESS, or the scheduler's address by"),
+        ([], "no monitor address: give it as an argument, in SCALER_MONITOR_ADDRESS or in the configuration"),
         (["tcp://*:1"], "monitor-address: bad address 'tcp://.:1': the host . is only for binding"),
         (["nonsense"], "monitor-address: bad address 'nonsense': it must be tcp://HOST:PORT or ipc://PATH"),
         (["--scheduler-address", "ipc:///" + "x" * 100], "the monitor address of .*: bad address .* at most"),

@@ -13,7 +13,9 @@ import pytest
 from tests.installation.conftest import ROOT
 
 from scaler_client import command_line as clients
-from scaler_client.exporter import config as exporter
+from scaler_client.exporter.config import COMMAND as EXPORTER
+from scaler_client.monitor_options import SERVICE_MONITOR
+from scaler_client.options import Command
 from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler import command_line as schedulers
 from scaler_scheduler.config import COMMAND as SCHEDULER
@@ -84,26 +86,19 @@ def test_a_unit_that_tells_how_it_goes(name: str) -> None:
     assert module.parse_arguments(command, arguments).config == command.default_file  # type: ignore[attr-defined]
 
 
-def test_the_monitor_s_unit_tells_how_it_goes_and_hides_its_token() -> None:
-    unit = settings("scaler-ui")
+@pytest.mark.parametrize(("name", "command"), [("scaler-ui", UI), ("scaler-exporter", EXPORTER)])
+def test_what_a_unit_that_watches_does_is_left_to_its_file(name: str, command: Command) -> None:
+    unit = settings(name)
     assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["WatchdogSec"]
-    program, *arguments = shlex.split(unit["ExecStart"][0])
-    given = clients.parse_arguments(UI, arguments)
-    assert program == "/usr/bin/scaler_ui" and given.texts["port"] == "8081"
-    assert unit["EnvironmentFile"] == ["-/etc/scaler/ui.env"]
+    assert unit["ExecStart"] == ["/usr/bin/" + name.replace("-", "_")], "arguments would go before the file"
+    assert command.default_file == f"/etc/scaler/{name.removeprefix('scaler-')}.toml"
+    assert not [line for line in unit.get("Environment", []) if "SCALER" in line]
+    assert settings("scaler-scheduler")["RuntimeDirectory"] == [Path(SERVICE_MONITOR.path).parent.name]
+    assert unit["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
 
 
-def test_the_monitor_is_read_where_the_scheduler_has_it() -> None:
-    assert settings("scaler-scheduler")["RuntimeDirectory"] == ["scaler"]
-    for name in ("scaler-ui", "scaler-exporter"):
-        assert "ipc:///run/scaler/monitor" in settings(name)["ExecStart"][0]
-        assert settings(name)["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
-
-
-def test_the_exporter_takes_its_arguments() -> None:
-    program, *arguments = shlex.split(settings("scaler-exporter")["ExecStart"][0])
-    config = exporter.load(clients.parse_arguments(exporter.COMMAND, arguments), {})
-    assert program == f"/usr/bin/{exporter.PROGRAM}" and config.host == "127.0.0.1"
+def test_the_token_may_be_in_a_file_of_root_s() -> None:
+    assert settings("scaler-ui")["EnvironmentFile"] == ["-/etc/scaler/ui.env"]
 
 
 def test_users_of_units_are_made(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.commands import Command, cluster, run_once, scheduler
+from tests.integration.test_service import Manager
 from tests.waiting import wait_until
 
 pytest.importorskip("prometheus_client", reason="needs the extra exporter (prometheus_client)")
@@ -65,9 +66,9 @@ class Exporter:
 
 
 @contextmanager
-def exporter(folder: Path, monitor: str, *options: str) -> Iterator[Exporter]:
+def exporter(folder: Path, monitor: str, *options: str, **variables: str) -> Iterator[Exporter]:
     arguments = [sys.executable, "-m", "scaler_client.exporter", monitor, "--port", "0", *options]
-    command = Command(arguments, folder / "exporter.log")
+    command = Command(arguments, folder / "exporter.log", **variables)
     try:
         yield Exporter(command)
     finally:
@@ -136,6 +137,21 @@ def test_those_who_say_nothing_hold_nobody_up(tmp_path: Path) -> None:
             assert rude.recv(100)
         assert running.get("/metrics")[0] == 200
         assert "Traceback" not in running.command.log()
+
+
+def test_a_service_s_life(tmp_path: Path) -> None:
+    manager, monitor = Manager(tmp_path), f"ipc://{tmp_path}/monitor"
+    try:
+        with exporter(tmp_path, monitor, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="1500000") as running:
+            manager.await_line("READY=1")
+            assert manager.told == ["READY=1"] and running.get("/health")[0] == 503, "it listens"
+            manager.await_line("WATCHDOG=1")
+            manager.await_line(f"STATUS=the scheduler at {monitor} is not heard of yet")
+            running.command.process.terminate()
+            manager.await_line("STOPPING=1")
+            assert running.command.process.wait(5) == 0
+    finally:
+        manager.close()
 
 
 def once(*arguments: str) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def able(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def built(able: None, tmp_path_factory: pytest.TempPathFactory) -> packages.Packages:
     return packages.find(tmp_path_factory.mktemp("packages"))
+
+
+@pytest.fixture(scope="session")
+def wheels(built: packages.Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that pip installs our libraries from, in roots.python()."""
+    if roots.minor_version(roots.python()) != sys.version_info[1]:
+        pytest.skip("Debian's Python is of another minor version than the one that these tests run in")
+    folder = tmp_path_factory.mktemp("wheels")
+    packages.load_wheels(folder)
+    return folder
 
 
 @pytest.fixture

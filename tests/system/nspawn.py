@@ -44,6 +44,10 @@ class Nspawn:
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
 
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
     def log(self) -> str:
         return self._log.read_text(errors="replace")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,13 @@ def find(folder: Path) -> Packages:
     one_file = DIST / "scaler_scheduler"
     assert debs and one_file.exists(), f"no package in {DIST}: make package builds it"
     return Packages(one_file, debs[-1], _with_higher_version(debs[-1], folder))
+
+
+def load_wheels(folder: Path) -> None:
+    """Ours of the libraries, with the extras of what watches, and all that they need: machines have no network of their
+    own to load them from. For the Python that these tests run in."""
+    client, worker = (str(next(DIST.glob(f"{name}-*.whl"))) for name in ("scaler_client", "scaler_worker"))
+    _output(sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder), f"{client}[ui,exporter]", worker)
 
 
 def version_of(deb: Path) -> str:

@@ -22,8 +22,8 @@ FOLDER = CHECKOUT / ".system-roots"
 BASE = ("systemd", "systemd-sysv", "dbus")
 """A machine that boots, and nothing else: no Python above all."""
 SLURM = (*BASE, "munge", "slurmctld", "slurmd", "slurm-client", "python3")
-PYTHON = ("python3", "python3-pip")
-"""No machine: what an image with Python in it has."""
+PYTHON = (*BASE, "python3", "python3-pip")
+"""What pip installs to, in a machine and in an image."""
 
 
 def base() -> Path:
@@ -37,8 +37,14 @@ def slurm() -> Path:
 
 
 def python() -> Path:
-    """A root with Debian's Python and pip."""
+    """The root of a machine that boots, with Debian's Python and pip."""
     return _root("python", PYTHON)
+
+
+def minor_version(root: Path) -> int:
+    """Of the Python 3 in a root."""
+    [library] = (root / "usr" / "lib").glob("python3.*")
+    return int(library.name.removeprefix("python3."))
 
 
 def environment() -> dict[Path, str]:

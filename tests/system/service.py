@@ -25,9 +25,9 @@ class Service:
         machine.run(*INSTALL, deb)
         self.configure()
 
-    def configure(self, *lines: str) -> None:
-        """Write the configuration: its address, and further lines of TOML."""
-        self.machine.write(CONFIGURATION, "\n".join([f'address = "{self.address}"', *lines, ""]))
+    def configure(self, *lines: str, address: str = "") -> None:
+        """Write the configuration: its address, unless another is to be bound, and further lines of TOML."""
+        self.machine.write(CONFIGURATION, "\n".join([f'address = "{address or self.address}"', *lines, ""]))
 
     def start(self) -> None:
         """Returns once it is READY."""

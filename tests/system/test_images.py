@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.commands import scheduler_command
 from tests.system import roots
 from tests.system.images import Image, Images
 from tests.system.nspawn import Nspawn
 from tests.system.packages import DIST, Packages
+from tests.system.page import page
 from tests.system.service import free_port
 from tests.waiting import wait_until
 
@@ -25,6 +25,8 @@ pytestmark = [
 ]
 
 DOCKERFILES = roots.CHECKOUT / "packaging" / "container"
+GROUP = 10001
+"""Of the images' user."""
 Run = Callable[..., Nspawn]
 
 
@@ -37,13 +39,17 @@ def images(built: Packages, tmp_path: Path) -> Images:
 def run(tmp_path: Path) -> Iterator[Run]:
     containers: list[Nspawn] = []
 
-    def start(image: Image, *arguments: str) -> Nspawn:
+    def start(image: Image, *arguments: str, keys: Path | None = None) -> Nspawn:
         log = tmp_path / f"{len(containers)}.log"
         environment = [f"--setenv={variable}" for variable in image.environment]
         user, group = image.user.split(":")
         become = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs"]
         command = ["--as-pid2", *become, *image.entry, *arguments]
-        containers.append(Nspawn(image.root, log, {}, "--volatile=no", "--read-only", *environment, *command))
+        if keys is not None:
+            (image.root / "keys").mkdir()  # to be mounted on: it is not the image that makes that
+            environment.append("--setenv=SCALER_KEYS=/keys")
+        binds = {} if keys is None else {keys: "/keys"}
+        containers.append(Nspawn(image.root, log, binds, "--volatile=no", "--read-only", *environment, *command))
         return containers[-1]
 
     yield start
@@ -51,49 +57,42 @@ def run(tmp_path: Path) -> Iterator[Run]:
         container.end()
 
 
-def test_they_are_built_and_run(images: Images, run: Run, tmp_path: Path) -> None:
-    python = roots.python()
-    if _minor_version(python) != sys.version_info[1]:
-        pytest.skip("functions of one minor version of Python do not run on another's workers")
+def test_they_are_built_and_run(images: Images, wheels: Path, run: Run, tmp_path: Path) -> None:
     images.take("debian:bookworm-slim", roots.base())
     # Debian's pip would leave the system's packages alone; the image that this stands for has nobody else's. What pip
     # would load is there: there may be no network in it.
     offline = "printf '[global]\\nno-index = true\\nfind-links = /loaded\\n' > /etc/pip.conf"
-    images.take("python:3.11-slim", python, "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED", offline)
+    images.take("python:3.11-slim", roots.python(), "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED", offline)
     scheduler = images.build(DOCKERFILES / "scheduler.Dockerfile", "scaler-scheduler", DIST)
-    wheels = tmp_path / "wheels"
-    ours = [str(next(DIST.glob(f"{name}-*.whl"))) for name in ("scaler_client", "scaler_worker")]
-    wanted = [f"{ours[0]}[exporter]", ours[1]]
-    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels), *wanted], check=True)
     volume = ("--volume", f"{wheels}:/loaded:ro")
     workers = images.build(DOCKERFILES / "workers.Dockerfile", "scaler-workers", DIST, *volume)
     exporter = images.build(DOCKERFILES / "exporter.Dockerfile", "scaler-exporter", DIST, *volume)
 
     address = f"tcp://127.0.0.1:{free_port()}"
-    there = run(scheduler, address)
-    wait_until(lambda: f"address {address}" in there.log(), 60.0, "the scheduler")
-    assert "PyPy" in there.log()
-    cluster = run(workers, "-n", "2", address)
-    with Client(address) as client:
+    keys = tmp_path / "keys"
+    subprocess.run(scheduler_command("keygen", str(keys)), check=True)
+    there = run(scheduler, address, keys=_secret(keys, "server.key", "server.secret", "authorized"))
+    wait_until(lambda: f"address {address}" in there.log() or there.has_ended, 60.0, "the scheduler")
+    assert "PyPy" in there.log() and "3 may connect" in there.log(), there.log()
+    cluster = run(workers, "-n", "2", address, keys=_secret(keys, "server.key", "worker.key", "worker.secret"))
+    with Client(address, keys=keys) as client:
         assert client.map(pow, [(value, 2) for value in range(20)]) == [value**2 for value in range(20)]
     cluster.end()
     wait_until(lambda: "has left" in there.log(), 60.0, "the agent's goodbye")
     port = free_port()
     run(exporter, "--port", str(port), f"tcp://127.0.0.1:{free_port()}")
     wait_until(
-        lambda: "scaler_up 0.0" in _page(f"http://127.0.0.1:{port}/metrics"), 60.0, "metrics without a scheduler"
+        lambda: "scaler_up 0.0" in page(f"http://127.0.0.1:{port}/metrics"), 60.0, "metrics without a scheduler"
     )
 
 
-def _page(address: str) -> str:
-    """Empty while nobody answers."""
-    try:
-        with urllib.request.urlopen(address, timeout=10) as answer:
-            return answer.read().decode()  # type: ignore[no-any-return]
-    except OSError:
-        return ""
-
-
-def _minor_version(root: Path) -> int:
-    [library] = (root / "usr" / "lib").glob("python3.*")
-    return int(library.name.removeprefix("python3."))
+def _secret(keys: Path, *names: str) -> Path:
+    """Some of the keys, as Kubernetes mounts a secret with the mode of our manifests: the pod's group reads them."""
+    folder = keys.with_name(f"{names[-1]}-secret")
+    folder.mkdir()
+    for name in names:
+        shutil.copy(keys / name, folder)
+        shutil.chown(folder / name, "root", GROUP)
+        (folder / name).chmod(0o440)
+    folder.chmod(0o755)
+    return folder

@@ -23,6 +23,7 @@ from ..metrics import SchedulerCollector
 from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from ..monitoring import MonitorReader, Presence
 from ..options import fail
+from ..service_manager import ServiceManager, take_variables
 from .config import PROGRAM, Config
 
 REQUEST_SECONDS = 10
@@ -36,12 +37,15 @@ Environ = dict[str, Any]
 
 def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
+    manager = ServiceManager(take_variables(os.environ))
     with _signals() as is_ended:
         try:
             with MonitorSocket(config.monitor_address, keys=config.keys) as monitor:
-                return _Exporter(config, monitor, is_ended).serve()
+                return _Exporter(config, monitor, manager, is_ended).serve()
         except MonitorAccessError as error:
             return fail(PROGRAM, str(error))
+        finally:
+            manager.close()
 
 
 @contextmanager
@@ -58,9 +62,12 @@ def _signals() -> Iterator[threading.Event]:
 
 
 class _Exporter:
-    def __init__(self, config: Config, monitor: MonitorSocket, is_ended: threading.Event) -> None:
+    def __init__(
+        self, config: Config, monitor: MonitorSocket, manager: ServiceManager, is_ended: threading.Event
+    ) -> None:
         self._config = config
         self._monitor = monitor
+        self._manager = manager
         self._is_ended = is_ended
         self._reading = threading.Lock()
         """Held by whoever feeds the reader or looks at it."""
@@ -76,15 +83,18 @@ class _Exporter:
         thread.start()
         host = f"[{config.host}]" if ":" in config.host else config.host
         _log.info(f"http://{host}:{server.server_port}/metrics, of the scheduler at {self._monitor.address}")
+        self._manager.ready()
         try:
             self._follow()
         finally:
+            self._manager.stopping()
             server.shutdown()
             server.server_close()
         return 0
 
     def _follow(self) -> None:
         reader, shown, told = self._monitor.reader, Presence.UNHEARD, ""
+        seconds = min(TICK_SECONDS, self._manager.beat_seconds or TICK_SECONDS)
         while not self._is_ended.is_set():
             with self._reading:
                 self._monitor.read()
@@ -96,7 +106,9 @@ class _Exporter:
                 told = obstacle
                 if obstacle:
                     _log.warning(obstacle)
-            select.select([self._monitor.fileno()], [], [], TICK_SECONDS)
+            self._manager.beat()
+            self._manager.status(f"the scheduler at {self._monitor.address} is {shown.value}")
+            select.select([self._monitor.fileno()], [], [], seconds)
 
 
 def _news(reader: MonitorReader) -> tuple[int, str]:

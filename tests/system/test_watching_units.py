@@ -1,0 +1,124 @@
+"""The units of scaler_ui and scaler_exporter in a booted systemd, beside the scheduler's, installed by pip from the wheels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.system import roots
+from tests.system.conftest import DEB
+from tests.system.machine import Machine
+from tests.system.packages import Packages
+from tests.system.page import page
+from tests.system.service import Service, free_port
+from tests.system.work import check, submit_many, workers_and_client
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(300)
+
+WHEELS = "/loaded"
+PIP = ("python3", "-m", "pip", "install", "--quiet", "--break-system-packages", "--no-index", "--find-links", WHEELS)
+MOST_EXPOSURE = 2.0
+SECONDS = 60.0
+
+
+@dataclass
+class Watching:
+    """A unit that watches and answers by HTTP, installed, not started."""
+
+    machine: Machine
+    unit: str
+    file: str
+    port: int = 0
+
+    def configure(self, *lines: str) -> None:
+        """Write its file: a port that is free, and further lines of TOML."""
+        self.port = free_port()
+        self.machine.write(self.file, "\n".join([f"port = {self.port}", *lines, ""]))
+
+    def page(self, path: str) -> str:
+        return page(f"http://127.0.0.1:{self.port}{path}")
+
+    def await_metric(self, line: str) -> None:
+        wait_until(lambda: f"\n{line}\n" in self.page("/metrics"), SECONDS, line)
+
+    def property(self, name: str) -> str:
+        return self.machine.property_of(self.unit, name)
+
+
+@pytest.fixture
+def service(boot: Callable[..., Machine], built: Packages, wheels: Path) -> Service:
+    """The scheduler in a machine that has a Python."""
+    return Service(boot(roots.python(), {built.deb: DEB, wheels: WHEELS}), DEB)
+
+
+@pytest.fixture(params=["ui", "exporter"])
+def watching(request: pytest.FixtureRequest, service: Service) -> Watching:
+    name, machine = str(request.param), service.machine
+    machine.run(*PIP, f"scaler-client[{name}]")
+    unit = f"scaler-{name}.service"
+    text = (roots.CHECKOUT / "systemd" / unit).read_text()
+    # pip has commands elsewhere than Debian; `make install` writes its own place in there.
+    machine.write(f"/etc/systemd/system/{unit}", text.replace("ExecStart=/usr/bin/", "ExecStart=/usr/local/bin/"))
+    machine.run("systemctl", "daemon-reload")
+    return Watching(machine, unit, f"/etc/scaler/{name}.toml")
+
+
+def test_it_shows_the_scheduler_of_its_host_and_comes_back(
+    service: Service, watching: Watching, tmp_path: Path
+) -> None:
+    machine, unit = watching.machine, watching.unit
+    watching.configure()
+    machine.run("systemctl", "start", unit)  # READY
+    assert "\nscaler_up 0.0\n" in watching.page("/metrics"), "it listens, and waits for a scheduler"
+    service.start()
+    watching.await_metric("scaler_up 1.0")
+    assert "the scheduler at ipc:///run/scaler/monitor is there" in watching.property("StatusText")
+    if "ui" in unit:
+        assert "<html" in watching.page("/")
+    with workers_and_client(tmp_path, service.address) as client:
+        check(submit_many(client, 20))
+        watching.await_metric('scaler_tasks_ended_total{outcome="value"} 20.0')
+        machine.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
+        wait_until(lambda: watching.property("NRestarts") == "1", SECONDS, "systemd to start it again")
+        watching.await_metric("scaler_up 1.0")
+    assert watching.property("ActiveState") == "active"
+
+
+def test_what_is_edited_holds_from_its_restart_on(watching: Watching) -> None:
+    machine, unit = watching.machine, watching.unit
+    watching.configure()
+    machine.run("systemctl", "start", unit)
+    before = watching.port
+    watching.configure('monitor_address = "tcp://127.0.0.1:1"')
+    machine.run("systemctl", "restart", unit)
+    assert "\nscaler_up 0.0\n" in watching.page("/metrics") and not page(f"http://127.0.0.1:{before}/metrics")
+    assert "the scheduler at tcp://127.0.0.1:1 is not heard of yet" in watching.property("StatusText")
+    machine.write(watching.file, "port = 0.5\n")
+    machine.run("systemctl", "restart", unit, status=None)
+    wait_until(lambda: f"{watching.file}:1: port: 0.5 is not a whole number" in machine.journal(unit), SECONDS)
+
+
+def test_by_tcp_with_keys_that_are_root_s(service: Service, watching: Watching) -> None:
+    machine, monitor = watching.machine, f"tcp://127.0.0.1:{free_port()}"
+    machine.run("scaler_scheduler", "keygen", "/etc/scaler/keys")
+    machine.run("install", "-d", "-m", "700", "/etc/scaler/monitor-keys")
+    machine.run("sh", "-c", "cd /etc/scaler/keys && cp -p server.key monitor.* ../monitor-keys && chown -R scaler: .")
+    service.configure(f'monitor_address = "{monitor}"', 'keys = "/etc/scaler/keys"')
+    service.start()
+    watching.configure()  # where the scheduler publishes, its file says
+    lines = ("[Service]", "LoadCredential=keys:/etc/scaler/monitor-keys", "Environment=SCALER_KEYS=%d/keys", "")
+    machine.write(f"/etc/systemd/system/{watching.unit}.d/keys.conf", "\n".join(lines))
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "start", watching.unit)
+    watching.await_metric("scaler_up 1.0")
+    assert f"the scheduler at {monitor} is there" in watching.property("StatusText")
+
+
+def test_it_is_sealed(watching: Watching) -> None:
+    said = watching.machine.run("systemd-analyze", "security", "--no-pager", watching.unit)
+    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    assert found and float(found[1]) <= MOST_EXPOSURE, said
