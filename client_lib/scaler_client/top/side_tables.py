@@ -9,8 +9,14 @@ from ..snapshots import ObjectState
 from .figures import count, duration, rate, size
 from .tables import Column
 
+
+def function_name(row: FunctionRow) -> str:
+    """With the names that its tasks were given, if they were."""
+    return f"{row.name} ({row.given})" if row.given else row.name
+
+
 FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
-    Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
+    Column("function", 12, function_name, function_name, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("done", 8, lambda row: count(row.done, 7), lambda row: row.done),
     Column("failed", 7, lambda row: count(row.failed, 6), lambda row: row.failed),
