@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from ..picture import ClientRow, FunctionRow, ObjectRow, Picture
 from ..snapshots import ObjectState
@@ -27,28 +27,28 @@ FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
 _STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on host"}
 
 
-def _object_name(row: ObjectRow) -> str:
+def object_name(row: ObjectRow) -> str:
     return row.name or f"object {row.id}"
 
 
-def _object_state(row: ObjectRow) -> str:
+def object_state(row: ObjectRow) -> str:
     return _STATES[row.state] if isinstance(row.state, ObjectState) else f"state {row.state}"
 
 
 OBJECT_COLUMNS: Tuple[Column[ObjectRow], ...] = (
-    Column("object", 12, _object_name, _object_name, stretches=True, is_text=True),
+    Column("object", 12, object_name, object_name, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("bytes", 8, lambda row: size(row.bytes), lambda row: row.bytes),
-    Column("state", 9, _object_state, _object_state, is_text=True),
+    Column("state", 9, object_state, object_state, is_text=True),
 )
 
 
-def _client_name(row: ClientRow) -> str:
+def client_name(row: ClientRow) -> str:
     return f"{row.name} (nested)" if row.worker else row.name
 
 
 CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
-    Column("client", 12, _client_name, _client_name, stretches=True, is_text=True),
+    Column("client", 12, client_name, client_name, stretches=True, is_text=True),
     Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
     Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
     Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=1),
@@ -64,6 +64,13 @@ COLUMNS: Dict[str, Tuple[Column[Any], ...]] = {
     CLIENTS: CLIENT_COLUMNS,
 }
 SORTED_BY = "tasks"
+
+KEYS: Dict[str, Callable[[Any], Any]] = {
+    FUNCTIONS: lambda row: row.number,
+    OBJECTS: lambda row: (row.client, row.id),
+    CLIENTS: lambda row: row.incarnation,
+}
+"""What names a row as long as it is there."""
 
 
 def side_rows(picture: Picture, table: str, words: str) -> List[Any]:
