@@ -303,12 +303,13 @@ def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
 def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(5, "Q")
     rows = len(ids)
-    errors = batch.numbers(13, "I")
-    names, lines = _named(
+    errors, functions = batch.numbers(13, "I"), batch.numbers(14, "I")
+    names, lines, of_functions = _named(
         batch.data(11),
         batch.numbers(12, "I"),
         _full(batch.numbers(8, "I"), rows, "names"),
         _full(errors, rows, "errors") if errors else [],
+        _full(functions, rows, "functions") if functions else [],
     )
     return History(
         sum(batch.numbers(0, "Q")[:1]),
@@ -323,6 +324,7 @@ def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
         _full(batch.numbers(9, "B"), rows, "outcomes"),
         _full(batch.numbers(10, "Q"), rows, "durations"),
         lines or [""] * rows,
+        of_functions or names,
     )
 
 

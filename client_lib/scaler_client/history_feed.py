@@ -81,4 +81,5 @@ _COLUMNS = (
     "outcomes",
     "durations",
     "errors",
+    "functions",
 )

@@ -93,6 +93,8 @@ class FunctionRow:
     """Of all results; 0 while there is none."""
     bytes: int
     clients: int
+    given: str
+    """Names that its tasks were given lately by `options(name=)`, commas between them."""
 
 
 @dataclass(frozen=True)
@@ -309,6 +311,7 @@ def _function_rows(snapshot: Snapshot, base: Snapshot, since: _Since) -> list[Fu
             columns.run_nanoseconds[row] / 1e9 / columns.done[row] if columns.done[row] else 0.0,
             columns.bytes[row],
             columns.clients[row],
+            columns.given[row],
         )
         for row, number in enumerate(columns.numbers)
     ]

@@ -136,9 +136,10 @@ def _table(kind: type[_Table], key: str, struct: Any, texts: Sequence[str]) -> _
     rows = len(getattr(struct, key))
     for attribute, name, is_text in _COLUMNS[kind]:
         column = list(getattr(struct, name))
-        if not column and not is_text:
-            column = [0] * rows  # an older scheduler does not know it
-        elif len(column) == 1:
+        if not column:  # an older scheduler does not know it
+            setattr(table, attribute, ([""] if is_text else [0]) * rows)
+            continue
+        if len(column) == 1:
             column *= rows
         elif len(column) != rows:
             raise ValueError(f"column {name} has {len(column)} elements for {rows} rows")

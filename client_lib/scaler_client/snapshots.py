@@ -33,6 +33,7 @@ class HistoryKind(enum.IntEnum):
     STARTED = 2
     ENDED = 3
     RETURNED = 4
+    ADOPTED = 5
 
 
 @dataclass
@@ -41,7 +42,7 @@ class History:
 
     `first` is the number of the first row since the scheduler's start; `times` are microseconds of its uptime,
     `workers` 0 where none has to do with it, `durations` nanoseconds. `errors` say in one line of what a task failed;
-    they are empty for all others.
+    they are empty for all others. `names` are the tasks' own, or else those of their `functions`.
     """
 
     incarnation: int
@@ -56,6 +57,7 @@ class History:
     outcomes: list[int]
     durations: list[int]
     errors: list[str]
+    functions: list[str]
 
 
 class GraphState(enum.IntEnum):
@@ -164,6 +166,7 @@ class FunctionColumns:
     run_nanoseconds: list[int] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
     clients: list[int] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -410,6 +410,7 @@ struct FunctionColumns {
   runNanoseconds @5 :List(UInt64);  # that these have taken in all
   bytes @6 :List(UInt64);
   clients @7 :List(UInt32);         # that may submit tasks of it
+  given @8 :List(UInt32);           # texts: names that Options have given to tasks of it lately
 }
 
 struct ObjectColumns {
@@ -431,7 +432,8 @@ enum HistoryKind {
   dispatched @1;
   started @2;          # it is known to run
   ended @3;
-  returned @4;         # it has left its worker without an end: lost, taken back, or to be tried again; no worker
+  returned @4;         # it has left this worker without an end: lost, taken back, or to be tried again
+  adopted @5;          # this worker, which has joined again, has it since before: most often since the scheduler's restart
 }
 
 struct History {
@@ -443,12 +445,14 @@ struct History {
   ids @5 :List(UInt64);
   attempts @6 :List(UInt32);
   workers @7 :List(UInt64);         # 0: none has to do with it
-  names @8 :List(UInt32);           # the function's, or the task's own: numbers of the texts below
-  outcomes @9 :List(UInt8);         # of ended: Outcome's ordinals, as its worker has said, or the scheduler where there is none
-  durations @10 :List(UInt64);      # nanoseconds; of ended, as in Results
+  names @8 :List(UInt32);           # the task's own, or else its function's: numbers of the texts below
+  outcomes @9 :List(UInt8);         # of ended: Outcome's ordinals, as its worker has said, or the scheduler where there is none; of
+                                    # returned: retryable, workerDied or inputLost, and value where it was taken back
+  durations @10 :List(UInt64);      # nanoseconds; of ended and returned, as in Results
   text @11 :Data;                   # UTF-8: all texts, behind one another
   sizes @12 :List(UInt32);          # bytes of each
-  errors @13 :List(UInt32);         # of ended without a value: one line that says of what; texts. Empty: of none
+  errors @13 :List(UInt32);         # of ended or returned without a value: one line that says of what; texts. Empty: of none
+  functions @14 :List(UInt32);      # the function's name; texts. Empty: all as in names
 }
 
 enum GraphState {

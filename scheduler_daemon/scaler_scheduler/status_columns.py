@@ -12,7 +12,7 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
 from .core.balance import does_not_answer
 from .core.clients import ClientTable
-from .core.functions import FunctionTable
+from .core.functions import GIVEN_NAMES, Function, FunctionTable
 from .core.records import Client, StoredObject, Worker
 from .core.scheduler import Scheduler
 from .core.states import RUNNING
@@ -27,6 +27,9 @@ OBJECT_ROWS = 1000
 
 TEXT_LIMIT = 200
 """Characters of a name that are published."""
+
+GIVEN_LIMIT = 60
+"""And of each of those that a function's tasks were given."""
 
 AGENT_IS_HERE = 1
 HOLDS_TASK = 2
@@ -201,8 +204,15 @@ def function_columns(table: FunctionTable, texts: Texts) -> FunctionRows:
         (WIDE, shrunk([min(function.run_ns, _MOST) for function in known])),
         (WIDE, shrunk([len(function.payload) for function in known])),
         (UINT32, shrunk([len(function.holders) for function in known])),
+        (UINT32, shrunk([texts.number(_given(function)) for function in known])),
     ]
     return FunctionRows(columns, open_tasks)
+
+
+def _given(function: Function) -> str:
+    """A few of the names that its tasks came with."""
+    names = [name[:GIVEN_LIMIT] for name in function.given[: GIVEN_NAMES - 1]]
+    return ", ".join([*names, "..."] if len(function.given) == GIVEN_NAMES else names)
 
 
 def object_columns(clients: ClientTable, texts: Texts) -> List[Column]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Sequence, TypeVar
 
-from .core.history import Rows
+from .core.history_rows import Rows
 from .status_columns import Texts
 from .wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
 from .wire.kinds import KIND_NAMES
@@ -41,6 +41,7 @@ def history_frame(first: int, runs: Sequence[Rows], incarnation: int, started: f
         names.extend(_full([texts.number(name) for name in run.names], rows))
         outcomes.extend(_full(run.outcomes, rows))
         durations.extend(_full(run.durations, rows))
+    functions = _functions(runs, texts)
     errors = _errors(runs, texts)
     return columns_message(
         _HISTORY,
@@ -58,8 +59,19 @@ def history_frame(first: int, runs: Sequence[Rows], incarnation: int, started: f
             (UINT64, shrunk(durations)),
             *texts.columns(),
             errors,
+            functions,
         ),
     )
+
+
+def _functions(runs: Sequence[Rows], texts: Texts) -> Column:
+    """Those that tasks with names of their own are of; empty where there are none."""
+    if all(run.functions == run.names for run in runs):
+        return UINT32, ()
+    functions: List[int] = []
+    for run in runs:
+        functions.extend(_full([texts.number(name) for name in run.functions], len(run.ids)))
+    return UINT32, shrunk(functions)
 
 
 def _errors(runs: Sequence[Rows], texts: Texts) -> Column:

@@ -41,7 +41,7 @@ COLUMNS = {
         "heardMilliseconds"
     ).split(),
     "clientColumns": "incarnations names workers waiting others objects objectBytes done".split(),
-    "functionColumns": "numbers names tasks done failed runNanoseconds bytes clients".split(),
+    "functionColumns": "numbers names tasks done failed runNanoseconds bytes clients given".split(),
 }
 
 
@@ -51,11 +51,13 @@ def table(kind: str, *rows: dict[str, int]) -> dict[str, Any]:
 
 
 def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INCARNATION, topic: bytes = b"") -> bytes:
-    """Rows of what has happened; `name` and `error` are texts, the others numbers."""
+    """Rows of what has happened; `name`, `function` (else the name) and `error` are texts, others numbers."""
     texts = Texts()
     numbers = ("kinds", "times", "clients", "ids", "attempts", "workers", "outcomes", "durations")
     columns = {column: [row.get(column, 0) for row in rows] for column in numbers}
     columns |= {"names": [texts(row.get("name", "")) for row in rows]}
+    if any("function" in row for row in rows):
+        columns |= {"functions": [texts(row.get("function", row.get("name", ""))) for row in rows]}
     columns |= {"errors": [texts(row.get("error", "")) for row in rows]}
     columns |= {"incarnation": [incarnation], "first": [first]}
     field = texts.field()

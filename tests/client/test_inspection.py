@@ -171,6 +171,44 @@ def test_the_story_of_a_task_that_was_retried(picture: Picture) -> None:
     assert (last["worker"], last["worker_name"], last["unix_seconds"]) == ("2", "node-7-b", 1_700_000_061.5)
 
 
+RAISED = {"kinds": 4, "times": 2_500_000, "attempts": 1, "workers": 99, "outcomes": 4, "durations": 300_000}
+RETRIED_ON_ERROR = """\
+nightly#17  task 11/17
+its function: fit
+its client: 11, of process 47 on node-1
+from 2023-11-14 22:13:21 on, times of the scheduler's clock:
+  +0.000000 s  22:13:21.000  submitted
+  +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
+  +1.500000 s  22:13:22.500  raised, and is tried again: OSError: not yet;
+                             attempt 1 ran 300 us on worker 99, which is gone
+ +58.500000 s  22:14:19.500  given to node-7-b on node-7, attempt 2
+ +59.000000 s  22:14:20.000  attempt 2 is over without an end, node-7-b on
+                             node-7 was lost: signal 9
+"""
+
+
+def test_the_story_of_each_attempt_says_what_it_failed_of(picture: Picture) -> None:
+    lost = {"kinds": 4, "times": 60_000_000, "attempts": 2, "workers": 2, "outcomes": 5, "error": "signal 9"}
+    rows = [SUBMITTED, GIVEN, {**RAISED, "error": "OSError: not yet"}, GIVEN_AGAIN, lost]
+    story = told(picture, *({**row, "name": "nightly", "function": "fit"} for row in rows))
+    assert "\n".join(story_text(Page(), story, picture)[:-1]) + "\n" == RETRIED_ON_ERROR
+    answer = story_json(story, picture)
+    assert (answer["name"], answer["function"]) == ("nightly", "fit")
+    assert [(event["outcome"], event["run_seconds"], event["error"]) for event in answer["events"][2::2]] == [
+        ("retryable", 0.0003, "OSError: not yet"), ("worker_died", None, "signal 9"),
+    ]  # fmt: skip
+
+
+def test_the_story_of_one_that_another_scheduler_had_begun(picture: Picture) -> None:
+    adopted = {"kinds": 5, "times": 1_000_350, "attempts": 3, "workers": 2}
+    text = "\n".join(story_text(Page(140), told(picture, SUBMITTED, adopted), picture))
+    assert "submitted again, after the scheduler's restart" in text
+    assert "resumed after the scheduler's restart, on node-7-b on node-7, attempt 3" in text
+    given = {**GIVEN, "attempts": 3, "workers": 2}
+    text = "\n".join(story_text(Page(140), told(picture, SUBMITTED, given, {**adopted, "times": 2_000_000}), picture))
+    assert "  submitted\n" in text and "goes on, attempt 3: node-7-b on node-7 has joined again" in text
+
+
 @pytest.mark.parametrize(
     ("rows", "now"),
     [
@@ -220,6 +258,9 @@ def test_a_cancelled_one_and_what_is_new(picture: Picture) -> None:
 
 
 def test_one_that_its_worker_gave_back(picture: Picture) -> None:
+    taken = {**RETURNED, "workers": 99}
+    text = "\n".join(story_text(Page(100), told(picture, SUBMITTED, GIVEN, taken), picture))
+    assert "attempt 1 was taken back from worker 99, which is gone" in text
     given = {**GIVEN, "workers": 2}
     text = "\n".join(story_text(Page(), told(picture, SUBMITTED, given, RETURNED), picture))
     assert "it back, or it is to be tried again" in text and "lost" not in text

@@ -8,6 +8,7 @@ import statistics
 
 import pytest
 from tests.client.ui_stand_ins import (
+    ADOPTED,
     BEGAN,
     CLIENT,
     DISPATCHED,
@@ -38,9 +39,9 @@ def test_a_task_s_rows_become_one_execution() -> None:
     executions = Executions()
     take(
         executions,
-        history(row(SUBMITTED, 10.0, 7), row(DISPATCHED, 10.5, 7, worker=WORKER, name="my own name")),
-        history(row(STARTED, 10.6, 7, worker=WORKER, name="my own name")),
-        history(row(ENDED, 12.0, 7, worker=WORKER, outcome=1, took=1.25)),
+        history(row(SUBMITTED, 10.0, 7), row(DISPATCHED, 10.5, 7, worker=WORKER)),
+        history(row(STARTED, 10.6, 7, worker=WORKER)),
+        history(row(ENDED, 12.0, 7, worker=WORKER, name="my own name", outcome=1, took=1.25), function="square"),
     )
     [chunk] = executions.chunks
     [found] = executions_of(chunk)
@@ -97,6 +98,27 @@ def test_a_task_that_runs_twice_is_two_executions() -> None:
     assert (lost["attempt"], lost["worker"], lost["outcome"]) == (1, str(WORKER), RETURNED_OUTCOME)
     assert (lost["start"], lost["end"]) == (1.1, 5.0)
     assert (done["attempt"], done["worker"], done["submitted"], done["start"]) == (2, str(OTHER_WORKER), 1.0, 5.5)
+
+
+def test_an_attempt_that_has_failed_is_an_execution_with_its_error() -> None:
+    executions = Executions()
+    rows = [
+        row(DISPATCHED, 1.0, 1, worker=WORKER), row(RETURNED, 1.5, 1, worker=WORKER, outcome=4, took=0.25),
+        row(DISPATCHED, 1.5, 1, attempt=2, worker=WORKER), row(ENDED, 2.0, 1, attempt=2, worker=WORKER, took=0.25),
+    ]  # fmt: skip
+    take(executions, history(*rows, errors=["", "OSError: not yet", "", ""]))
+    failed, done = executions_of(executions.chunks[0])
+    assert (failed["attempt"], failed["worker"], failed["outcome"]) == (1, str(WORKER), 4)
+    assert (failed["start"], failed["end"], failed["error"]) == (1.25, 1.5, "OSError: not yet")
+    assert (done["attempt"], done["start"], done["error"]) == (2, 1.75, "")
+    assert (executions.durations["square"].count, executions.durations["square"].failed) == (2, 1)
+
+
+def test_what_a_worker_has_that_has_joined_again() -> None:
+    executions = Executions()
+    take(executions, history(row(ADOPTED, 1.0, 1, attempt=3, worker=WORKER), row(ENDED, 2.0, 1, attempt=3, outcome=5)))
+    [died] = executions_of(executions.chunks[0])
+    assert (died["attempt"], died["worker"], died["start"], died["outcome"]) == (3, str(WORKER), 1.0, 5)
 
 
 def test_what_was_taken_back_before_it_ran_is_no_execution() -> None:

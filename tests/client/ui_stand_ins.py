@@ -14,7 +14,7 @@ from scaler_client.ui.chunks import Chunk
 from scaler_client.ui.live import Limits, Live
 from scaler_client.ui.pages import Page
 
-SUBMITTED, DISPATCHED, STARTED, ENDED, RETURNED = HistoryKind
+SUBMITTED, DISPATCHED, STARTED, ENDED, RETURNED, ADOPTED = HistoryKind
 CLIENT, WORKER, OTHER_WORKER = 2**63 - 25, 2**63 - 59, 2**63 - 165
 """More than a JavaScript number can hold."""
 BEGAN = 1_700_000_000.0
@@ -39,7 +39,8 @@ def row(
     return kind, seconds, task, attempt, worker, name, outcome, took
 
 
-def history(*rows: Row, errors: list[str] | None = None) -> History:
+def history(*rows: Row, errors: list[str] | None = None, function: str = "") -> History:
+    """`function`: that of all rows, where their names are their own."""
     kinds, seconds, tasks, attempts, workers, names, outcomes, took = (list(column) for column in zip(*rows))
     return History(
         5,
@@ -54,6 +55,7 @@ def history(*rows: Row, errors: list[str] | None = None) -> History:
         outcomes=outcomes,
         durations=[round(each * 1e9) for each in took],
         errors=errors or [""] * len(rows),
+        functions=[function] * len(rows) if function else names,
     )
 
 

@@ -6,16 +6,17 @@ from array import array
 from typing import Any, List, Tuple
 
 import pytest
-from tests.core.harness import A, C, Core, W, joined, results_event, running, submit_event
+from tests.core.harness import W2, A, C, Core, W, joined, results_event, running, submit_event
 
-from scaler_scheduler.core import effects, events, history
-from scaler_scheduler.core.history import DISPATCHED, ENDED, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core import effects, events, history, history_rows
+from scaler_scheduler.core.history import ADOPTED, DISPATCHED, ENDED, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core.story import story
 
 Row = Tuple[int, int, int, int, str, int, int]
 """Kind, client, id, attempt, name, worker, outcome."""
 
 
-def rows_of(runs: List[history.Rows]) -> List[Row]:
+def rows_of(runs: List[history_rows.Rows]) -> List[Row]:
     rows: List[Row] = []
     for run in runs:
         count = len(run.ids)
@@ -68,11 +69,12 @@ def test_a_task_from_beginning_to_end(watched):
     first, runs = kept.rows(0, 100)
     assert (first, kept.end) == (0, 4)
     assert rows_of(runs) == [
-        (SUBMITTED, 11, 5, 0, "function 1", 0, 0),
+        (SUBMITTED, 11, 5, 0, "fit", 0, 0),
         (DISPATCHED, 11, 5, 1, "fit", 22, 0),
         (STARTED, 11, 5, 1, "fit", 22, 0),
-        (ENDED, 11, 5, 1, "function 1", 22, effects.OUTCOME_EXCEPTION),
+        (ENDED, 11, 5, 1, "fit", 22, effects.OUTCOME_EXCEPTION),
     ]
+    assert [*runs[0].functions] == ["function 1"] * 4
     assert list(runs[0].seconds) == [100, 100, 100, 102] and list(runs[0].durations) == [0, 0, 0, 1500]
     watched.submit(C, [6])
     assert [row[2] for row in rows_of(kept.rows(4, 100)[1])] == [6, 6]
@@ -117,9 +119,52 @@ def test_what_comes_back_and_is_dispatched_again(watched, happened):
     row = running(watched, 5)
     happened()
     watched.died(A, 22, row)
-    assert happened() == [(RETURNED, 11, 5, 1, "function 1", 0, 0)]
+    assert happened() == [(RETURNED, 11, 5, 1, "function 1", 22, effects.OUTCOME_WORKER_DIED)]
+    assert happened.kept.of_task(11, 5)[-1].errors == ["signal 9 (SIGKILL)"]
     watched.worker(W, 23, agent=33)
     assert happened() == [(DISPATCHED, 11, 5, 2, "function 1", 23, 0)]
+
+
+def test_an_attempt_that_is_tried_again(watched, happened):
+    row = running(watched, 5, retries=1, name="fit")
+    happened()
+    event = results_event(W, [row], 1500, effects.OUTCOME_RETRYABLE, b"pickled")
+    event.errors = ["OSError: not yet"]
+    watched.feed(event)
+    assert happened()[:2] == [
+        (RETURNED, 11, 5, 1, "fit", 22, effects.OUTCOME_RETRYABLE),
+        (DISPATCHED, 11, 5, 2, "fit", 22, 0),
+    ]
+    returned = [row for row in happened.kept.of_task(11, 5) if row.kinds[0] == RETURNED]
+    assert [(row.errors, [*row.durations]) for row in returned] == [(["OSError: not yet"], [1500])]
+
+
+def test_results_of_tasks_with_names_of_their_own(watched, happened):
+    watched.submit(C, [100])
+    watched.results(W, [(11, 100, 1)])
+    watched.take()
+    for task_id, name in ((1, "a"), (2, "b"), (3, "b"), (4, "")):
+        watched.submit(C, [task_id], name=name)
+    rows = [row[:3] for sent in watched.take() if sent[0] == "dispatch" for row in sent[2]]
+    happened()
+    watched.feed(results_event(W, rows))
+    names = {1: "a", 2: "b", 3: "b", 4: "function 1"}
+    assert happened() == [(ENDED, *row, names[row[1]], 22, 0) for row in rows] and len(rows) == 4
+    [function] = watched.scheduler.tables.functions
+    assert function.given == ("b", "a")
+    for task_id in range(5, 10):
+        watched.submit(C, [task_id], name=f"task {task_id}")
+    watched.take()
+    assert function.given == ("task 9", "task 8", "task 7", "task 6")
+
+
+def test_what_a_worker_has_that_joins_again(watched, happened):
+    """As after a restart of the scheduler, of which the client has submitted again and the worker tells."""
+    watched.hello(W2, events.WORKER, 23, agent=33, running=[(11, 5, 3)])
+    watched.submit(C, [5], name="fit")
+    happened()
+    rows = story(watched.scheduler.tables, 11, 5)
+    assert rows_of(rows) == [(SUBMITTED, 11, 5, 0, "fit", 0, 0), (ADOPTED, 11, 5, 3, "fit", 23, 0)]
 
 
 def test_what_the_scheduler_itself_ends(watched, happened):
@@ -151,7 +196,8 @@ def noted(limit: int) -> Any:
     joined(core)
     kept = history.History(limit)
     worker, client = next(iter(core.scheduler.tables.workers)), next(iter(core.scheduler.tables.clients))
-    return kept, lambda ids: kept.dispatched(worker, client, "f", ids, 1)
+    function = next(iter(core.scheduler.tables.functions))
+    return kept, lambda ids: kept.dispatched(worker, client, function, "", ids, 1)
 
 
 @pytest.mark.parametrize("size", [1, 7, history.SHORT - 1, history.SHORT, 100])
@@ -160,7 +206,7 @@ def test_the_newest_rows_are_kept_and_the_others_counted(size):
     for first in range(0, 10_000 - 10_000 % size, size):
         dispatched(array("q", range(first, first + size)))
         assert kept.end == first + size
-        assert min(kept.end, 3000) <= kept.end - kept.first < 3000 + size + history.PACKED_ROWS
+        assert min(kept.end, 3000) <= kept.end - kept.first < 3000 + size + history_rows.PACKED_ROWS
         assert len(kept._runs) <= 3000 // size + 2
     begin, runs = kept.rows(0, 1 << 30)
     assert begin == kept.first and [row[2] for row in rows_of(runs)] == list(range(kept.first, kept.end))
@@ -198,7 +244,7 @@ def test_a_submit_of_many_functions(watched, happened):
     functions = list(watched.scheduler.tables.functions) * 2
     watched.function(C, 2, b"g")
     functions.append(list(watched.scheduler.tables.functions)[1])
-    watched.scheduler.tables.history.submitted(client, [7, 8, 9], functions)
+    watched.scheduler.tables.history.submitted(client, [7, 8, 9], functions, "")
     assert [(row[2], row[4]) for row in happened()] == [
         (7, "function 1"), (8, "function 1"), (9, "function 2"),
     ]  # fmt: skip

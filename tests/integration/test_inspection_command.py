@@ -142,7 +142,7 @@ def test_the_story_of_one_that_is_not_known(running: Cluster, name: str) -> None
     ran = running.ask("story", name)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
     assert "nothing is known of task " in ran.stderr
-    assert ("by its function's: " in ran.stderr) == (name == "nothing#0")
+    assert ("of that number there is: " in ran.stderr) == (name == "nothing#0")
 
 
 def test_several_tasks_of_one_name(running: Cluster) -> None:

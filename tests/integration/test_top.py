@@ -131,7 +131,15 @@ def test_keys_sort_filter_scroll_and_show(busy: SchedulerCommand, open_terminal:
     terminal.wait_for(rf"Total {WORKERS} worker\(s\) *$")
     terminal.press("Tab")
     screen = terminal.wait_for(r"function +\[tasks\]")
-    assert "a long one" not in screen and "wait_for_gate" in screen
+    assert "wait_for_gate" in screen
+    terminal.type("/long one")
+    terminal.wait_for("Filter: long one_")
+    terminal.press("Enter")
+    terminal.wait_for("filter: long one ")
+    terminal.press("Enter")
+    terminal.wait_for("Function wait_for_gate *\n +called +a long one")
+    terminal.press("Escape")
+    terminal.wait_for("filter: long one ")
     terminal.press("Tab")
     terminal.wait_for(r"client +\[tasks\]")
     terminal.type("?")

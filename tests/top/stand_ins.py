@@ -100,7 +100,7 @@ def snapshot(workers_: int, second: int, incarnation: int = 7) -> Snapshot:
             [1, 2, 3],
             ["price_options", "aktualisiere\x1b[2J_größen_数値計算", "a_function_with_a_name_that_goes_on_and_on"],
             [1230000, 4567, 0], [900000 + 2000 * second, 100000 + 490 * second, 3], [17, 0, 3],
-            [10**12, 10**10, 5 * 10**9], [4096, 512, 99], [2, 1, 1],
+            [10**12, 10**10, 5 * 10**9], [4096, 512, 99], [2, 1, 1], ["", "", "nightly"],
         ),
         object_columns=ObjectColumns([500, 500], [1, 2], ["numbers", ""], [8 << 20, 300], [1000, 0], [1, 9]),
     )  # fmt: skip

@@ -87,6 +87,9 @@ def test_all_there_is_as_json():
     assert known["tasks"]["waiting"] == 1234567 and known["tasks"]["resolved_rate"] == 2500
     assert known["sent"]["dispatch"] == {"total": 39240, "rate": 120.0}
     worker = known["workers"][2]
-    assert (worker["name"], worker["state"], worker["task"]["name"]) == ("node-00-4711-2", "AT--", "price_options")
+    assert (worker["name"], worker["state"], worker["task"]["name"]) == ("node-00-4711-2", "AT---", "price_options")
+    assert (worker["incarnation"], worker["agent"]) == ("1002", "900")
+    assert (worker["task"]["client"], worker["task"]["id"]) == ("500", "2")
+    assert known["scheduler"]["incarnation"] == "7" and known["clients"][1]["worker"] == "1000"
     assert [row["state"] for row in known["objects"]] == ["here", "9"]
     assert {"agents", "clients", "functions", "dropped", "received"} < set(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
 from typing import List
@@ -12,6 +13,7 @@ from tests.top.write_pictures import ADDRESS, FOLDER, drawn
 
 pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
 
+from scaler_client.snapshots import WorkerState
 from scaler_client.top.fitting import ELLIPSIS, width_of
 from scaler_client.top.screen import page
 from scaler_client.top.view import View
@@ -121,11 +123,54 @@ def test_a_workers_own_page_follows_it() -> None:
         assert wanted in text
     for wanted in ("for  500ms", "id  2, attempt 1", "client  of process 77 on desk", "heard  300ms ago", "workers  7"):
         assert wanted in text
-    assert view.detail == FIRST_WORKER + 2
+    assert view.detail == ("workers", FIRST_WORKER + 2)
     assert "Keys" in "\n".join(pressed(view, ["esc", "?"]))
-    view.is_help, view.detail = False, 4711
+    view.is_help, view.detail = False, ("workers", 4711)
     assert "this worker is gone" in "\n".join(shown(view))
     assert names(pressed(view, ["esc"]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        (["tab", "enter"], ["Function price_options", "called  by its own name", "open  1,230,000", "mean  1.1ms",
+                            "500ms  price_options#2 on node-00-4711-2"]),
+        (["tab", "end", "enter"], ["Function a_function_with_a_name", "called  nightly", "nothing that is known"]),
+        (["tab", "tab", "enter"], ["Client of process 77 on desk", "incarnation  1f4", "waiting  1,234,000",
+                                   "others  40 with workers", "1.5s", "on node-00-4711-6", "numbers  8.0m, here"]),
+        (["tab", "tab", "down", "down", "enter"], ["(nested)", "lives in  worker node-00-4711-0"]),
+        (["tab", "o", "enter"], ["Object numbers", "client  of process 77 on desk (1f4)", "tasks  1,000 read it"]),
+    ],
+)  # fmt: skip
+def test_enter_shows_what_is_known_of_any_row(keys: List[str], wanted: List[str]) -> None:
+    view = View()
+    text = "\n".join(pressed(view, keys, height=40))
+    assert [one for one in wanted if one not in text] == []
+    assert "Esc back" in text and "Shortcuts" not in text
+    pressed(view, ["esc"])
+    assert view.detail is None and view.focus == pressed_focus(keys)
+
+
+def pressed_focus(keys: List[str]) -> str:
+    return "objects" if "o" in keys else "clients" if keys.count("tab") == 2 else "functions"
+
+
+def test_a_client_that_has_left_while_it_is_looked_at() -> None:
+    view = View()
+    view.detail = "clients", 4711
+    assert "this client is gone" in "\n".join(shown(view))
+
+
+def test_a_retiring_worker_has_its_letter() -> None:
+    shown_picture = picture()
+    retiring = WorkerState.AGENT_IS_HERE | WorkerState.RETIRES
+    shown_picture.workers[0] = dataclasses.replace(shown_picture.workers[0], state=retiring)
+    view = View()
+    view.sorted_by = "worker"
+    lines = text_of(page(view, shown_picture, ADDRESS, ("", ""), 80, 24))
+    assert [line for line in lines if "00-4711-0 " in line and " A---R " in line]
+    view.press("enter")
+    assert "its agent retires" in "\n".join(text_of(page(view, shown_picture, ADDRESS, ("", ""), 80, 24)))
 
 
 def test_a_thousand_workers_are_drawn_in_no_time() -> None:

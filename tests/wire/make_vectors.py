@@ -326,7 +326,7 @@ CASES: list[Any] = [
         },
         "functionColumns": {
             "numbers": [1, 2], "names": [7, 5], "tasks": [8, 0], "done": [999994, 0], "failed": [10, 0],
-            "runNanoseconds": [1 << 40, 0], "bytes": [512], "clients": [1, 0],
+            "runNanoseconds": [1 << 40, 0], "bytes": [512], "clients": [1, 0], "given": [8, 5],
         },
         "objectColumns": {"clients": [CLIENT], "ids": [30], "names": [5], "bytes": [4096], "tasks": [1], "states": [1]},
         "deaths": [{"name": "signal 9", "count": 2}, {"name": "lease", "count": 1}], "retries": 3,
@@ -338,6 +338,11 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [10, 10, 10, 10, 11], "attempts": [0, 1, 1, 1, 1],
         "workers": [0, WORKER, WORKER, WORKER, 0], "names": [0, 0, 0, 0, 1], "outcomes": [0, 0, 0, 1, 0],
         "durations": [0, 0, 0, 12345678, 0], "text": "math.sqrtZoë".encode(), "sizes": [9, 4],
+    }, []),
+    ("history-names", "history", {
+        "incarnation": [0x4444444444444444], "first": [1007], "kinds": [5, 4], "times": [6, 7], "clients": [CLIENT],
+        "ids": [12, 12], "attempts": [1], "workers": [WORKER], "names": [1], "outcomes": [0, 4], "durations": [0, 2000],
+        "text": "math.sqrtZoëOSError: [Errno 5]".encode(), "sizes": [9, 4, 0, 18], "errors": [2, 3], "functions": [0],
     }, []),
     ("history-errors", "history", {
         "incarnation": [0x4444444444444444], "first": [1005], "kinds": [3], "times": [5], "clients": [CLIENT],

@@ -118,7 +118,7 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         for column in columns:
             columns[column] = columns[column] * rows if len(columns[column]) == 1 else columns[column]
             is_of_workers = kind is snapshots.WorkerColumns and column == "tasks"
-            if is_of_workers or column in ("names", "hosts", "languages", "versions", "capabilities"):
+            if is_of_workers or column in ("given", "names", "hosts", "languages", "versions", "capabilities"):
                 columns[column] = [texts[number] for number in columns[column]]
         fields[name] = kind(**columns)
     return snapshots.Snapshot(**fields)
@@ -131,7 +131,8 @@ def history_of(vector: Vector) -> snapshots.History:
     columns = {name: vector.column(name, rows) for name in every}
     names = [texts[number] for number in vector.column("names", rows)]
     errors = [texts[number] for number in vector.column("errors", rows)] or [""] * rows
-    return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, errors=errors, **columns)
+    columns |= {"errors": errors, "functions": [texts[number] for number in vector.column("functions", rows)] or names}
+    return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, **columns)
 
 
 def graphs_of(vector: Vector) -> snapshots.Graphs:

@@ -187,7 +187,7 @@ def test_the_story_of_a_task(scene: Scene) -> None:
         HistoryKind.DISPATCHED,
     ]  # fmt: skip
     assert story.times == [10_000_000] * 3 + [12_000_000] * 2 and set(story.ids) == {3}
-    assert (story.attempts, story.workers) == ([0, 1, 1, 1, 2], [0, 22, 22, 0, 23])
+    assert (story.attempts, story.workers) == ([0, 1, 1, 1, 2], [0, 22, 22, 22, 23])
 
 
 def test_the_story_of_a_task_that_nobody_knows(scene: Scene) -> None:

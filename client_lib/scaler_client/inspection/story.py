@@ -16,7 +16,7 @@ _OUTCOMES = {
     Outcome.EXCEPTION: "raised",
     Outcome.FUNCTION_FAILED: "its function could not be loaded",
     Outcome.RESULT_FAILED: "its result could not be pickled",
-    Outcome.RETRYABLE: "raised, and is to be tried again",
+    Outcome.RETRYABLE: "raised, and is tried again",
     Outcome.WORKER_DIED: "given up: its workers died",
     Outcome.CANCELLED: "cancelled",
     Outcome.TIMED_OUT: "stopped at its time limit",
@@ -34,6 +34,7 @@ def story_text(page: Page, story: Story, picture: Picture) -> list[str]:
     client = clean(clients[story.client]) if story.client in clients else "which has left"
     lines = [
         page.styled(f"{clean(story.name)}#{story.id}", BOLD) + f"  task {exact_name(story.client, story.id)}",
+        *([f"its function: {clean(story.function)}"] if story.function != story.name else []),
         *wrapped(f"its client: {story.client}, {client}", page.columns),
         *wrapped(f"from {moment(first)} on, times of the scheduler's clock:", page.columns),
     ]
@@ -54,11 +55,17 @@ def _started_at(picture: Picture) -> float:
 def _said(event: Event, story: Story, picture: Picture) -> str:
     attempt, worker = f"attempt {event.attempt}", worker_name(event.worker, picture)
     if event.kind == HistoryKind.SUBMITTED:
-        return "submitted"
+        return "submitted again, after the scheduler's restart" if _is_from_before(story) else "submitted"
     if event.kind == HistoryKind.DISPATCHED:
         return f"given to {worker}, {attempt}"
     if event.kind == HistoryKind.STARTED:
         return f"runs there, {attempt}"
+    if event.kind == HistoryKind.ADOPTED:
+        if _worker_of(event.attempt, story):
+            return f"goes on, {attempt}: {worker} has joined again"
+        return f"resumed after the scheduler's restart, on {worker}, {attempt}"
+    if event.kind == HistoryKind.RETURNED and event.worker:
+        return _return(event, worker)
     if event.kind == HistoryKind.RETURNED:
         is_lost = not any(row.incarnation == _worker_of(event.attempt, story) for row in picture.workers)
         why = "its worker was lost" if is_lost else "its worker gave it back, or it is to be tried again"
@@ -66,6 +73,20 @@ def _said(event: Event, story: Story, picture: Picture) -> str:
     if event.kind == HistoryKind.ENDED:
         return _end(event, worker)
     return f"something that this version does not know ({int(event.kind)})"
+
+
+def _is_from_before(story: Story) -> bool:
+    """Whether another scheduler has given it to a worker that goes on with it."""
+    return any(event.kind == HistoryKind.ADOPTED and not _worker_of(event.attempt, story) for event in story.events)
+
+
+def _return(event: Event, worker: str) -> str:
+    if event.outcome == Outcome.VALUE:
+        return f"attempt {event.attempt} was taken back from {worker}"
+    if event.outcome == Outcome.WORKER_DIED:
+        why = f": {clean(event.error)}" if event.error else ""
+        return f"attempt {event.attempt} is over without an end, {worker} was lost{why}"
+    return _end(event, worker)
 
 
 def _worker_of(attempt: int, story: Story) -> int:
@@ -102,7 +123,7 @@ def now_of(story: Story, picture: Picture) -> str:
     ago = span(picture.snapshot.uptime_seconds - last.uptime_seconds)
     if last.kind == HistoryKind.ENDED:
         return f"it is over, since {ago}"
-    if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED):
+    if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ADOPTED):
         return f"it is with {worker_name(last.worker, picture)}, since {ago}"
     is_whole = len(picture.clients) >= picture.snapshot.clients
     if is_whole and all(row.incarnation != story.client for row in picture.clients):
@@ -118,7 +139,8 @@ def story_json(story: Story, picture: Picture) -> dict[str, Any]:
     events = []
     for event in story.events:
         row = workers.get(event.worker)
-        is_end = event.kind == HistoryKind.ENDED
+        # An attempt that is tried again has an outcome too, one that was taken back has none.
+        is_end = event.kind == HistoryKind.ENDED or (event.kind == HistoryKind.RETURNED and event.outcome != 0)
         events.append(
             {
                 "event": event.kind.name.lower() if isinstance(event.kind, HistoryKind) else str(event.kind),
@@ -129,7 +151,7 @@ def story_json(story: Story, picture: Picture) -> dict[str, Any]:
                 "worker_name": row.name if row else None,
                 "host": row.host if row else None,
                 "outcome": _outcome_name(event.outcome) if is_end else None,
-                "run_seconds": event.run_seconds if is_end and event.worker else None,
+                "run_seconds": event.run_seconds if is_end and event.worker and event.outcome != _DIED else None,
                 "error": event.error or None,
             }
         )
@@ -140,9 +162,13 @@ def story_json(story: Story, picture: Picture) -> dict[str, Any]:
         "client_name": names.get(story.client),
         "id": str(story.id),
         "name": story.name,
+        "function": story.function,
         "events": events,
         "now": now_of(story, picture),
     }
+
+
+_DIED = Outcome.WORKER_DIED
 
 
 def _outcome_name(outcome: int) -> str:

@@ -34,6 +34,7 @@ class Event:
     worker: int
     """0 where none has to do with it."""
     name: str
+    function: str
     outcome: int
     run_seconds: float
     error: str
@@ -44,6 +45,8 @@ class Story:
     client: int
     id: int
     name: str
+    """Its own, or else its function's."""
+    function: str
     events: list[Event]
 
 
@@ -56,14 +59,13 @@ def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Stor
     names = {row.incarnation: row.name for row in picture.clients}
     if wanted.client is not None:
         clients = [wanted.client]
+        wanted = replace(wanted, name=None)  # it is named exactly, whatever it is called
     else:
         clients = [client for client, name in names.items() if wanted.fits(client, wanted.id, name, "")]
     answers = _ask(watching, clients, wanted.id)
     found = _fitting(answers.values(), wanted, names)
     if not found and (wanted.client is None or len(answers) < len(clients)):
         found = _fitting(_remembered(watching, wanted), wanted, names)
-    if not found:
-        found = [story for story in _of_number(answers.values(), wanted, names) if _runs_as(story, wanted, picture)]
     if not found:
         raise UnknownTaskError(_nothing_known(wanted, _of_number(answers.values(), wanted, names)))
     if len(found) > 1:
@@ -74,27 +76,24 @@ def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Stor
 
 def _fitting(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
     """Those that may be meant; `names` are those of clients that are there."""
-    known = [story for story in stories if story.events]
-    return [story for story in known if wanted.fits(story.client, story.id, names.get(story.client, ""), story.name)]
+
+    def fits(story: Story) -> bool:
+        called = names.get(story.client, "")
+        return any(wanted.fits(story.client, story.id, called, name) for name in (story.name, story.function))
+
+    return [story for story in stories if story.events and fits(story)]
 
 
 def _of_number(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
-    """Those that may be meant but for their name: stories have the function's, a task may have one of its own."""
+    """Those that may be meant but for their name."""
     return _fitting(stories, replace(wanted, name=None), names)
-
-
-def _runs_as(story: Story, wanted: WantedTask, picture: Picture) -> bool:
-    """Whether it is named exactly, or runs now under the name that is wanted."""
-    tasks = [row.task for row in picture.workers if row.task]
-    now = any((task.client, task.id, task.name) == (story.client, story.id, wanted.name) for task in tasks)
-    return now or wanted.client == story.client
 
 
 def _nothing_known(wanted: WantedTask, others: list[Story]) -> str:
     name = f"{wanted.name or ''}#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
     if others:
         tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in others[:MOST_NAMED])
-        return f"nothing is known of task {name} by that name; of that number there is, by its function's: {tasks}"
+        return f"nothing is known of task {name} by that name; of that number there is: {tasks}"
     return f"nothing is known of task {name}: it never came, or it is so long over that its story is forgotten"
 
 
@@ -136,7 +135,8 @@ def story_of(client: int, task_id: int, history: History) -> Story:
 
 
 def _told(client: int, task_id: int, events: list[Event]) -> Story:
-    return Story(client, task_id, next((event.name for event in events if event.name), ""), events)
+    named = next((event for event in events if event.name), None)
+    return Story(client, task_id, named.name if named else "", named.function if named else "", events)
 
 
 def _event(history: History, row: int) -> Event:
@@ -146,6 +146,7 @@ def _event(history: History, row: int) -> Event:
         history.attempts[row],
         history.workers[row],
         history.names[row],
+        history.functions[row],
         history.outcomes[row],
         history.durations[row] / 1e9,
         history.errors[row],

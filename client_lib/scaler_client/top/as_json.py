@@ -1,4 +1,7 @@
-"""All that is known of a scheduler as one JSON object, for scripts. The man page names its keys."""
+"""All that is known of a scheduler as one JSON object, for scripts. The man page names its keys.
+
+Identities and ids are strings of digits: JavaScript, for one, has no integers of 64 bits.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def as_json(picture: Picture) -> Dict[str, Any]:
             "interpreter": process.interpreter,
             "host": process.host,
             "pid": process.pid,
-            "incarnation": snapshot.incarnation,
+            "incarnation": str(snapshot.incarnation),
             "unix_seconds": snapshot.unix_seconds,
             "uptime_seconds": snapshot.uptime_seconds,
             "cpu_percent": picture.cpu_percent,
@@ -57,8 +60,18 @@ def as_json(picture: Picture) -> Dict[str, Any]:
     }
 
 
+_IDENTITIES = ("incarnation", "agent", "client", "worker", "id")
+
+
 def _rows(rows: Sequence[Any]) -> List[Dict[str, Any]]:
-    return [dataclasses.asdict(row) for row in rows]
+    return [_named(dataclasses.asdict(row)) for row in rows]
+
+
+def _named(row: Dict[str, Any]) -> Dict[str, Any]:
+    named = {key: str(value) if key in _IDENTITIES else value for key, value in row.items()}
+    if row.get("task"):
+        named["task"] = _named(row["task"])
+    return named
 
 
 def _messages(totals: Mapping[str, int], rates: Mapping[str, float]) -> Dict[str, Dict[str, float]]:

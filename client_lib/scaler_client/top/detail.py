@@ -1,4 +1,4 @@
-"""All that is known of one worker."""
+"""All that is known of one row: its own page, and what is on that of a worker."""
 
 from __future__ import annotations
 
@@ -12,15 +12,26 @@ from .worker_table import STATE_LETTERS, state_letters
 LABEL = 14
 
 
-def worker_of(picture: Picture, incarnation: int) -> Optional[WorkerRow]:
-    return next((row for row in picture.workers if row.incarnation == incarnation), None)
+Entries = List[Tuple[str, List[Tuple[str, str]]]]
+"""The parts of a row's own page: the title of each, and its lines, labels with texts."""
 
 
-def detail(picture: Picture, row: WorkerRow) -> List[Line]:
-    """The lines of a worker's own page."""
+def page_of(entries: Entries) -> List[Line]:
+    lines: List[Line] = []
+    for title, said in entries:
+        lines += [[], [("section", title)]] if lines else [[("section", title)]]
+        lines += [[("label", right(label, LABEL)), ("", f"  {text}")] for label, text in said]
+    return lines
+
+
+def worker_entries(picture: Picture, incarnation: int) -> Optional[Entries]:
+    """All about this worker; None where it is gone."""
+    row = next((row for row in picture.workers if row.incarnation == incarnation), None)
+    if row is None:
+        return None
     agent = next((one for one in picture.agents if one.incarnation == row.agent), None)
     states = [meaning for bit, _, meaning in STATE_LETTERS if row.state & bit]
-    parts: List[Tuple[str, List[Tuple[str, str]]]] = [
+    return [
         (
             f"Worker {row.name}",
             [
@@ -40,17 +51,12 @@ def detail(picture: Picture, row: WorkerRow) -> List[Line]:
             [
                 ("held", f"{count(row.held)}: {row.running} run, {row.queued} queued, {row.suspended} suspended"),
                 ("free", f"{count(row.free)} more may be sent"),
-                ("sent", _with_rate(row.sent, row.sent_rate)),
-                ("done", _with_rate(row.done, row.done_rate)),
+                ("sent", with_rate(row.sent, row.sent_rate)),
+                ("done", with_rate(row.done, row.done_rate)),
             ],
         ),
         ("Host agent", _agent(agent, row)),
     ]
-    lines: List[Line] = []
-    for title, entries in parts:
-        lines += [[], [("section", title)]] if lines else [[("section", title)]]
-        lines += [[("label", right(label, LABEL)), ("", f"  {text}")] for label, text in entries]
-    return lines
 
 
 def _running(picture: Picture, row: WorkerRow) -> List[Tuple[str, str]]:
@@ -81,5 +87,6 @@ def _agent(agent: Optional[AgentRow], row: WorkerRow) -> List[Tuple[str, str]]:
     ]
 
 
-def _with_rate(total: int, a_second: float) -> str:
+def with_rate(total: int, a_second: float) -> str:
+    """As in "12,345, 17 a second"."""
     return f"{count(total)}, {rate(a_second) or '0'} a second"

@@ -13,7 +13,7 @@ SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())
 KEYS: Tuple[Tuple[str, str], ...] = (
     (" ".join(SORT_KEYS), "sort by a column, as above the table; again: reversed"),
     ("up down j k", "move; also PgUp, PgDn, Home, End, the mouse's wheel"),
-    ("Enter", "all about a worker; Esc or Enter goes back"),
+    ("Enter", "all about a worker, function, object or client; Esc or Enter goes back"),
     ("/", "filter by words in a row; Enter keeps it, Esc drops it"),
     ("Tab", "the next table: workers, functions, clients"),
     ("o", "objects in place of functions, and back"),

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any, List, Optional, Sequence, Tuple
 
 from ..picture import Picture
-from .detail import detail, worker_of
+from .detail import Entries, page_of, worker_entries
 from .figures import clock, count
 from .fitting import Line, beside, clean, left, padded, right, width_of
 from .help_text import SORTING, help_lines
 from .sections import how_high, sections
-from .side_tables import CLIENTS, COLUMNS, FUNCTIONS, OBJECTS, SORTED_BY, how_many, side_rows
+from .side_detail import side_entries
+from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, SORTED_BY, how_many, side_columns, side_rows
 from .tables import Column, header, place, row
 from .view import WORKERS, View
 from .worker_table import WORKER_COLUMNS, filtered, sorted_rows
@@ -92,8 +93,11 @@ def _paged(view: View, lines: Sequence[Line], height: int) -> List[Line]:
 
 
 def _detail_lines(view: View, picture: Picture) -> List[Line]:
-    found = None if view.detail is None else worker_of(picture, view.detail)
-    return [[("bad", " this worker is gone ")]] if found is None else detail(picture, found)
+    assert view.detail is not None
+    table, key = view.detail
+    found: Optional[Entries]
+    found = worker_entries(picture, key) if table == WORKERS else side_entries(picture, table, key)
+    return [[("bad", f" this {table[:-1]} is gone ")]] if found is None else page_of(found)
 
 
 def _tables(view: View, picture: Picture, width: int, height: int) -> List[Line]:
@@ -130,16 +134,24 @@ def _worker_table(view: View, picture: Picture, width: int, height: int) -> List
     total = f"Total {count(len(picture.workers))} worker(s)"
     if words:
         total += f", {count(len(rows))} of them with {words!r}"
-    lines, shown = _table(view, WORKERS, WORKER_COLUMNS, rows, view.sorted_by, total, width, height)
-    chosen = view.scrolls[WORKERS].chosen
-    view.chosen_worker = rows[chosen].incarnation if shown else None
+    lines = _table(view, WORKERS, WORKER_COLUMNS, rows, view.sorted_by, total, width, height)
+    _note_chosen(view, WORKERS, [row.incarnation for row in rows])
     return lines
 
 
 def _side_table(view: View, picture: Picture, name: str, width: int, height: int) -> List[Line]:
     rows = side_rows(picture, name, view.filters.get(name, ""))
     total = f"Total {count(how_many(picture, name))} {name[:-1]}(s)"
-    return _table(view, name, COLUMNS[name], rows, SORTED_BY, total, width, height)[0]
+    lines = _table(view, name, side_columns(name, rows), rows, SORTED_BY, total, width, height)
+    _note_chosen(view, name, list(map(KEYS[name], rows)))
+    return lines
+
+
+def _note_chosen(view: View, name: str, keys: Sequence[Any]) -> None:
+    if keys:
+        view.chosen[name] = keys[view.scrolls[name].chosen]
+    else:
+        view.chosen.pop(name, None)
 
 
 def _table(
@@ -151,8 +163,8 @@ def _table(
     total: str,
     width: int,
     height: int,
-) -> Tuple[List[Line], int]:
-    """A line with their number, the header, and the rows that are seen; how many these are."""
+) -> List[Line]:
+    """A line with their number, the header, and the rows that are seen."""
     stretching = next(column for column in columns if column.stretches)
     longest = max((min(LONGEST_NAME, width_of(stretching.text(one))) for one in rows), default=0)
     placed = place(columns, width - 1, longest)
@@ -171,7 +183,7 @@ def _table(
     for number in shown:
         is_chosen = has_focus and number == scroll.chosen
         lines.append(padded(row(placed, rows[number], "chosen" if is_chosen else ""), width - 1) + [("", " ")])
-    return lines, len(shown)
+    return lines
 
 
 def printed(view: View, picture: Picture, address: str, width: int) -> List[Line]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from ..picture import ClientRow, FunctionRow, ObjectRow, Picture
 from ..snapshots import ObjectState
 from .figures import count, duration, rate, size
 from .tables import Column
 
+CALLED = "called"
+"""The column of names that functions' tasks were given."""
+
 FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
     Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
+    Column(CALLED, 12, lambda row: row.given, lambda row: row.given, rank=1, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("done", 8, lambda row: count(row.done, 7), lambda row: row.done),
     Column("failed", 7, lambda row: count(row.failed, 6), lambda row: row.failed),
@@ -21,28 +25,28 @@ FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
 _STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on host"}
 
 
-def _object_name(row: ObjectRow) -> str:
+def object_name(row: ObjectRow) -> str:
     return row.name or f"object {row.id}"
 
 
-def _object_state(row: ObjectRow) -> str:
+def object_state(row: ObjectRow) -> str:
     return _STATES[row.state] if isinstance(row.state, ObjectState) else f"state {row.state}"
 
 
 OBJECT_COLUMNS: Tuple[Column[ObjectRow], ...] = (
-    Column("object", 12, _object_name, _object_name, stretches=True, is_text=True),
+    Column("object", 12, object_name, object_name, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("bytes", 8, lambda row: size(row.bytes), lambda row: row.bytes),
-    Column("state", 9, _object_state, _object_state, is_text=True),
+    Column("state", 9, object_state, object_state, is_text=True),
 )
 
 
-def _client_name(row: ClientRow) -> str:
+def client_name(row: ClientRow) -> str:
     return f"{row.name} (nested)" if row.worker else row.name
 
 
 CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
-    Column("client", 12, _client_name, _client_name, stretches=True, is_text=True),
+    Column("client", 12, client_name, client_name, stretches=True, is_text=True),
     Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
     Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
     Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=1),
@@ -59,6 +63,13 @@ COLUMNS: Dict[str, Tuple[Column[Any], ...]] = {
 }
 SORTED_BY = "tasks"
 
+KEYS: Dict[str, Callable[[Any], Any]] = {
+    FUNCTIONS: lambda row: row.number,
+    OBJECTS: lambda row: (row.client, row.id),
+    CLIENTS: lambda row: row.incarnation,
+}
+"""What names a row as long as it is there."""
+
 
 def side_rows(picture: Picture, table: str, words: str) -> List[Any]:
     """The rows of a table in which each of the words is found, those with the most tasks first."""
@@ -68,9 +79,23 @@ def side_rows(picture: Picture, table: str, words: str) -> List[Any]:
         CLIENTS: picture.clients,
     }
     wanted = words.lower().split()
-    name, tasks = (next(column for column in COLUMNS[table] if column.name == each) for each in (table[:-1], "tasks"))
-    rows = [row for row in tables[table] if all(word in name.text(row).lower() for word in wanted)]
+    name, tasks = (_column(table, each) for each in (table[:-1], SORTED_BY))
+    rows = [row for row in tables[table] if all(word in _words_of(table, row) for word in wanted)]
     return sorted(sorted(rows, key=name.order), key=tasks.order, reverse=True)
+
+
+def side_columns(table: str, rows: List[Any]) -> List[Column[Any]]:
+    """Those of the table that say something: few give names to their tasks."""
+    return [column for column in COLUMNS[table] if column.name != CALLED or any(row.given for row in rows)]
+
+
+def _column(table: str, name: str) -> Column[Any]:
+    return next(column for column in COLUMNS[table] if column.name == name)
+
+
+def _words_of(table: str, row: Any) -> str:
+    own = _column(table, table[:-1]).text(row)
+    return f"{own} {row.given}".lower() if table == FUNCTIONS else own.lower()
 
 
 def how_many(picture: Picture, table: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from .side_tables import CLIENTS, FUNCTIONS, OBJECTS
 from .worker_table import SORT_KEYS
@@ -46,16 +46,16 @@ class View:
         self.is_typing = False
         """The filter is being typed."""
         self.is_help = False
-        self.detail: Optional[int] = None
-        """The incarnation of the worker whose own page is shown."""
+        self.detail: Optional[Tuple[str, Any]] = None
+        """The table, and the key in it, of the row whose own page is shown."""
         self.focus = WORKERS
         self.side = FUNCTIONS
         """Functions or objects."""
         self.scrolls: Dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
         self.page = Scroll()
-        """Of the help or a worker's own page."""
-        self.chosen_worker: Optional[int] = None
-        """The incarnation of the one that the bar is on, as it was laid out last."""
+        """Of the help or a row's own page."""
+        self.chosen: Dict[str, Any] = {}
+        """By table: the key of the row that the bar is on, as it was laid out last; none where there is no row."""
         self.is_over = False
 
     @property
@@ -112,8 +112,8 @@ class View:
             self.focus = other if self.focus == self.side else self.focus
             self.side = other
         elif key in ("enter", "right"):
-            if self.focus == WORKERS and self.chosen_worker is not None:
-                self.detail = self.chosen_worker
+            if self.focus in self.chosen:
+                self.detail = self.focus, self.chosen[self.focus]
                 self.page = Scroll()
         else:
             return False

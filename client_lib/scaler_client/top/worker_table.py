@@ -15,11 +15,12 @@ STATE_LETTERS = (
     (WorkerState.HOLDS_TASK, "T", "it holds a task"),
     (WorkerState.RUNS_LONG, "L", "it runs one for long"),
     (WorkerState.DOES_NOT_ANSWER, "N", "asked to give queued tasks back, it does not answer"),
+    (WorkerState.RETIRES, "R", "it gets nothing new: its agent retires"),
 )
 
 
 def state_letters(state: WorkerState) -> str:
-    """As in `AT--`: a letter a bit."""
+    """As in `AT---`: a letter a bit."""
     return "".join(letter if state & bit else "-" for bit, letter, _ in STATE_LETTERS)
 
 

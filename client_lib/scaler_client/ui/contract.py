@@ -78,7 +78,8 @@ Topics that are sent only to pages that watch them; each message has the topic a
     (tasks that it was sent an answer to).
 
 `functions`: `now` and `columns`: `name`, `open` (tasks now), `done`, `failed`, `rate` (done a second), `mean`
-    (seconds), `clients`, `bytes`, all since the scheduler's start; and of the executions that the server keeps, by
+    (seconds), `clients`, `bytes`, all since the scheduler's start; `given` (names that tasks of it were given lately,
+    with commas between them, "" for none); and of the executions that the server keeps, by
     name: `recent`, `recent_failed`, `p50`, `p99`, `longest` (seconds; null: none). Percentiles are of buckets an
     eighth of a power of two wide, so they are right to within 4.5 percent.
 
@@ -91,10 +92,10 @@ Topics that are sent only to pages that watch them; each message has the topic a
     node that is done has read is not known any more; failed ones stay for half a minute.
 
 `story`: the answer to a page that has asked for it: `client`, `id`, and `columns`, a row for each thing that is
-    known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned"), `time`,
-    `attempt`, `worker` (identity, "" for none), `worker_name`, `name`, `outcome` (a number of hello's `outcomes`;
-    null but for "ended"), `duration` (seconds, 0: not known), `error`. No rows: the scheduler knows nothing of it
-    any more.
+    known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned", "adopted"),
+    `time`, `attempt`, `worker` (identity, "" for none), `worker_name`, `name`, `outcome` (a number of hello's
+    `outcomes`; null but for "ended", and "returned" where the attempt has failed), `duration` (seconds, 0: not known),
+    `error`. No rows: the scheduler knows nothing of it any more.
 
 `reset`: `topic` ("series" or "tasks"): forget what came of it; all that is to be shown comes anew. Sent before the
     first message of a topic, when a larger window is asked for, and when a page was paused or slow for so long that

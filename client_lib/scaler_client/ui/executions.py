@@ -60,10 +60,8 @@ class _Recent(Generic[_Known]):
         self._old.clear()
 
 
-_Submitted = tuple[int, str]
-"""When a task came (microseconds of unix time), and the name of its function."""
-_AtWorker = tuple[int, str, int | None]
-"""Where a task is: the worker, the task's name, and since when it is known to run (microseconds of unix time)."""
+_AtWorker = tuple[int, int | None]
+"""Where a task is: the worker, and since when it is known to run (microseconds of unix time)."""
 
 
 class Executions:
@@ -78,7 +76,8 @@ class Executions:
         self._rows_a_chunk = min(ROWS_A_CHUNK, most_tasks // CHUNKS)
         self._next_number = 0
         self._missed = 0
-        self._submitted: _Recent[_Submitted] = _Recent(OPEN_TASKS)
+        self._submitted: _Recent[int] = _Recent(OPEN_TASKS)
+        """When they came (microseconds of unix time)."""
         self._at_workers: _Recent[_AtWorker] = _Recent(OPEN_TASKS)
 
     def forget_open(self) -> None:
@@ -98,11 +97,11 @@ class Executions:
             key = history.clients[row], history.ids[row]
             at = started + history.times[row]
             if kind == HistoryKind.SUBMITTED:
-                self._submitted.put(key, (at, history.names[row]))
+                self._submitted.put(key, at)
             elif kind == HistoryKind.DISPATCHED:
-                self._at_workers.put(key, (history.workers[row], history.names[row], None))
-            elif kind == HistoryKind.STARTED:
-                self._at_workers.put(key, (history.workers[row], history.names[row], at))
+                self._at_workers.put(key, (history.workers[row], None))
+            elif kind in (HistoryKind.STARTED, HistoryKind.ADOPTED):
+                self._at_workers.put(key, (history.workers[row], at))
             elif kind in (HistoryKind.ENDED, HistoryKind.RETURNED):
                 if chunk is None or len(chunk) >= self._rows_a_chunk:
                     self._keep(chunk)
@@ -110,7 +109,7 @@ class Executions:
                 if kind == HistoryKind.ENDED:
                     self._add_end(chunk, history, row, key, started + ends[row])
                 else:
-                    self._add_return(chunk, history, row, key, at)
+                    self._add_return(chunk, history, row, key, started + ends[row])
         self._keep(chunk)
 
     def drop_before(self, oldest: float) -> None:
@@ -144,26 +143,27 @@ class Executions:
             self.durations.setdefault(function, FunctionDurations()).join(durations)
 
     def _add_end(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
-        submitted, function = self._submitted.pop(key) or (None, history.names[row])
+        submitted = self._submitted.pop(key)
         known = self._at_workers.pop(key)
-        worker, name, duration = history.workers[row], history.names[row], history.durations[row]
-        start = None
-        if worker:
-            function, start = name, end - duration // 1000
-        if known is not None:
-            name = known[1]
-            if not worker:  # the scheduler has ended it, wherever it was
-                worker, start = known[0], known[2]
+        worker, duration = history.workers[row], history.durations[row]
+        start = end - duration // 1000 if worker else None
+        if known is not None and not worker:  # the scheduler has ended it, wherever it was
+            worker, start = known
+        names = history.functions[row], history.names[row]
         attempt, outcome, error = history.attempts[row], history.outcomes[row], history.errors[row]
-        chunk.add(*key, attempt, worker, function, name, submitted, start, end, duration, outcome, error)
+        chunk.add(*key, attempt, worker, *names, submitted, start, end, duration, outcome, error)
 
     def _add_return(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
-        known = self._at_workers.pop(key)
-        if known is None or known[2] is None:
+        worker, start = self._at_workers.pop(key) or (0, None)
+        duration = history.durations[row]
+        if duration:
+            worker, start = history.workers[row], end - duration // 1000
+        if start is None:
             return  # as far as is known it was taken back before it ran
-        worker, name, start = known
-        submitted, function = self._submitted.get(key) or (None, name)
-        chunk.add(*key, history.attempts[row], worker, function, name, submitted, start, end, 0, RETURNED, "")
+        names = history.functions[row], history.names[row]
+        attempt, outcome, error = history.attempts[row], history.outcomes[row] or RETURNED, history.errors[row]
+        submitted = self._submitted.get(key)
+        chunk.add(*key, attempt, worker, *names, submitted, start, end, duration, outcome, error)
 
 
 def _ends(history: History) -> list[int]:
@@ -176,7 +176,8 @@ def _ends(history: History) -> list[int]:
     begins: dict[int, tuple[int, int]] = {}
     """By worker: the moment, and when the earliest of what has ended in it began."""
     for row in range(len(ends) - 1, -1, -1):
-        if history.kinds[row] != HistoryKind.ENDED or not workers[row]:
+        kind = history.kinds[row]
+        if not workers[row] or not (kind == HistoryKind.ENDED or kind == HistoryKind.RETURNED and durations[row]):
             continue
         moment, begin = begins.get(workers[row], (NEVER, NEVER))
         if moment == ends[row]:

@@ -192,6 +192,7 @@ def functions_message(picture: Picture, durations: Mapping[str, FunctionDuration
             "mean": [*(row.mean_seconds for row in rows), *(durations[name].mean() for name in gone)],
             "clients": [*(row.clients for row in rows), *none],
             "bytes": [*(row.bytes for row in rows), *none],
+            "given": [*(row.given for row in rows), *([""] * len(gone))],
             "recent": [0 if one is None else one.count for one in recent],
             "recent_failed": [0 if one is None else one.failed for one in recent],
             "p50": [None if one is None else one.percentile(50) for one in recent],
@@ -262,7 +263,8 @@ def story_message(
             "worker_name": [worker_names.get(worker, "") for worker in story.workers],
             "name": story.names,
             "outcome": [
-                outcome if kind == HistoryKind.ENDED else None for kind, outcome in zip(story.kinds, story.outcomes)
+                outcome if kind == HistoryKind.ENDED or (kind == HistoryKind.RETURNED and outcome) else None
+                for kind, outcome in zip(story.kinds, story.outcomes)
             ],
             "duration": [duration / 1e9 for duration in story.durations],
             "error": story.errors,

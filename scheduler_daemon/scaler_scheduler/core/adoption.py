@@ -136,6 +136,7 @@ class Adoption:
 
     def _carry_on(self, task: Task, suspended: bool, now: float) -> None:
         assert task.worker is not None
+        self._tables.history.adopted(task, task.worker)
         task.worker.begun[task] = now  # sooner, but who knows when
         if suspended:
             suspend(task)

@@ -25,7 +25,7 @@ def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: by
         task.function.failed += 1
     client = task.client
     if outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
-        tables.history.ended(client, task.id, task.attempt, task.name, outcome, payload)
+        tables.history.ended(client, task.id, task.attempt, task.function, task.options.name, outcome, payload)
     close(tables, task)
     if not client.is_gone:
         outbox.answer(client, task.id, outcome, payload)

@@ -1,11 +1,13 @@
 """How a task ends, or waits again, after it has left its worker."""
 
+from typing import Optional
+
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.closing import answer, close
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import ABANDON, CANCEL, FORCE, NO_WISH, TIME_LIMIT, Task
+from scaler_scheduler.core.records import ABANDON, CANCEL, FORCE, NO_WISH, TIME_LIMIT, Task, Worker
 from scaler_scheduler.core.states import CANCEL as CANCEL_ACTION
 from scaler_scheduler.core.states import GIVE_UP
 from scaler_scheduler.core.tables import Tables
@@ -33,11 +35,24 @@ class Endings:
         task.is_retracting = task.is_stopping = False
         self._tables.counts.dispatched -= 1
 
-    def settle_returned(self, task: Task) -> None:
-        """The task has left its worker without a result and is in state WAITING: what now follows from its wish."""
+    def settle_returned(
+        self,
+        task: Task,
+        worker: Optional[Worker],
+        outcome: int = effects.OUTCOME_VALUE,
+        error: str = "",
+        duration: int = 0,
+    ) -> None:
+        """The task has left its worker without a result and is in state WAITING: what now follows from its wish.
+
+        Args:
+            worker: None where the task was on none.
+            outcome: of the attempt, with the line that says of what it failed, and the nanoseconds that it took; a
+                value where it was taken back.
+        """
         wish, task.wish = task.wish, NO_WISH
-        if task.attempt:
-            self._tables.history.returned(task)
+        if worker is not None:
+            self._tables.history.returned(task, worker, outcome, duration, error)
         if wish == ABANDON:
             task.move(CANCEL_ACTION)
             close(self._tables, task)

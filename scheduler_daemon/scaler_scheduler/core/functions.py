@@ -1,6 +1,6 @@
 """Functions and their table: each once, named by the digest of its bytes, whoever brought it."""
 
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Tuple
 
 UNKNOWN_NS = -1
 """Mean run time of a function that has not returned yet."""
@@ -16,6 +16,9 @@ LARGE = 2
 LARGE_BYTES = 256 * 1024
 """From this size on bytes that workers share are a file of their host."""
 
+GIVEN_NAMES = 4
+"""Names given to its tasks that a function remembers."""
+
 _HISTORY = 64
 """Results that the mean remembers: a function's run time may drift, and one odd task must not mislead for long."""
 
@@ -25,6 +28,7 @@ class Function:
         "digest",
         "done",
         "failed",
+        "given",
         "holders",
         "kept",
         "kind",
@@ -54,10 +58,18 @@ class Function:
         """Nanoseconds that these have taken in all."""
         self.failed = 0
         """Tasks of it that ended without a value."""
+        self.given: Tuple[str, ...] = ()
+        """Names of their own that tasks of it came with, the newest first."""
         self.mean_ns = UNKNOWN_NS
         self.weight = 0
         self.kept = UNKNOWN_SIZE
         """Of its results that are kept: one of the three sizes."""
+
+    def call(self, name: str) -> None:
+        """Tasks of it have come with a name of their own."""
+        if not self.given or self.given[0] != name:
+            others = [given for given in self.given if given != name]
+            self.given = (name, *others[: GIVEN_NAMES - 1])
 
     def take(self, total_ns: int, count: int) -> None:
         """So many results have come, which took that much together."""

@@ -84,7 +84,7 @@ class Giver:
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
         outgoing.functions.append(task.function.number)
-        self._history.dispatched(worker, task.client, task.name, (task.id,), task.attempt)
+        self._history.dispatched(worker, task.client, task.function, task.options.name, (task.id,), task.attempt)
 
     def _give_run(
         self,
@@ -154,7 +154,7 @@ class Giver:
             outgoing.rows.append_run(sizes, payload[batch.position : position])
         self._next_serial = serial
         self._counts.dispatch_latencies.note(now - batch.arrived, count)
-        self._history.dispatched(worker, client, options.name or function.name, ids, attempt)
+        self._history.dispatched(worker, client, function, options.name, ids, attempt)
         batch.next = first + count
         batch.position = position
         if batch.is_empty:

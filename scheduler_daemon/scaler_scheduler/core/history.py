@@ -1,13 +1,11 @@
 """What has happened to tasks lately, for whoever watches or asks: the newest rows, always kept.
 
 It is noted in runs, as it happens: rows of one message or dispatch with the same function, by reference to columns that
-are there anyway, so that a task of a long batch costs next to nothing. Short runs are packed into columns that grow, as
-an object each would be ten times their size.
+are there anyway, so that a task of a long batch costs next to nothing. Short runs are packed.
 """
 
-from array import array
 from collections import deque
-from typing import Deque, List, Optional, Sequence, Tuple, TypeVar
+from typing import Deque, List, Optional, Sequence, Tuple
 
 from scaler_scheduler.core.effects import (
     OUTCOME_CANCELLED,
@@ -18,6 +16,7 @@ from scaler_scheduler.core.effects import (
 )
 from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.history_rows import PACKED_ROWS, Packing, Rows
 from scaler_scheduler.core.lines import as_line
 from scaler_scheduler.core.records import Client, Task, Worker
 
@@ -26,14 +25,12 @@ DISPATCHED = 1
 STARTED = 2  # it is known to run
 ENDED = 3
 RETURNED = 4  # it has left its worker without an end
+ADOPTED = 5  # a worker that has joined again has it already
 
 NO_WORKER = 0
 
 SHORT = 16
 """Runs of fewer rows are packed."""
-
-PACKED_ROWS = 1024
-"""Rows that are packed together."""
 
 _RUNS = 10_000
 """Most runs that are kept, of however few rows: each is an object or ten."""
@@ -42,73 +39,6 @@ _ZERO = (0,)
 
 _TEXTS = (OUTCOME_WORKER_DIED, OUTCOME_TIMED_OUT, OUTCOME_INPUT_LOST)
 """Outcomes whose payload is a text."""
-
-
-class Rows:
-    """Rows by column; columns have one element that holds for all, or one a row. `ids` have one a row, `errors` may be
-    empty. `seconds` are of the monotonic clock."""
-
-    __slots__ = (
-        "attempts",
-        "clients",
-        "durations",
-        "errors",
-        "ids",
-        "kinds",
-        "names",
-        "outcomes",
-        "seconds",
-        "workers",
-    )
-
-    def __init__(
-        self,
-        kinds: Sequence[int],
-        seconds: Sequence[float],
-        workers: Sequence[int],
-        names: Sequence[str],
-        clients: Sequence[int],
-        ids: Sequence[int],
-        attempts: Sequence[int],
-        outcomes: Sequence[int] = _ZERO,
-        durations: Sequence[int] = _ZERO,
-        errors: Sequence[str] = (),
-    ) -> None:
-        self.kinds = kinds
-        self.seconds = seconds
-        self.workers = workers
-        self.names = names
-        self.clients = clients
-        self.ids = ids
-        self.attempts = attempts
-        self.outcomes = outcomes
-        self.durations = durations
-        self.errors = errors
-
-    def part(self, begin: int, end: int) -> "Rows":
-        """Those from `begin` up to `end`."""
-        rows = len(self.ids)
-        if end - begin == rows:
-            return self
-        return Rows(
-            _cut(self.kinds, rows, begin, end),
-            _cut(self.seconds, rows, begin, end),
-            _cut(self.workers, rows, begin, end),
-            _cut(self.names, rows, begin, end),
-            _cut(self.clients, rows, begin, end),
-            self.ids[begin:end],
-            _cut(self.attempts, rows, begin, end),
-            _cut(self.outcomes, rows, begin, end),
-            _cut(self.durations, rows, begin, end),
-            _cut(self.errors, rows, begin, end),
-        )
-
-
-_T = TypeVar("_T")
-
-
-def _cut(column: Sequence[_T], rows: int, begin: int, end: int) -> Sequence[_T]:
-    return column[begin:end] if len(column) == rows else column
 
 
 def _compact(ids: Sequence[int]) -> Sequence[int]:
@@ -124,68 +54,6 @@ def _line(outcome: int, payload: bytes) -> str:
     return "cancelled" if outcome == OUTCOME_CANCELLED else "what it reads has failed"
 
 
-class _Packing:
-    """Rows that short runs are added to."""
-
-    __slots__ = (
-        "_attempts",
-        "_clients",
-        "_durations",
-        "_errors",
-        "_ids",
-        "_kinds",
-        "_names",
-        "_outcomes",
-        "_seconds",
-        "_workers",
-        "rows",
-    )
-
-    def __init__(self) -> None:
-        self._kinds, self._seconds, self._workers = array("B"), array("d"), array("q")
-        self._clients, self._ids, self._attempts = array("q"), array("q"), array("I")
-        self._outcomes, self._durations = array("B"), array("q")
-        self._names: List[str] = []
-        self._errors: List[str] = []
-        self.rows = Rows(
-            self._kinds,
-            self._seconds,
-            self._workers,
-            self._names,
-            self._clients,
-            self._ids,
-            self._attempts,
-            self._outcomes,
-            self._durations,
-            self._errors,
-        )
-
-    def add(
-        self,
-        kind: int,
-        seconds: float,
-        worker: int,
-        name: str,
-        clients: Sequence[int],
-        ids: Sequence[int],
-        attempts: Sequence[int],
-        outcomes: Sequence[int],
-        durations: Sequence[int],
-        errors: Sequence[str],
-    ) -> None:
-        for row in range(len(ids)):
-            self._kinds.append(kind)
-            self._seconds.append(seconds)
-            self._workers.append(worker)
-            self._names.append(name)
-            self._clients.append(clients[row] if len(clients) > 1 else clients[0])
-            self._ids.append(ids[row])
-            self._attempts.append(attempts[row] if len(attempts) > 1 else attempts[0])
-            self._outcomes.append(outcomes[row] if len(outcomes) > 1 else outcomes[0])
-            self._durations.append(durations[row] if len(durations) > 1 else durations[0])
-            self._errors.append(errors[row] if errors else "")
-
-
 class History:
     def __init__(self, limit: int) -> None:
         """`limit`: so many of the newest rows are kept at least, in long runs."""
@@ -197,7 +65,7 @@ class History:
         """The number of the next row."""
         self._limit = limit
         self._runs: Deque[Rows] = deque()
-        self._packing: Optional[_Packing] = None
+        self._packing: Optional[Packing] = None
         """What the last short run was added to, if no long one has come since."""
 
     def rows(self, begin: int, limit: int) -> Tuple[int, List[Rows]]:
@@ -232,48 +100,65 @@ class History:
                     found.append(run.part(row, row + 1))
         return found
 
-    def submitted(self, client: Client, ids: Sequence[int], functions: Sequence[Function]) -> None:
-        """`functions` has one for all rows, or one a row."""
+    def submitted(self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str) -> None:
+        """`functions` has one for all rows, or one a row; `name` is the tasks' own, if they have one."""
         clients = (client.incarnation,)
         if len(functions) == 1:
-            self._add(SUBMITTED, NO_WORKER, functions[0].name, clients, _compact(ids), _ZERO)
+            function = functions[0].name
+            self._add(SUBMITTED, NO_WORKER, name or function, function, clients, _compact(ids), _ZERO)
             return
         begin = 0
         for row in range(1, len(functions) + 1):
             if row == len(functions) or functions[row] is not functions[begin]:
-                self._add(SUBMITTED, NO_WORKER, functions[begin].name, clients, ids[begin:row], _ZERO)
+                function = functions[begin].name
+                self._add(SUBMITTED, NO_WORKER, name or function, function, clients, ids[begin:row], _ZERO)
                 begin = row
 
-    def dispatched(self, worker: Worker, client: Client, name: str, ids: Sequence[int], attempt: int) -> None:
-        """`ids` ascend."""
-        self._add(DISPATCHED, worker.incarnation, name, (client.incarnation,), _compact(ids), (attempt,))
+    def dispatched(
+        self, worker: Worker, client: Client, function: Function, name: str, ids: Sequence[int], attempt: int
+    ) -> None:
+        """`ids` ascend; `name` is the tasks' own, if they have one."""
+        function_name, clients = function.name, (client.incarnation,)
+        self._add(
+            DISPATCHED, worker.incarnation, name or function_name, function_name, clients, _compact(ids), (attempt,)
+        )
 
     def started(self, task: Task, worker: Worker) -> None:
-        self._add(STARTED, worker.incarnation, task.name, (task.client.incarnation,), (task.id,), (task.attempt,))
+        self._add_task(STARTED, worker, task)
 
-    def returned(self, task: Task) -> None:
-        self._add(RETURNED, NO_WORKER, task.name, (task.client.incarnation,), (task.id,), (task.attempt,))
+    def adopted(self, task: Task, worker: Worker) -> None:
+        self._add_task(ADOPTED, worker, task)
 
-    def ended(self, client: Client, task_id: int, attempt: int, name: str, outcome: int, payload: bytes) -> None:
-        """The scheduler itself has this answer to the task."""
+    def returned(self, task: Task, worker: Worker, outcome: int, duration: int, error: str) -> None:
+        """By this worker, after so many nanoseconds; the line says of what its attempt failed, if it did."""
+        self._add_task(RETURNED, worker, task, (outcome,), (duration,), (error,))
+
+    def ended(
+        self, client: Client, task_id: int, attempt: int, function: Function, name: str, outcome: int, payload: bytes
+    ) -> None:
+        """The scheduler itself has this answer to the task, whose own name this is, if it has one."""
         error = "" if outcome == OUTCOME_VALUE else _line(outcome, payload)
-        self._add(ENDED, NO_WORKER, name, (client.incarnation,), (task_id,), (attempt,), (outcome,), _ZERO, (error,))
+        names, clients = (name or function.name, function.name), (client.incarnation,)
+        self._add(ENDED, NO_WORKER, *names, clients, (task_id,), (attempt,), (outcome,), _ZERO, (error,))
 
     def results(
-        self, event: Results, worker: Worker, function: Function, begin: int, end: int, skipped: List[int]
+        self, event: Results, worker: Worker, function: Function, name: str, begin: int, end: int, skipped: List[int]
     ) -> None:
-        """Results of this function, in these rows, have come; rows in `skipped`, which is emptied, are none."""
+        """Results of this function, of tasks of this name, in these rows, have come; rows in `skipped`, which is
+        emptied, are none."""
+        own, function_name = name or function.name, function.name
         if not skipped and end - begin == len(event.ids):
             clients, attempts, outcomes = event.short
             columns = clients, event.ids, attempts, outcomes, event.durations, event.errors
-            self._add(ENDED, worker.incarnation, function.name, *columns)
+            self._add(ENDED, worker.incarnation, own, function_name, *columns)
             return
         for row in (*skipped, end):
             if begin < row:
                 self._add(
                     ENDED,
                     worker.incarnation,
-                    function.name,
+                    own,
+                    function_name,
                     event.clients[begin:row],
                     event.ids[begin:row],
                     event.attempts[begin:row],
@@ -284,11 +169,24 @@ class History:
             begin = row + 1
         skipped.clear()
 
+    def _add_task(
+        self,
+        kind: int,
+        worker: Worker,
+        task: Task,
+        outcomes: Sequence[int] = _ZERO,
+        durations: Sequence[int] = _ZERO,
+        errors: Sequence[str] = (),
+    ) -> None:
+        names, clients, ids = (task.name, task.function.name), (task.client.incarnation,), (task.id,)
+        self._add(kind, worker.incarnation, *names, clients, ids, (task.attempt,), outcomes, durations, errors)
+
     def _add(
         self,
         kind: int,
         worker: int,
         name: str,
+        function: str,
         clients: Sequence[int],
         ids: Sequence[int],
         attempts: Sequence[int],
@@ -301,13 +199,13 @@ class History:
         runs = self._runs
         if count >= SHORT:
             self._packing = None
-            runs.append(Rows((kind,), (self.now,), (worker,), (name,), *columns))
+            runs.append(Rows((kind,), (self.now,), (worker,), (name,), (function,), *columns))
         else:
             packing = self._packing
             if packing is None or len(packing.rows.ids) >= PACKED_ROWS:
-                packing = self._packing = _Packing()
+                packing = self._packing = Packing()
                 runs.append(packing.rows)
-            packing.add(kind, self.now, worker, name, *columns)
+            packing.add(kind, self.now, worker, name, function, *columns)
         self.end += count
         while self.end - self.first - len(runs[0].ids) >= self._limit or len(runs) > _RUNS:
             self.first += len(runs.popleft().ids)

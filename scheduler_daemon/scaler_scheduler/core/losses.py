@@ -4,9 +4,11 @@ from typing import Dict, Optional, Sequence, Set
 
 from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
 from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.host_results import HostResults
+from scaler_scheduler.core.lines import as_line
 from scaler_scheduler.core.notices import Notices
 from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.states import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
@@ -45,7 +47,7 @@ class Losses:
             death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
             running.deaths = [*(running.deaths or []), death]
             self._tell_of(running, worker, cause)
-        self.worker_left(worker, now)
+        self.worker_left(worker, now, cause)
 
     def _tell_of(self, task: Task, worker: Worker, cause: str) -> None:
         """The agent's log says that the worker is gone and of what; which function it ran, and what follows, is known
@@ -57,11 +59,11 @@ class Losses:
         what = f"{named}, ran on worker {worker.name} of {worker.host}"
         self._notices.warning(f"{what} (process {worker.pid}) when that was lost, {cause}: {follows}")
 
-    def worker_left(self, worker: Worker, now: float) -> None:
+    def worker_left(self, worker: Worker, now: float, cause: str = "it has left") -> None:
         """The worker is gone, and with it the clients of its tasks."""
         for client in self._tables.clients.nested_in(worker.incarnation):
             self.client_left(client, now)
-        self.connection_lost(worker)
+        self.connection_lost(worker, cause=cause)
 
     def agent_left(self, agent: Agent) -> None:
         """The host agent is gone, and what it alone had."""
@@ -83,11 +85,13 @@ class Losses:
             if not gone.isdisjoint(task.inputs):
                 self._endings.leave_worker(task)
                 task.move(WORKER_LOST)
-                self._endings.settle_returned(task)
+                self._endings.settle_returned(task, worker, OUTCOME_WORKER_DIED, "its host is gone")
         if not worker.held:
             self._dispatcher.offer(worker)
 
-    def connection_lost(self, worker: Worker, running: Sequence[Name] = ()) -> Dict[Task, int]:
+    def connection_lost(
+        self, worker: Worker, running: Sequence[Name] = (), cause: str = "its connection was lost"
+    ) -> Dict[Task, int]:
         """Nothing says what this worker holds, beyond what it says that it runs: all of it waits again.
 
         Returns:
@@ -109,7 +113,7 @@ class Losses:
                 task.wish = NO_WISH
             self._endings.leave_worker(task)
             task.move(WORKER_LOST)
-            self._endings.settle_returned(task)
+            self._endings.settle_returned(task, worker, OUTCOME_WORKER_DIED, as_line(cause.encode()))
             if task.may_store and name not in names:
                 self._host_results.forget_file(worker, task.client.incarnation, task.id)
         return wishes

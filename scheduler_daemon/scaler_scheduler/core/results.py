@@ -9,6 +9,7 @@ from scaler_scheduler.core.effects import (
     OUTCOME_RETRYABLE,
     OUTCOME_STORED,
     OUTCOME_VALUE,
+    OUTCOME_WORKER_DIED,
     Resolved,
 )
 from scaler_scheduler.core.endings import Endings
@@ -49,6 +50,7 @@ def take_results(
     begin = 0  # where the bytes begin that have not gone to the outbox yet
     pending: Optional[Resolved] = None  # whose they are
     function: Optional[Function] = None
+    name = ""  # of the tasks whose results come behind one another, where they have one of their own
     spent = 0
     count = 0
     freed = 0
@@ -76,12 +78,12 @@ def take_results(
             continue
         assert client is not None
         outcome = outcomes[row]
-        if task.function is not function:
+        if task.function is not function or task.options.name != name:
             if function is not None:
                 function.take(spent, count)
-                history.results(event, worker, function, noted, row, skipped)
+                history.results(event, worker, function, name, noted, row, skipped)
                 noted = row
-            function = task.function
+            function, name = task.function, task.options.name
             spent = count = 0
         spent += durations[row]
         count += 1
@@ -89,7 +91,7 @@ def take_results(
             if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
-            outcome = _take_special(task, outcome, worker, endings, host_results, outbox)
+            outcome = _take_special(task, event, row, worker, endings, host_results, outbox)
             if outcome < 0:
                 skipped.append(row)
             if outcome >= 0 and task.is_node:
@@ -138,15 +140,23 @@ def take_results(
         pending.rows.parts.append(payload[begin:position])
     if function is not None:
         function.take(spent, count)
-        history.results(event, worker, function, noted, len(ids), skipped)
+        history.results(event, worker, function, name, noted, len(ids), skipped)
     counts.payload_bytes -= freed
     worker.done += len(ids) - (counts.late - late_before)
 
 
 def _take_special(
-    task: Task, outcome: int, worker: Worker, endings: Endings, host_results: HostResults, outbox: Outbox
+    task: Task,
+    event: Results,
+    row: int,
+    worker: Worker,
+    endings: Endings,
+    host_results: HostResults,
+    outbox: Outbox,
 ) -> int:
     """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
+    outcome, duration = event.outcomes[row], event.durations[row]
+    error = event.errors[row] if event.errors else ""
     endings.leave_worker(task)
     wish = task.wish
     if outcome == OUTCOME_VALUE:
@@ -156,9 +166,11 @@ def _take_special(
             task.failures += 1
             death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): its result is there, out of reach"
             task.deaths = [*(task.deaths or []), death]
-            return _wait_again(task, endings)
+            return _wait_again(
+                task, worker, endings, OUTCOME_WORKER_DIED, "its result is there, out of reach", duration
+            )
     elif wish == RERUN:
-        return _wait_again(task, endings)
+        return _wait_again(task, worker, endings, outcome, error, duration)
     elif wish >= FORCE:
         if task.may_store:  # it may have been interrupted when the file was there
             host_results.forget_file(worker, task.client.incarnation, task.id)
@@ -168,24 +180,24 @@ def _take_special(
     if outcome == OUTCOME_INPUT_LOST and task.reads_files:
         # No space there for a file, or its host agent is gone, or was: what it reads is here.
         send_unread(task.inputs, worker, outbox)
-        outcome = _wait_again(task, endings)
+        outcome = _wait_again(task, worker, endings, outcome, error, duration)
         if task.state == WAITING:
             host_results.fetch_unread(task)
         return outcome
     if outcome == OUTCOME_RETRYABLE:
         task.failures += 1
         if endings.has_retries_left(task):
-            return _wait_again(task, endings)
+            return _wait_again(task, worker, endings, outcome, error, duration)
         outcome = OUTCOME_EXCEPTION
     task.wish = NO_WISH
     task.move(RESULT)
     return outcome
 
 
-def _wait_again(task: Task, endings: Endings) -> int:
+def _wait_again(task: Task, worker: Worker, endings: Endings, outcome: int, error: str, duration: int) -> int:
     """If nothing else is wanted of it by now."""
     task.move(RETRY)
-    endings.settle_returned(task)
+    endings.settle_returned(task, worker, outcome, error, duration)
     return _AGAIN
 
 

@@ -2,7 +2,8 @@
 
 from typing import List, Optional, Tuple
 
-from scaler_scheduler.core.history import DISPATCHED, NO_WORKER, STARTED, SUBMITTED, Rows
+from scaler_scheduler.core.history import ADOPTED, DISPATCHED, NO_WORKER, STARTED, SUBMITTED
+from scaler_scheduler.core.history_rows import Rows
 from scaler_scheduler.core.records import Client, Task
 from scaler_scheduler.core.tables import Tables
 
@@ -13,7 +14,9 @@ def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
     known = {(each.kinds[0], each.attempts[0]) for each in rows}
     client = tables.clients.find(client_name)
     for row in [] if client is None else _of_tables(client, task_id):
-        if (row.kinds[0], row.attempts[0]) not in known:
+        kind, attempt = row.kinds[0], row.attempts[0]
+        # A worker that has joined again has begun it, who knows when.
+        if (kind, attempt) not in known and (kind == SUBMITTED or (ADOPTED, attempt) not in known):
             rows.append(row)
     return sorted(rows, key=lambda row: row.seconds[0])
 
@@ -23,8 +26,9 @@ def _of_tables(client: Client, task_id: int) -> List[Rows]:
     task = client.tasks.get(task_id)
     if task is None:
         waiting = _waiting(client, task_id)
-        return [] if waiting is None else [_row(SUBMITTED, waiting[0], NO_WORKER, waiting[1], client, task_id, 0)]
-    rows = [_row(SUBMITTED, task.submitted, NO_WORKER, task.function.name, client, task_id, 0)]
+        return [] if waiting is None else [_row(SUBMITTED, waiting[0], NO_WORKER, *waiting[1:], client, task_id, 0)]
+    names = task.name, task.function.name
+    rows = [_row(SUBMITTED, task.submitted, NO_WORKER, *names, client, task_id, 0)]
     if task.worker is not None:
         rows.append(_at_worker(DISPATCHED, task.since, task.worker.incarnation, task))
         begun = task.worker.begun.get(task)
@@ -33,19 +37,22 @@ def _of_tables(client: Client, task_id: int) -> List[Rows]:
     return rows
 
 
-def _waiting(client: Client, task_id: int) -> Optional[Tuple[float, str]]:
-    """When the row came, and its function's name, of one that waits as a row of a batch."""
+def _waiting(client: Client, task_id: int) -> Optional[Tuple[float, str, str]]:
+    """When the row came, its name and its function's, of one that waits as a row of a batch."""
     for lane in client.lanes.values():
         found = lane.batches.find(task_id)
         if found is not None:
             batch, row = found
-            return batch.arrived, batch.function_at(row).name
+            function = batch.function_at(row).name
+            return batch.arrived, batch.options.name or function, function
     return None
 
 
 def _at_worker(kind: int, seconds: float, worker: int, task: Task) -> Rows:
-    return _row(kind, seconds, worker, task.name, task.client, task.id, task.attempt)
+    return _row(kind, seconds, worker, task.name, task.function.name, task.client, task.id, task.attempt)
 
 
-def _row(kind: int, seconds: float, worker: int, name: str, client: Client, task_id: int, attempt: int) -> Rows:
-    return Rows((kind,), (seconds,), (worker,), (name,), (client.incarnation,), (task_id,), (attempt,))
+def _row(
+    kind: int, seconds: float, worker: int, name: str, function: str, client: Client, task_id: int, attempt: int
+) -> Rows:
+    return Rows((kind,), (seconds,), (worker,), (name,), (function,), (client.incarnation,), (task_id,), (attempt,))

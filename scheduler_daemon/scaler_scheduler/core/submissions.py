@@ -35,7 +35,10 @@ class Submissions:
             functions.append(function)
             if not kinds or function.kind != kinds[-1]:
                 kinds.append(function.kind)
-        self._tables.history.submitted(client, event.ids, functions)
+        if event.options.name:
+            for function in dict.fromkeys(functions):
+                function.call(event.options.name)
+        self._tables.history.submitted(client, event.ids, functions, event.options.name)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
             client.highest_id = max(client.highest_id, event.ids[-1])

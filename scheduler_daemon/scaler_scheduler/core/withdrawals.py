@@ -104,8 +104,8 @@ class Withdrawals:
             self._tables.counts.resolved += 1
             self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += 1
             function = batch.function_at(row)
-            name = batch.options.name or function.name
-            self._tables.history.ended(client, task_id, 0, name, effects.OUTCOME_CANCELLED, b"")
+            name = batch.options.name
+            self._tables.history.ended(client, task_id, 0, function, name, effects.OUTCOME_CANCELLED, b"")
             self._tables.functions.let_go(function)
             self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
             return
@@ -114,7 +114,7 @@ class Withdrawals:
     def _cancel_waiting(self, task: Task) -> None:
         self._count_down(task.client.lane_of(task))
         task.wish = CANCEL
-        self._endings.settle_returned(task)
+        self._endings.settle_returned(task, None)
 
     def _count_down(self, lane: Lane) -> None:
         lane.waiting -= 1
@@ -193,7 +193,7 @@ class Withdrawals:
             task.move(WORKER_LOST)
             if task.may_store:
                 self._host_results.forget_file(worker, task.client.incarnation, task.id)
-            self._endings.settle_returned(task)
+            self._endings.settle_returned(task, worker)
 
     def look(self, now: float) -> None:
         """What the timers say."""
@@ -256,7 +256,7 @@ class Withdrawals:
                 self._tables.counts.retracted += 1
                 self._endings.leave_worker(task)
                 task.move(RETRACT)
-                self._endings.settle_returned(task)
+                self._endings.settle_returned(task, worker)
                 continue
             if task.state == DISPATCHED:
                 begin(task, now)

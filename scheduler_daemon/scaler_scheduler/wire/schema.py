@@ -209,7 +209,7 @@ _Outcome_list_item_type = _EnumItemType(Outcome)
 
 class HistoryKind(_BaseEnum):
     __capnpy_id__ = 11278332053290876047
-    __members__ = ('submitted', 'dispatched', 'started', 'ended', 'returned',)
+    __members__ = ('submitted', 'dispatched', 'started', 'ended', 'returned', 'adopted',)
     @staticmethod
     def _new(x):
         return HistoryKind(x)
@@ -3209,7 +3209,7 @@ _FetchObjects_list_item_type = _StructItemType(FetchObjects)
 class History(_Struct):
     __capnpy_id__ = 0xae0879926a48d682
     __static_data_size__ = 0
-    __static_ptrs_size__ = 14
+    __static_ptrs_size__ = 15
     
     
     @property
@@ -3419,10 +3419,25 @@ class History(_Struct):
         ptr = self._read_fast_ptr(104)
         return ptr != 0
     
+    @property
+    def functions(self):
+        # no union check
+        return self._read_list(112, _PrimitiveItemType(_Types.uint32))
+    
+    def get_functions(self):
+        res = self.functions
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_functions(self):
+        ptr = self._read_fast_ptr(112)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None):
+    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(112)
+        pos = builder.allocate(120)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), first)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint8), kinds)
@@ -3437,11 +3452,12 @@ class History(_Struct):
         builder.alloc_data(pos + 88, text)
         builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), errors)
+        builder.copy_from_list(pos + 112, _PrimitiveItemType(_Types.uint32), functions)
         return builder.as_string()
     
-    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None):
-        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes, errors)
-        self._init_from_buffer(_buf, 0, 0, 14)
+    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None):
+        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes, errors, functions)
+        self._init_from_buffer(_buf, 0, 0, 15)
     
     def shortrepr(self):
         parts = []
@@ -3459,6 +3475,7 @@ class History(_Struct):
         if self.has_text(): parts.append("text = %s" % _data_repr(self.get_text()))
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_errors(): parts.append("errors = %s" % self.get_errors().shortrepr())
+        if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _History_list_item_type = _StructItemType(History)
@@ -6234,7 +6251,7 @@ _ClientColumns_list_item_type = _StructItemType(ClientColumns)
 class FunctionColumns(_Struct):
     __capnpy_id__ = 0xdd251dca209ad846
     __static_data_size__ = 0
-    __static_ptrs_size__ = 8
+    __static_ptrs_size__ = 9
     
     
     @property
@@ -6357,10 +6374,25 @@ class FunctionColumns(_Struct):
         ptr = self._read_fast_ptr(56)
         return ptr != 0
     
+    @property
+    def given(self):
+        # no union check
+        return self._read_list(64, _PrimitiveItemType(_Types.uint32))
+    
+    def get_given(self):
+        res = self.given
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_given(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
     @staticmethod
-    def __new(numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None):
+    def __new(numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None, given=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(64)
+        pos = builder.allocate(72)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), numbers)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), tasks)
@@ -6369,11 +6401,12 @@ class FunctionColumns(_Struct):
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), run_nanoseconds)
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), bytes)
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint32), clients)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint32), given)
         return builder.as_string()
     
-    def __init__(self, numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None):
-        _buf = FunctionColumns.__new(numbers, names, tasks, done, failed, run_nanoseconds, bytes, clients)
-        self._init_from_buffer(_buf, 0, 0, 8)
+    def __init__(self, numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None, given=None):
+        _buf = FunctionColumns.__new(numbers, names, tasks, done, failed, run_nanoseconds, bytes, clients, given)
+        self._init_from_buffer(_buf, 0, 0, 9)
     
     def shortrepr(self):
         parts = []
@@ -6385,6 +6418,7 @@ class FunctionColumns(_Struct):
         if self.has_run_nanoseconds(): parts.append("runNanoseconds = %s" % self.get_run_nanoseconds().shortrepr())
         if self.has_bytes(): parts.append("bytes = %s" % self.get_bytes().shortrepr())
         if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_given(): parts.append("given = %s" % self.get_given().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _FunctionColumns_list_item_type = _StructItemType(FunctionColumns)

@@ -3,6 +3,8 @@
 import { element } from "./elements.js";
 import { clock, day, duration, visible } from "./format.js";
 
+const WHAT = { adopted: "taken over, as its worker has joined again", returned: "is to be run again" };
+
 export class Details {
   /** @param ask(row) makes the model's `story` that of the row's task; `tell` is to be called then */
   constructor(model, ask) {
@@ -44,7 +46,8 @@ export class Details {
     const { columns } = story;
     const outcomes = this.model.executions.outcomes;
     const lines = columns.kind.map((kind, row) => {
-      const what = kind === "ended" ? outcomes.get(columns.outcome[row]).name : kind;
+      const outcome = columns.outcome[row] === null ? "" : outcomes.get(columns.outcome[row]).name;
+      const what = kind === "ended" ? outcome : [WHAT[kind] ?? kind, outcome].filter(Boolean).join(": ");
       const worker = columns.worker[row] ? `on ${visible(columns.worker_name[row])}` : "";
       const took = columns.duration[row] ? duration(columns.duration[row] * 1000) : "";
       const attempt = columns.attempt[row] ? `attempt ${columns.attempt[row]}` : "";

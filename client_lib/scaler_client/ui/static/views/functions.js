@@ -14,7 +14,7 @@ export const functions = {
 };
 
 const COLUMNS = [
-  { id: "name", title: "Function", width: 200, grow: 3, value: (row) => row.name, text: (row) => visible(row.name), full: (row) => visible(row.name) },
+  { id: "name", title: "Function", width: 200, grow: 3, value: (row) => row.name, text: shownName, full: shownName },
   number("open", "Open", 70, (row) => row.open, (row) => count(row.open), "Tasks now"),
   number("done", "Count", 90, (row) => row.done, (row) => count(row.done), "Done since the scheduler's start"),
   { ...number("failed", "Failed", 74, (row) => row.failed, (row) => count(row.failed)), style: (row) => (row.failed ? "bad" : "muted") },
@@ -27,6 +27,11 @@ const COLUMNS = [
   number("bytes", "Size", 70, (row) => row.bytes, (row) => bytes(row.bytes), "Of the pickled function"),
   number("clients", "Clients", 66, (row) => row.clients, (row) => count(row.clients)),
 ];
+
+/** With the names that its tasks were given, if they were. */
+function shownName(row) {
+  return row.given ? `${visible(row.name)} (${visible(row.given)})` : visible(row.name);
+}
 
 function number(id, title, width, value, text, hint) {
   return { id, title, width, value, text, hint, right: true };
@@ -69,7 +74,7 @@ class Functions {
 
   update() {
     const all = keyed(this.model.functions ?? []);
-    const shown = all.filter((row) => this.search.matches(row.name));
+    const shown = all.filter((row) => this.search.matches(row.name, row.given));
     const left = this.model.leftOut("functions");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
     setText(this.note, left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);

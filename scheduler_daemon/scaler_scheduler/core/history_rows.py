@@ -1,0 +1,150 @@
+"""Rows of what has happened to tasks, by column: one run of them, and short runs packed into columns that grow, as an
+object each would be ten times their size."""
+
+from array import array
+from typing import List, Sequence, TypeVar
+
+PACKED_ROWS = 1024
+"""Rows that are packed together."""
+
+_ZERO = (0,)
+
+
+class Rows:
+    """Rows by column; columns have one element that holds for all, or one a row. `ids` have one a row, `errors` may be
+    empty. `seconds` are of the monotonic clock; `names` are the tasks' own, or those of their `functions`."""
+
+    __slots__ = (
+        "attempts",
+        "clients",
+        "durations",
+        "errors",
+        "functions",
+        "ids",
+        "kinds",
+        "names",
+        "outcomes",
+        "seconds",
+        "workers",
+    )
+
+    def __init__(
+        self,
+        kinds: Sequence[int],
+        seconds: Sequence[float],
+        workers: Sequence[int],
+        names: Sequence[str],
+        functions: Sequence[str],
+        clients: Sequence[int],
+        ids: Sequence[int],
+        attempts: Sequence[int],
+        outcomes: Sequence[int] = _ZERO,
+        durations: Sequence[int] = _ZERO,
+        errors: Sequence[str] = (),
+    ) -> None:
+        self.kinds = kinds
+        self.seconds = seconds
+        self.workers = workers
+        self.names = names
+        self.functions = functions
+        self.clients = clients
+        self.ids = ids
+        self.attempts = attempts
+        self.outcomes = outcomes
+        self.durations = durations
+        self.errors = errors
+
+    def part(self, begin: int, end: int) -> "Rows":
+        """Those from `begin` up to `end`."""
+        rows = len(self.ids)
+        if end - begin == rows:
+            return self
+        return Rows(
+            _cut(self.kinds, rows, begin, end),
+            _cut(self.seconds, rows, begin, end),
+            _cut(self.workers, rows, begin, end),
+            _cut(self.names, rows, begin, end),
+            _cut(self.functions, rows, begin, end),
+            _cut(self.clients, rows, begin, end),
+            self.ids[begin:end],
+            _cut(self.attempts, rows, begin, end),
+            _cut(self.outcomes, rows, begin, end),
+            _cut(self.durations, rows, begin, end),
+            _cut(self.errors, rows, begin, end),
+        )
+
+
+_T = TypeVar("_T")
+
+
+def _cut(column: Sequence[_T], rows: int, begin: int, end: int) -> Sequence[_T]:
+    return column[begin:end] if len(column) == rows else column
+
+
+class Packing:
+    """Rows that short runs are added to."""
+
+    __slots__ = (
+        "_attempts",
+        "_clients",
+        "_durations",
+        "_errors",
+        "_functions",
+        "_ids",
+        "_kinds",
+        "_names",
+        "_outcomes",
+        "_seconds",
+        "_workers",
+        "rows",
+    )
+
+    def __init__(self) -> None:
+        self._kinds, self._seconds, self._workers = array("B"), array("d"), array("q")
+        self._clients, self._ids, self._attempts = array("q"), array("q"), array("I")
+        self._outcomes, self._durations = array("B"), array("q")
+        self._names: List[str] = []
+        self._functions: List[str] = []
+        self._errors: List[str] = []
+        self.rows = Rows(
+            self._kinds,
+            self._seconds,
+            self._workers,
+            self._names,
+            self._functions,
+            self._clients,
+            self._ids,
+            self._attempts,
+            self._outcomes,
+            self._durations,
+            self._errors,
+        )
+
+    def add(
+        self,
+        kind: int,
+        seconds: float,
+        worker: int,
+        name: str,
+        function: str,
+        clients: Sequence[int],
+        ids: Sequence[int],
+        attempts: Sequence[int],
+        outcomes: Sequence[int],
+        durations: Sequence[int],
+        errors: Sequence[str],
+    ) -> None:
+        if self._names and self._names[-1] == name:
+            name = self._names[-1]  # a name comes with each submit anew: kept once
+        for row in range(len(ids)):
+            self._kinds.append(kind)
+            self._seconds.append(seconds)
+            self._workers.append(worker)
+            self._names.append(name)
+            self._functions.append(function)
+            self._clients.append(clients[row] if len(clients) > 1 else clients[0])
+            self._ids.append(ids[row])
+            self._attempts.append(attempts[row] if len(attempts) > 1 else attempts[0])
+            self._outcomes.append(outcomes[row] if len(outcomes) > 1 else outcomes[0])
+            self._durations.append(durations[row] if len(durations) > 1 else durations[0])
+            self._errors.append(errors[row] if errors else "")
