@@ -5,6 +5,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$BUILD/nuitka
 # The scheduler imports capnpy without its compiler, and that is who wants setuptools.
 NOT_NEEDED='*.tests,Cython,setuptools,capnpy.compiler,pytest,_pytest,capnpy.benchmarks,capnpy.testing,zmq.green,zmq.auth,zmq.devices,zmq.log,zmq.ssh,trio,tornado,twisted,gi,curses'
+# CPython's pyzmq is compiled without cffi; the rest stands beside what capnpy, py and urwid need of themselves.
+NOT_NEEDED+=',cffi,pycparser,docopt,py._path.svnwc,py._path.svnurl,urwid.display._win32,urwid.display._win32_raw_display'
 rm -rf "$folder"
 mkdir -p "$folder"
 export PYTHONHASHSEED=0
