@@ -17,9 +17,18 @@ _LONGEST_KIND = 256
 """Characters of a kind that a scheduler takes."""
 
 
-class _Codec(NamedTuple):
-    dumps: Callable[[tuple[Any, ...]], bytes]
-    """A call's arguments as bytes."""
+BY_NAME = "named "
+"""How the kinds of such functions begin."""
+
+
+def kind_of(name: str, codec: str) -> str:
+    """What the protocol calls a function of this name."""
+    return f"{BY_NAME}{codec} {name}"
+
+
+class Codec(NamedTuple):
+    dumps: Callable[[Any], bytes]
+    """A call's arguments, a tuple, as bytes; of JSON and MessagePack, any value."""
     loads: Callable[[bytes], Any]
     """A result's bytes as what it is."""
 
@@ -32,7 +41,7 @@ class NamedFunction:
     def __init__(self, name: str, codec: str) -> None:
         self.name = name
         self.codec = codec
-        self.kind = f"named {codec} {name}"
+        self.kind = kind_of(name, codec)
         """What the protocol calls it."""
 
     def __repr__(self) -> str:
@@ -53,7 +62,7 @@ class NamedFunction:
         if kwargs:
             raise TypeError(f"{self!r} takes arguments by position alone, not {', '.join(kwargs)}=")
         try:
-            return _CODECS[self.codec].dumps(args)
+            return CODECS[self.codec].dumps(args)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise TypeError(f"{self!r}: the arguments can't be sent as {self.codec}: {error}") from error
 
@@ -61,7 +70,7 @@ class NamedFunction:
         """Result and exception from an answer's bytes: of a value, or of what it raised."""
         if outcome == Outcome.VALUE:
             try:
-                return _CODECS[self.codec].loads(bytes(answer)), None
+                return CODECS[self.codec].loads(bytes(answer)), None
             except Exception as error:
                 failure = ResultPickleError(f"the result of {self.name} is no {self.codec}: {error}")
                 failure.__cause__ = error
@@ -86,18 +95,18 @@ def named(name: str, codec: str = "json") -> NamedFunction:
     """
     if not isinstance(name, str):
         raise TypeError(f"a function's name must be a string, not {name!r}")
-    if codec not in _CODECS:
-        raise ValueError(f"codec must be one of {', '.join(_CODECS)}, not {codec!r}")
+    if codec not in CODECS:
+        raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {codec!r}")
     if codec == "msgpack":
         import msgpack  # noqa: F401  # to fail here rather than at the first call
     function = NamedFunction(name, codec)
     if not name or len(function.kind) > _LONGEST_KIND:
-        raise ValueError(f"a function's name must have 1 to {_LONGEST_KIND - len(f'named {codec} ')} characters")
+        raise ValueError(f"a function's name must have 1 to {_LONGEST_KIND - len(kind_of('', codec))} characters")
     return function
 
 
-def _dump_json(args: tuple[Any, ...]) -> bytes:
-    return json.dumps(args, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+def _dump_json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _dump_raw(args: tuple[Any, ...]) -> bytes:
@@ -106,10 +115,10 @@ def _dump_raw(args: tuple[Any, ...]) -> bytes:
     return bytes(args[0])
 
 
-def _dump_msgpack(args: tuple[Any, ...]) -> bytes:
+def _dump_msgpack(value: Any) -> bytes:
     import msgpack
 
-    packed: bytes = msgpack.packb(args)
+    packed: bytes = msgpack.packb(value)
     return packed
 
 
@@ -119,8 +128,8 @@ def _load_msgpack(data: bytes) -> Any:
     return msgpack.unpackb(data)
 
 
-_CODECS = {
-    "json": _Codec(_dump_json, json.loads),
-    "msgpack": _Codec(_dump_msgpack, _load_msgpack),
-    "raw": _Codec(_dump_raw, bytes),
+CODECS = {
+    "json": Codec(_dump_json, json.loads),
+    "msgpack": Codec(_dump_msgpack, _load_msgpack),
+    "raw": Codec(_dump_raw, bytes),
 }

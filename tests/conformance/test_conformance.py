@@ -69,9 +69,12 @@ def test_our_worker(tmp_path: Path, findings: Findings, listener: Listener) -> N
     assert len(findings.right) > 20
 
 
-def test_our_worker_with_keys(tmp_path: Path, findings: Findings, guarded: Listener, keys: str) -> None:
-    with cluster(tmp_path, guarded.address, 1, "--keys", keys, *OFTEN):
-        check_peer(guarded, findings, seconds=SECONDS)
+def test_our_worker_with_keys_and_functions_by_name(
+    tmp_path: Path, findings: Findings, guarded: Listener, keys: str
+) -> None:
+    quick, slow = Call("named json sqrt", b"", b"[4]"), Call("named json wait", b"", b"[60]")
+    with cluster(tmp_path, guarded.address, 1, "--keys", keys, "--offer", "math:sqrt,wait=time:sleep", *OFTEN):
+        check_peer(guarded, findings, quick, slow, seconds=SECONDS)
     assert not findings.wrong + findings.left_out
     assert sum("[Security]" in line for line in findings.right) > 1
 

@@ -301,6 +301,14 @@ def test_a_preload_that_fails_ends_the_cluster_with_one_line(tmp_path: Path) -> 
         assert "Traceback" not in workers.log()
 
 
+def test_an_offered_function_that_is_not_there_ends_the_cluster_with_one_line(tmp_path: Path) -> None:
+    with cluster(tmp_path, f"ipc://{tmp_path}/nobody", 2, "--offer", "math:sqrt,math:square") as workers:
+        assert workers.process.wait(STOP_SECONDS + 20) == 2
+        (line,) = [line for line in workers.log().splitlines() if "square" in line]
+        assert "the first worker could not be prepared: --offer math:square: AttributeError: module 'math'" in line
+        assert "Traceback" not in workers.log()
+
+
 def test_each_worker_is_prepared_before_its_first_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "prepared.py").write_text("import os\n\ndef load():\n    os.environ['PREPARED'] = str(os.getpid())\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")

@@ -51,18 +51,18 @@ class CppClient:
         command = [str(build() / "client"), address, *options]
         both = subprocess.STDOUT
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=both, text=True)
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         self.resolved: dict[int, tuple[str, str]] = {}
-        """Outcome and payload, by id."""
+        """Outcome and the payload's first line, by id."""
         self.seen: list[str] = []
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(line.rstrip("\n"))
-        self._lines.put("")
+        self._lines.put(None)
 
     def say(self, *commands: str) -> None:
         assert self._process.stdin is not None
@@ -73,7 +73,7 @@ class CppClient:
         """The next line that begins so; lines before it are noted."""
         while True:
             line = self._lines.get(timeout=SECONDS)
-            assert line or self._process.poll() is None, f"it ended, without: {start}"
+            assert line is not None, f"it ended, without: {start}"
             self._note(line)
             if line.startswith(start):
                 return line
@@ -86,7 +86,7 @@ class CppClient:
 
     def status(self) -> int:
         """Of its end, which it comes to by itself; all that it says until then is taken."""
-        while line := self._lines.get(timeout=SECONDS):
+        while (line := self._lines.get(timeout=SECONDS)) is not None:
             self._note(line)
         return self._process.wait(SECONDS)
 

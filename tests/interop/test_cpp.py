@@ -122,6 +122,39 @@ def test_a_pickle_waits_where_there_is_nobody_else(daemon: SchedulerCommand, cap
         assert future.cancel()
 
 
+def test_its_tasks_on_a_python_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `scaler_cluster --offer` names, clients in any language call; it runs nested tasks as any other."""
+    (tmp_path / "pricing.py").write_text(
+        "from scaler_client import Client\n\n"
+        "def price(currency, number):\n    return {'currency': currency, 'sum': 2.5 * number}\n\n"
+        "def fail(text):\n    raise ValueError(text)\n\n"
+        "def sum_of_squares(number):\n"
+        "    with Client() as client:\n        return sum(client.map(pow, [(i, 2) for i in range(number)]))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    offered = (
+        "--offer",
+        "price=pricing:price,pricing:fail,squares=pricing:sum_of_squares",
+        "--offer",
+        "reversed=builtins:bytes",
+    )
+    with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address, 2, *offered):
+        with cpp_client(daemon.address) as cpp:
+            cpp.say('submit json price ["Zoë", 2]', 'submit json fail ["no such curve"]', "submit json squares [5]")
+            cpp.say("submit json price {", "submit raw reversed abc", "many json squares 20")
+            cpp.end()
+        with Client(daemon.address) as client:
+            assert client.submit(named("price"), "EUR", 4).result(SECONDS) == {"currency": "EUR", "sum": 10.0}
+            with pytest.raises(RemoteError, match="^ValueError: no such curve\n"):
+                client.submit(named("fail"), "no such curve").result(SECONDS)
+            assert client.submit(os.getpid).result(SECONDS) > 0
+    assert cpp.resolved[0] == ("value", '{"currency":"Zoë","sum":5.0}')
+    assert cpp.resolved[1] == ("exception", "ValueError: no such curve")
+    assert cpp.resolved[2] == ("value", "30")
+    assert cpp.resolved[3][0] == "exception" and cpp.resolved[4] == ("value", "abc")
+    assert cpp.resolved[5][0] == "exception"  # it takes one argument
+
+
 # --------------------------------------------------------------------------------------------------- cancel, time limit
 
 

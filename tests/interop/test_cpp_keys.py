@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +139,20 @@ def test_a_key_has_one_role(tmp_path: Path, keys: str, daemon: SchedulerCommand)
     with cpp_client(daemon.address, "--keys", wrong) as client:
         assert client.status() == 1
     assert client.seen[-1].startswith("refused: its key is a worker's: clients but those of tasks need a client's")
+
+
+def test_who_is_revoked_hears_so_and_ends(tmp_path: Path, keys: str) -> None:
+    own, alice = shutil.copytree(keys, tmp_path / "own"), str(tmp_path / "alice")
+    key_command("keygen", alice, "--as", "client")
+    shutil.copy(os.path.join(keys, "server.key"), alice)
+    key_command("authorize", str(own), f"{alice}/client.key", "--as", "client", "--name", "alice")
+    with scheduler(tmp_path, "--keys", str(own)) as daemon, cpp_client(daemon.address, "--keys", alice) as client:
+        client.expect("welcome")
+        key_command("revoke", str(own), "alice")
+        daemon.process.send_signal(signal.SIGHUP)
+        assert client.status() == 1
+        assert client.seen[-1].startswith("refused: its key was revoked")
+        assert "does not let in the key" in denied(daemon.address, "--keys", alice)
 
 
 def test_a_folder_without_the_files(tmp_path: Path) -> None:

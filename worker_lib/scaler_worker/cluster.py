@@ -317,6 +317,7 @@ class _Agent:
             garbage_collect_interval_seconds=config.garbage_collect_interval_seconds,
             trim_memory_threshold_bytes=config.trim_memory_threshold_bytes,
             preload=config.preload,
+            offers=config.offer,
             logging_level=config.logging_level,
             logging_paths=config.logging_paths,
             capabilities=config.capabilities,

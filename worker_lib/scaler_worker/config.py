@@ -22,6 +22,9 @@ PROGRAMS = ("scaler_cluster", "scaler_worker")
 MOST_WORKERS = 10_000
 HIGHEST_PROCESS = 2**31 - 1
 LONGEST_WORKER_NAME = 128  # characters
+LONGEST_OFFERED_NAME = 200  # characters; a scheduler takes 256, with the codec before it
+MOST_OFFERS = 300
+"""Each is offered for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
 
 
@@ -51,6 +54,8 @@ class Config:
     """The folder with the scheduler's public key and a pair for workers; empty: none."""
     preload: str
     """`module:function`, called once in each worker before its first task; empty: nothing."""
+    offer: dict[str, str]
+    """Functions for clients in any language: `module:function` by the name that they are offered under."""
     retire_seconds: float
     """How long begun tasks may go on after SIGTERM; 0: the workers end at once."""
     parent_process: int
@@ -94,11 +99,35 @@ def _parse_worker_name(given: str) -> str:
     return given
 
 
-def _parse_preload(given: str) -> str:
+def _is_function(given: str) -> bool:
     name = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
-    if not re.fullmatch(f"{name}:{name}", given):
+    return re.fullmatch(f"{name}:{name}", given) is not None
+
+
+def _parse_preload(given: str) -> str:
+    if not _is_function(given):
         raise ValueError(f"{options.shown(given)} is not module:function")
     return given
+
+
+def _parse_offer(given: str) -> tuple[str, str]:
+    name, separator, place = (part.strip() for part in given.rpartition("="))
+    if not separator:
+        name = place.rpartition(":")[2]
+    if not _is_function(place) or not 0 < len(name) <= LONGEST_OFFERED_NAME or not name.isprintable():
+        wanted = f"module:function, or NAME=module:function with a name of 1 to {LONGEST_OFFERED_NAME} characters"
+        raise ValueError(f"{options.shown(given)} is not {wanted}")
+    return name, place
+
+
+def _combine_offers(offers: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    names = [name for name, _ in offers]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{options.shown(name)} is there more than once")
+    if len(names) > MOST_OFFERS:
+        raise ValueError(f"{len(names)} functions are more than {MOST_OFFERS}")
+    return dict(offers)
 
 
 def _check(found: Mapping[str, Found]) -> Iterator[str]:
@@ -202,6 +231,14 @@ COMMAND = Command(
             "",
             "a function without arguments that each worker calls before its first task; when it fails in the first "
             "worker, the command ends with status 2",
+        ),
+        Option(
+            "offer",
+            Kind("[NAME=]MODULE:FUNCTION", _parse_offer, (str,), many=True, combine=_combine_offers),
+            {},
+            "functions that clients in any language may call by name, its own unless another is given, comma separated "
+            "or by giving the option several times; when one can't be imported in the first worker, the command ends "
+            "with status 2",
         ),
         Option(
             "retire-seconds",

@@ -6,43 +6,43 @@ the pickling of its arguments or result, is the outcome; one that hits anything 
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from scaler_client import messages, retrying, serializer
+from scaler_client.by_name import BY_NAME
 from scaler_client.messages import Outcome, Payload
 from scaler_client.nesting import TaskStoppedError
+from scaler_worker.failures import line, line_of, said, traceback_text
 from scaler_worker.object_cache import InputLostError
+from scaler_worker.offers import Call, Offers
 
 dumps, loads = serializer.dumps, serializer.loads
 
-LINE_LIMIT = 200
-"""Longest line, in characters, that says of what a task failed."""
 
-_WRAPPERS = (__file__, retrying.__file__)
-"""What calls the task's function: no part of a traceback that a user reads."""
+class _Otherwise:
+    """Stands for a function that is not called with what a pickle holds: offered by name, or not to be had."""
 
-
-class _Failed:
-    """Stands for a function that can't be loaded."""
-
-    def __init__(self, payload: bytes, line: str) -> None:
-        self.payload = payload
-        self.line = line
+    def __init__(self, run: Call) -> None:
+        self.run = run
 
 
 class Executor:
     """Loads functions and calls them."""
 
     def __init__(
-        self, functions: dict[int, messages.Function], has_failed: Callable[[str], None] = lambda line: None
+        self,
+        functions: dict[int, messages.Function],
+        has_failed: Callable[[str], None] = lambda line: None,
+        offers: Offers | None = None,
     ) -> None:
         """`functions` are those that the scheduler has sent, by number; it changes as they come and go. `has_failed` is
-        told in one line of what the task has failed, just before that is its outcome."""
+        told in one line of what the task has failed, just before that is its outcome. `offers` has those by name."""
         self._sent = functions
         self._has_failed = has_failed
-        self._loaded: dict[int, Callable[..., Any] | _Failed] = {}
+        self._offers = Offers({}) if offers is None else offers
+        self._loaded: dict[int, Callable[..., Any] | _Otherwise] = {}
 
     def forget(self, number: int) -> None:
         self._loaded.pop(number, None)
@@ -59,9 +59,8 @@ class Executor:
         fn = self._loaded.get(number)
         if fn is None:
             fn = self._load(number)
-        if type(fn) is _Failed:
-            self._has_failed(fn.line)
-            return Outcome.FUNCTION_FAILED.value, fn.payload
+        if type(fn) is _Otherwise:
+            return fn.run(payload)
         try:
             arguments = loads(payload)
             if type(arguments) is tuple:
@@ -81,32 +80,40 @@ class Executor:
     def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
         """The outcome of a task that was stopped outside of what it does itself."""
         plain = TaskStoppedError("the task was stopped")
-        return Outcome.EXCEPTION.value, serializer.dump_exception(plain, _format(error))
+        return Outcome.EXCEPTION.value, serializer.dump_exception(plain, traceback_text(error))
 
     def name_of(self, number: int) -> str:
         function = self._sent.get(number)
         return function.name if function is not None else f"function {number}"
 
-    def _load(self, number: int) -> Callable[..., Any] | _Failed:
-        loaded: Callable[..., Any] | _Failed
+    def _load(self, number: int) -> Callable[..., Any] | _Otherwise:
+        loaded: Callable[..., Any] | _Otherwise
         try:
-            _check_version(self._sent[number].kind)
-            loaded = serializer.loads(self._sent[number].payload)
+            function = self._sent[number]
+            if function.kind.startswith(BY_NAME):
+                loaded = _Otherwise(self._offers.find(function.kind))
+            else:
+                _check_version(function.kind)
+                loaded = serializer.loads(function.payload)
         except TaskStoppedError:  # this task's alone: the next one shall load it
             raise
         except BaseException as error:
-            loaded = _Failed(_described(error), _line_of(error))
+            loaded = _Otherwise(partial(self._not_to_be_had, _described(error), line_of(error)))
         self._loaded[number] = loaded
         return loaded
 
+    def _not_to_be_had(self, described: bytes, brief: str, _payload: Payload) -> tuple[int, Payload]:
+        self._has_failed(brief)
+        return Outcome.FUNCTION_FAILED.value, described
+
     def _exception(self, number: int, fn: object, error: BaseException) -> tuple[int, Payload]:
         if type(error) is InputLostError:
-            self._has_failed(_line_of(error))
+            self._has_failed(line_of(error))
             return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
         try:
             payload = _with_traceback(error)
             outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
-            self._has_failed(_line_of(error))
+            self._has_failed(line_of(error))
         except TaskStoppedError:
             raise
         except BaseException as second:
@@ -117,11 +124,11 @@ class Executor:
         kind = type(value)
         text = (
             f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, can't be pickled: "
-            f"{_said(error)}"
+            f"{said(error)}"
         )
-        self._has_failed(_line(text))
+        self._has_failed(line(text))
         if isinstance(value, BaseException):
-            text += "\n" + _format(value)
+            text += "\n" + traceback_text(value)
         return text.encode(errors="replace")
 
 
@@ -144,22 +151,9 @@ def _is_retryable(fn: object, error: BaseException) -> bool:
     return isinstance(error, fn.retry_on)
 
 
-def _format(error: BaseException) -> str:
-    """The traceback's text, without the frames that are not the task's."""
-    inner = error.__traceback__
-    while inner is not None and inner.tb_frame.f_code.co_filename in _WRAPPERS:
-        inner = inner.tb_next
-    return "".join(traceback.format_exception(type(error), error, inner))
-
-
-def _said(error: BaseException) -> str:
-    """Type and text; an exception's `__str__` may fail as well."""
-    return traceback.format_exception_only(type(error), error)[-1].rstrip()
-
-
 def _with_traceback(error: BaseException) -> bytes:
     """Exception and remote traceback as bytes that are known to come back."""
-    return serializer.dump_exception(error, _format(error))
+    return serializer.dump_exception(error, traceback_text(error))
 
 
 def _described(error: BaseException) -> bytes:
@@ -167,14 +161,4 @@ def _described(error: BaseException) -> bytes:
     try:
         return _with_traceback(error)
     except BaseException:
-        return _with_traceback(ImportError(_said(error)))
-
-
-def _line_of(error: BaseException) -> str:
-    """Of what a task failed, for whoever looks at many of them."""
-    return _line(_said(error))
-
-
-def _line(text: str) -> str:
-    words = " ".join(text[: 10 * LINE_LIMIT].split())[:LINE_LIMIT]
-    return words if words.isprintable() else "".join(letter if letter.isprintable() else " " for letter in words)
+        return _with_traceback(ImportError(said(error)))

@@ -255,7 +255,7 @@ def _exit_status(leaving: SystemExit) -> int:
 def in_one_line(error: BaseException) -> str:
     """An exception, with the place in the code that is nearest to it."""
     if isinstance(error, preload.PreloadError):
-        return f"--preload {error}: {in_one_line(error.__cause__ or error)}"
+        return f"{error}: {in_one_line(error.__cause__ or error)}"
     if isinstance(error, SystemExit) and isinstance(error.code, (int, type(None))):
         return f"sys.exit({error.code})"
     if isinstance(error, SystemExit):

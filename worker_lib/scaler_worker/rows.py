@@ -42,6 +42,10 @@ def given_name_of(row: Row) -> str:
     return row[9] if len(row) != 5 else ""
 
 
+def reads_objects(row: Row | None) -> bool:
+    return row is not None and len(row) != 5 and bool(row[8])
+
+
 def depth_of(row: Row) -> int:
     return row[6] if len(row) != 5 else 0
 

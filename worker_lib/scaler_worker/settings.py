@@ -29,3 +29,5 @@ class WorkerSettings:
     """The folder of keys for the scheduler; empty: none."""
     objects: str = ""
     """The directory of the host agent's object files; empty: there is none."""
+    offers: dict[str, str] = field(default_factory=dict)
+    """Functions for clients in any language: `module:function` by the name that they are offered under."""

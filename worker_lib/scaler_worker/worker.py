@@ -27,12 +27,14 @@ from scaler_worker.kept_results import KeptResults
 from scaler_worker.nested import Host
 from scaler_worker.nursery_process import in_one_line, settings_from_plain
 from scaler_worker.object_cache import ObjectCache
+from scaler_worker.offers import Offers, kinds_of
 from scaler_worker.output_log import OutputLog
 from scaler_worker.output_streams import Capture
 from scaler_worker.parent_watch import exit_at_end_of
 from scaler_worker.preload import PreloadError, preload
 from scaler_worker.present import Present
 from scaler_worker.process_events import PRELOAD_FAILED_STATUS
+from scaler_worker.rows import reads_objects
 from scaler_worker.runner import Runner
 from scaler_worker.session import WorkerSession
 from scaler_worker.settings import WorkerSettings
@@ -54,7 +56,8 @@ class Worker:
         self._present = Present(page)
         self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
         self._tidying = Tidying(settings)
-        executor = Executor(self.session.functions, self.session.has_failed)
+        self.offers = Offers(settings.offers, lambda: reads_objects(self.session.running), self.session.has_failed)
+        executor = Executor(self.session.functions, self.session.has_failed, self.offers)
         self.authors = Authors(self.session, self._baton, self._present, executor.name_of)
         self.log = OutputLog()
         self.output = TaskOutput(self.authors, self.log)
@@ -145,6 +148,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     try:
         if settings.preload:
             preload(settings.preload)
+        worker.offers.load()
         page[READY] = 1
         worker.run()
     finally:
@@ -172,7 +176,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         pid=os.getpid(),
         name=settings.name,
         capabilities=settings.capabilities,
-        kinds=[serializer.DEFAULT],
+        kinds=[serializer.DEFAULT, *kinds_of(settings.offers)],
     )
 
 

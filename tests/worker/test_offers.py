@@ -1,0 +1,123 @@
+"""Functions that Python workers offer by name, by their payloads as clients in any language send them."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+
+import pytest
+
+from scaler_client.messages import Function, Outcome
+from scaler_worker.executor import Executor
+from scaler_worker.nursery_process import in_one_line
+from scaler_worker.offers import Offers, kinds_of
+from scaler_worker.preload import PreloadError
+
+
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+@pytest.fixture
+def failed() -> list[str]:
+    """The lines that say of what tasks have failed."""
+    return []
+
+
+@pytest.fixture
+def offers(monkeypatch: pytest.MonkeyPatch, failed: list[str]) -> Iterator[Offers]:
+    module = types.ModuleType("pricing")
+    module.__dict__.update(
+        price=lambda currency, number: {"currency": currency, "sum": 2.5 * number},
+        reverse=lambda data: data[::-1],
+        fail=fail,
+        leave=lambda: sys.exit(3),
+        nan=lambda: float("nan"),
+        constant=7,
+    )
+    monkeypatch.setitem(sys.modules, "pricing", module)
+    names = ("price", "reverse", "fail", "leave", "nan")
+    offers = Offers({name: f"pricing:{name}" for name in names}, has_failed=failed.append)
+    offers.load()
+    yield offers
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "result"),
+    [
+        ("named json price", '["Zoë", 2]'.encode(), '{"currency":"Zoë","sum":5.0}'.encode()),
+        ("named json price", memoryview(b'["EUR", 0]'), b'{"currency":"EUR","sum":0.0}'),
+        ("named raw reverse", b"\0\xff", b"\xff\0"),
+        ("named json reverse", b'["abc"]', b'"cba"'),
+        ("named msgpack price", b"\x92\xa1x\x02", b"\x82\xa8currency\xa1x\xa3sum\xcb\x40\x14\0\0\0\0\0\0"),
+    ],
+)
+def test_values(offers: Offers, kind: str, payload: bytes, result: bytes, failed: list[str]) -> None:
+    if "msgpack" in kind:
+        pytest.importorskip("msgpack")
+    assert offers.find(kind)(payload) == (Outcome.VALUE, result)
+    assert not failed
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "outcome", "text"),
+    [
+        ("named json fail", b'["no such curve"]', Outcome.EXCEPTION, "ValueError: no such curve"),
+        ("named json leave", b"[]", Outcome.EXCEPTION, "SystemExit: 3"),
+        ("named json price", b"{", Outcome.EXCEPTION, "JSONDecodeError: Expecting"),
+        ("named json price", b'{"a": 1}', Outcome.EXCEPTION, "TypeError: the arguments must be an array, not dict"),
+        ("named json price", b"[1]", Outcome.EXCEPTION, "TypeError: "),
+        ("named json nan", b"[]", Outcome.RESULT_FAILED, "the result of nan, of type float, can't be sent as json: "),
+        ("named raw reverse", b"ab", Outcome.VALUE, "ba"),
+        ("named raw fail", b"ab", Outcome.EXCEPTION, "ValueError: b'ab'"),
+        ("named json gone", b"[]", Outcome.FUNCTION_FAILED, "this worker does not offer named json gone"),
+        ("named xml price", b"", Outcome.FUNCTION_FAILED, "this worker does not offer named xml price"),
+    ],
+)
+def test_failures_are_text(
+    offers: Offers, failed: list[str], kind: str, payload: bytes, outcome: Outcome, text: str
+) -> None:
+    found, answer = offers.find(kind)(payload)
+    assert found == outcome
+    first, *more = bytes(answer).decode().splitlines()
+    assert text in first
+    assert [line for line in failed if text in line] == failed
+    assert len(failed) == (outcome != Outcome.VALUE)
+    assert "scaler_worker/offers.py" not in "".join(more), "the traceback is the user's"
+
+
+def test_an_executor_runs_them_without_unpickling(offers: Offers) -> None:
+    functions = {1: Function(1, "price", "named json price", b""), 2: Function(2, "x", "named json x", b"")}
+    executor = Executor(functions, offers=offers)
+    assert executor.run(1, b'["EUR", 4]') == (Outcome.VALUE, b'{"currency":"EUR","sum":10.0}')
+    assert executor.run(2, b"[]") == (Outcome.FUNCTION_FAILED, b"this worker does not offer named json x")
+    assert Executor(functions).run(1, b"[]")[0] == Outcome.FUNCTION_FAILED
+
+
+def test_they_read_no_objects() -> None:
+    offers = Offers({"length": "builtins:len"}, reads_objects=lambda: True)
+    offers.load()
+    outcome, text = offers.find("named json length")(b'["abc"]')
+    assert outcome == Outcome.EXCEPTION
+    assert bytes(text).startswith(b"TypeError: length is called by name: such functions read no objects")
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("no_such_module:f", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("pricing:f", "AttributeError: module 'pricing' has no attribute 'f'"),
+        ("pricing:constant", "TypeError: a int can't be called"),
+    ],
+)
+def test_what_can_not_be_offered_is_one_line(offers: Offers, place: str, complaint: str) -> None:
+    with pytest.raises(PreloadError) as caught:
+        Offers({"f": place}).load()
+    assert in_one_line(caught.value).startswith(f"--offer {place}: {complaint}")
+
+
+def test_kinds_are_those_of_all_codecs() -> None:
+    kinds = kinds_of(["a", "b c"])
+    assert {"named json a", "named raw a", "named json b c", "named raw b c"} <= set(kinds)
+    assert not kinds_of([])

@@ -1,0 +1,41 @@
+"""Exceptions of tasks as texts."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from scaler_client import retrying
+
+LINE_LIMIT = 200
+"""Longest line, in characters, that says of what a task failed."""
+
+_OWN_FOLDER = os.path.dirname(__file__)
+
+
+def traceback_text(error: BaseException) -> str:
+    """The traceback's text, without the frames that are not the task's: of what calls its function."""
+    inner = error.__traceback__
+    while inner is not None and _is_own(inner.tb_frame.f_code.co_filename):
+        inner = inner.tb_next
+    return "".join(traceback.format_exception(type(error), error, inner))
+
+
+def said(error: BaseException) -> str:
+    """Type and text; an exception's `__str__` may fail as well."""
+    return traceback.format_exception_only(type(error), error)[-1].rstrip()
+
+
+def line_of(error: BaseException) -> str:
+    """Of what a task failed, for whoever looks at many of them."""
+    return line(said(error))
+
+
+def line(text: str) -> str:
+    """A text as one printable line."""
+    words = " ".join(text[: 10 * LINE_LIMIT].split())[:LINE_LIMIT]
+    return words if words.isprintable() else "".join(letter if letter.isprintable() else " " for letter in words)
+
+
+def _is_own(path: str) -> bool:
+    return path == retrying.__file__ or os.path.dirname(path) == _OWN_FOLDER
