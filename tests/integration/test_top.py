@@ -131,7 +131,15 @@ def test_keys_sort_filter_scroll_and_show(busy: SchedulerCommand, open_terminal:
     terminal.wait_for(rf"Total {WORKERS} worker\(s\) *$")
     terminal.press("Tab")
     screen = terminal.wait_for(r"function +\[tasks\]")
-    assert "wait_for_gate (a long one)" in screen
+    assert "wait_for_gate" in screen
+    terminal.type("/long one")
+    terminal.wait_for("Filter: long one_")
+    terminal.press("Enter")
+    terminal.wait_for("filter: long one  Enter detail")
+    terminal.press("Enter")
+    terminal.wait_for("Function wait_for_gate *\n +called .*a long one")
+    terminal.press("Escape")
+    terminal.wait_for("filter: long one  Enter detail")
     terminal.press("Tab")
     terminal.wait_for(r"client +\[tasks\]")
     terminal.type("?")

@@ -14,7 +14,7 @@ from .fitting import Line, beside, clean, left, padded, right, width_of
 from .help_text import SORTING, help_lines
 from .sections import how_high, sections
 from .side_detail import side_entries
-from .side_tables import CLIENTS, COLUMNS, FUNCTIONS, KEYS, OBJECTS, SORTED_BY, how_many, side_rows
+from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, SORTED_BY, how_many, side_columns, side_rows
 from .tables import Column, header, place, row
 from .view import WORKERS, View
 from .worker_table import WORKER_COLUMNS, filtered, sorted_rows
@@ -142,7 +142,7 @@ def _worker_table(view: View, picture: Picture, width: int, height: int) -> List
 def _side_table(view: View, picture: Picture, name: str, width: int, height: int) -> List[Line]:
     rows = side_rows(picture, name, view.filters.get(name, ""))
     total = f"Total {count(how_many(picture, name))} {name[:-1]}(s)"
-    lines = _table(view, name, COLUMNS[name], rows, SORTED_BY, total, width, height)
+    lines = _table(view, name, side_columns(name, rows), rows, SORTED_BY, total, width, height)
     _note_chosen(view, name, list(map(KEYS[name], rows)))
     return lines
 

@@ -9,14 +9,12 @@ from ..snapshots import ObjectState
 from .figures import count, duration, rate, size
 from .tables import Column
 
-
-def function_name(row: FunctionRow) -> str:
-    """With the names that its tasks were given, if they were."""
-    return f"{row.name} ({row.given})" if row.given else row.name
-
+CALLED = "called"
+"""The column of names that functions' tasks were given."""
 
 FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
-    Column("function", 12, function_name, function_name, stretches=True, is_text=True),
+    Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
+    Column(CALLED, 12, lambda row: row.given, lambda row: row.given, rank=1, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("done", 8, lambda row: count(row.done, 7), lambda row: row.done),
     Column("failed", 7, lambda row: count(row.failed, 6), lambda row: row.failed),
@@ -81,9 +79,23 @@ def side_rows(picture: Picture, table: str, words: str) -> List[Any]:
         CLIENTS: picture.clients,
     }
     wanted = words.lower().split()
-    name, tasks = (next(column for column in COLUMNS[table] if column.name == each) for each in (table[:-1], "tasks"))
-    rows = [row for row in tables[table] if all(word in name.text(row).lower() for word in wanted)]
+    name, tasks = (_column(table, each) for each in (table[:-1], SORTED_BY))
+    rows = [row for row in tables[table] if all(word in _words_of(table, row) for word in wanted)]
     return sorted(sorted(rows, key=name.order), key=tasks.order, reverse=True)
+
+
+def side_columns(table: str, rows: List[Any]) -> List[Column[Any]]:
+    """Those of the table that say something: few give names to their tasks."""
+    return [column for column in COLUMNS[table] if column.name != CALLED or any(row.given for row in rows)]
+
+
+def _column(table: str, name: str) -> Column[Any]:
+    return next(column for column in COLUMNS[table] if column.name == name)
+
+
+def _words_of(table: str, row: Any) -> str:
+    own = _column(table, table[:-1]).text(row)
+    return f"{own} {row.given}".lower() if table == FUNCTIONS else own.lower()
 
 
 def how_many(picture: Picture, table: str) -> int:
