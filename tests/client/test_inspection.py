@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import stat
@@ -98,6 +99,24 @@ node-7-b         busy     0%  3.0 MiB    10    90       0  350 us
 
 def test_workers(picture: Picture) -> None:
     assert "\n".join(workers_text(Page(), picture, chosen(picture, "running", ""))) == WORKERS
+
+
+@pytest.mark.parametrize("columns", [80, 100, 132])
+def test_what_names_something_is_not_cut(picture: Picture, columns: int) -> None:
+    task = dataclasses.replace(
+        picture.workers[2].task, id=123_456_789, seconds=7500, name="of_a_library.with_modules.fit"
+    )
+    busy = {"resident_bytes": 123 << 20, "cpu_percent": 100, "free": 1000, "lag_seconds": 0.0123, "task": task}
+    called = [f"node-07.example-4711-{at}" for at in range(4)]
+    rows = [dataclasses.replace(row, name=name, **busy) for row, name in zip(picture.workers, called)]
+    lines = workers_text(Page(columns), picture, rows)
+    assert max(map(len, lines)) <= columns
+    assert [line.split()[0] for line in lines[1:5]] == called
+    assert all(line.endswith(".fit#123456789 2 h 5 min") for line in lines[1:5])
+    assert ("LAG" in lines[0]) == (columns == 132) and "STATE" in lines[0] and "HELD" in lines[0]
+    long = dataclasses.replace(rows[0], name="n" * 100 + "-4711-0", task=dataclasses.replace(task, name="f" * 1000))
+    lines = workers_text(Page(columns), picture, [long])
+    assert "n-4711-0 " in lines[1] and lines[1].endswith("#123456789 2 h 5 min") and len(lines[1]) <= columns
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def picture() -> Message:
 def functions() -> Message:
     constant = {
         "open": 1, "done": 20, "failed": 0, "rate": 1.5, "mean": 0.1, "clients": 1, "bytes": 400, "recent": 20,
-        "recent_failed": 0, "p50": 0.1, "p99": 0.4, "longest": 0.5,
+        "recent_failed": 0, "p50": 0.1, "p99": 0.4, "longest": 0.5, "given": "",
     }  # fmt: skip
     columns: dict[str, list[Any]] = {name: [value] * len(FUNCTIONS) for name, value in constant.items()}
     return {"type": "functions", "now": time.time(), "columns": {"name": list(FUNCTIONS), **columns}}
@@ -198,8 +198,8 @@ def story(number: str) -> Message:
         "worker": ["", *[str(FIRST_WORKER)] * 4],
         "worker_name": ["", *[worker_name(0)] * 4],
         "name": ["price"] * 5,
-        "outcome": [None, None, None, None, 1],
-        "duration": [0, 0, 0, 0, 1.5],
-        "error": ["", "", "", "", "ValueError: no such curve"],
+        "outcome": [None, None, 1, None, 1],
+        "duration": [0, 0, 0.2, 0, 1.5],
+        "error": ["", "", "OSError: not yet", "", "ValueError: no such curve"],
     }
     return {"type": "story", "client": CLIENT, "id": number, "columns": columns}

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TextIO
 
 LEAST_COLUMNS = 80
+GAP = 2
+"""Between the columns of a table."""
 
 BOLD = "1"
 GOOD = "32"
@@ -61,6 +63,14 @@ def size(number: float) -> str:
         number /= 1024
         units.pop()
     return f"{number:.{0 if number >= 99.95 else 1}f} {units[-1]}"
+
+
+def cut_within(text: str, width: int) -> str:
+    """As `cut`, but in the middle: of names that are much alike the ends tell which is which."""
+    if len(text) <= width:
+        return text
+    end = max(0, width - 3) * 2 // 3
+    return text[: max(0, width - 3 - end)] + "..."[:width] + text[len(text) - end :]
 
 
 def rate(number: float) -> str:
@@ -128,7 +138,7 @@ def table(page: Page, titles: Sequence[str], rows: Sequence[Sequence[str]], left
     """Columns as wide as what is in them; the last one takes what is left. Those not in `left` end on the right."""
     widths = [max(len(title), *(len(row[at]) for row in rows), 0) for at, title in enumerate(titles)]
     last = len(titles) - 1
-    taken = sum(widths[:last]) + 2 * last
+    taken = sum(widths[:last]) + GAP * last
     widths[last] = max(len(titles[last]), page.columns - taken)
     lines = []
     for row in (titles, *rows):
@@ -137,7 +147,7 @@ def table(page: Page, titles: Sequence[str], rows: Sequence[Sequence[str]], left
             cell.ljust(width) if at in left else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(cells, widths))
         ]
-        lines.append("  ".join(aligned).rstrip())
+        lines.append((" " * GAP).join(aligned).rstrip())
     return [page.styled(lines[0], BOLD), *lines[1:]]
 
 

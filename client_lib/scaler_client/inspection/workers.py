@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..picture import Picture, WorkerRow
 from ..snapshots import WorkerState
 from ..task_names import exact_name
-from .layout import BAD, Page, clean, cut, many, percent, rate, size, span, table
+from .layout import BAD, GAP, Page, clean, cut_within, many, percent, rate, size, span, table
 
-LONGEST_NAME = 24
+LONGEST_NAME = 36
+LONGEST_TASK = 32
+"""What a worker runs, with the task's number and the time: so much room it gets before other columns."""
 
 _KEYS: dict[str, tuple[Callable[[WorkerRow], Any], bool]] = {
     "name": (lambda row: row.name, False),
@@ -55,24 +57,33 @@ def _words(row: WorkerRow) -> str:
     return "\n".join((row.name, row.host, state_of(row), row.capabilities, task)).lower()
 
 
+_COLUMNS: tuple[tuple[str, Callable[[WorkerRow], str]], ...] = (
+    ("WORKER", lambda row: cut_within(clean(row.name), LONGEST_NAME)),
+    ("STATE", state_of),
+    ("CPU", lambda row: percent(row.cpu_percent)),
+    ("MEMORY", lambda row: size(row.resident_bytes)),
+    ("HELD", lambda row: str(row.held)),
+    ("FREE", lambda row: str(row.free)),
+    ("DONE/s", lambda row: rate(row.done_rate)),
+    ("LAG", lambda row: span(row.lag_seconds) if row.lag_seconds else "-"),
+)
+_DISPENSABLE = ("LAG", "FREE", "MEMORY", "DONE/s", "CPU")
+"""Left out, in this order, where names would have no room."""
+_LEFT = ("WORKER", "STATE")
+
+
 def workers_text(page: Page, picture: Picture, rows: list[WorkerRow]) -> list[str]:
-    """A line a worker, and one that counts them."""
-    titles = ["WORKER", "STATE", "CPU", "MEMORY", "HELD", "FREE", "DONE/s", "LAG", "RUNS"]
-    cells = [
-        [
-            cut(clean(row.name), LONGEST_NAME),
-            state_of(row),
-            percent(row.cpu_percent),
-            size(row.resident_bytes),
-            str(row.held),
-            str(row.free),
-            rate(row.done_rate),
-            span(row.lag_seconds) if row.lag_seconds else "-",
-            _runs(row),
-        ]
-        for row in rows
-    ]
-    lines = table(page, titles, cells, {0, 1, 8})
+    """A line a worker, and one that counts them. Whatever is left out, a worker and what it runs are named."""
+    cells = {title: [text(row) for row in rows] for title, text in _COLUMNS}
+    runs_width = max((len(_runs(row, LONGEST_TASK)) for row in rows), default=0)
+    for title in _DISPENSABLE:
+        if _width_of(cells) + runs_width <= page.columns:
+            break
+        del cells[title]
+    cells["RUNS"] = [_runs(row, page.columns - _width_of(cells)) for row in rows]
+    titles = list(cells)
+    left = {titles.index(title) for title in (*_LEFT, "RUNS")}
+    lines = table(page, titles, list(zip(*cells.values())), left)
     for at, row in enumerate(rows, 1):
         if row.state & WorkerState.DOES_NOT_ANSWER:
             lines[at] = page.styled(lines[at], BAD)
@@ -80,10 +91,17 @@ def workers_text(page: Page, picture: Picture, rows: list[WorkerRow]) -> list[st
     return [*lines, f"{many(len(rows), 'worker')}{of} on {many(len({row.host for row in rows}), 'host')}"]
 
 
-def _runs(row: WorkerRow) -> str:
+def _width_of(cells: Mapping[str, list[str]]) -> int:
+    """With the gaps between these columns, and the one behind them."""
+    return sum(max(map(len, (title, *texts))) + GAP for title, texts in cells.items())
+
+
+def _runs(row: WorkerRow, width: int) -> str:
+    """In so much room as `fit#17 2.5 s`: of the three it is the name that gives way."""
     if row.task is None:
         return ""
-    return f"{clean(row.task.name)}#{row.task.id} {span(row.task.seconds)}"
+    told = f"#{row.task.id} {span(row.task.seconds)}"
+    return cut_within(clean(row.task.name), max(0, width - len(told))) + told
 
 
 def worker_json(row: WorkerRow) -> dict[str, Any]:

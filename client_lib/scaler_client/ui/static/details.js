@@ -3,7 +3,7 @@
 import { element } from "./elements.js";
 import { clock, day, duration, visible } from "./format.js";
 
-const WHAT = { adopted: "taken over, as its worker has joined again", returned: "is to be run again" };
+const WHAT = { adopted: "goes on, its worker has joined again" };
 
 export class Details {
   /** @param ask(row) makes the model's `story` that of the row's task; `tell` is to be called then */

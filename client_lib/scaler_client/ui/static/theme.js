@@ -1,15 +1,6 @@
 // Light or dark: what the system says, unless a person has chosen.
 
-const FUNCTION_COLOURS = {
-  light: [
-    "#2f6fde", "#c2620a", "#1d8657", "#8247cf", "#a07400", "#0c7f93",
-    "#b83a85", "#66731c", "#5262cf", "#98502c", "#2b7878", "#77508f",
-  ],
-  dark: [
-    "#6ea3ff", "#f0a055", "#4cc38a", "#b794f6", "#dfb341", "#4fc6dc",
-    "#ee82c0", "#a9bb4a", "#97a3ff", "#d69a73", "#63b8b0", "#c9a6de",
-  ],
-};
+import { functionColour } from "./colours.js";
 
 export class Theme {
   constructor(settings) {
@@ -36,11 +27,9 @@ export class Theme {
     return this.styles.getPropertyValue(`--${name}`).trim();
   }
 
-  /** The colour of the n-th function; they repeat after twelve. Below 0: of one that is not known. */
+  /** The colour of the n-th function. Below 0: of one that is not known. */
   functionColour(number) {
-    if (number < 0) return this.colour("other");
-    const colours = FUNCTION_COLOURS[this.name];
-    return colours[number % colours.length];
+    return number < 0 ? this.colour("other") : functionColour(number, this.name);
   }
 
   onChange(listener) {

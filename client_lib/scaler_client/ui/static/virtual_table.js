@@ -58,6 +58,8 @@ export class VirtualTable {
     const height = this.element.clientHeight;
     this.empty.hidden = this.rows.length > 0;
     if (!height) return;
+    const { scrollLeft, clientWidth, scrollWidth } = this.element;
+    this.element.classList.toggle("more", scrollLeft + clientWidth < scrollWidth - 1);
     const first = Math.max(0, Math.floor(this.element.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
     const needed = Math.min(this.rows.length - first, Math.ceil(height / ROW_HEIGHT) + 2 * SPARE_ROWS);
     while (this.pool.length < needed) this.pool.push(this.#newRow());

@@ -14,18 +14,18 @@ export const functions = {
 };
 
 const COLUMNS = [
-  { id: "name", title: "Function", width: 200, grow: 3, value: (row) => row.name, text: shownName, full: shownName },
-  number("open", "Open", 70, (row) => row.open, (row) => count(row.open), "Tasks now"),
-  number("done", "Count", 90, (row) => row.done, (row) => count(row.done), "Done since the scheduler's start"),
-  { ...number("failed", "Failed", 74, (row) => row.failed, (row) => count(row.failed)), style: (row) => (row.failed ? "bad" : "muted") },
-  number("rate", "Rate", 80, (row) => row.rate, (row) => rate(row.rate), "Done a second"),
+  { id: "name", title: "Function", width: 150, grow: 3, value: (row) => row.name, text: shownName, full: shownName },
+  number("open", "Open", 52, (row) => row.open, (row) => count(row.open), "Tasks now"),
+  number("done", "Count", 68, (row) => row.done, (row) => count(row.done), "Done since the scheduler's start"),
+  { ...number("failed", "Failed", 52, (row) => row.failed, (row) => count(row.failed)), style: (row) => (row.failed ? "bad" : "muted") },
+  number("rate", "Rate", 66, (row) => row.rate, (row) => rate(row.rate), "Done a second"),
   time("mean", "Mean", (row) => (row.done ? row.mean : null), "Of all since the scheduler's start"),
   time("p50", "Median", (row) => row.p50, "Of the executions in the window"),
   time("p99", "p99", (row) => row.p99, "Of the executions in the window, right to within 4.5 percent"),
   time("longest", "Longest", (row) => row.longest, "Of the executions in the window"),
-  number("recent", "In window", 84, (row) => row.recent, (row) => count(row.recent), "Executions that the server keeps"),
-  number("bytes", "Size", 70, (row) => row.bytes, (row) => bytes(row.bytes), "Of the pickled function"),
-  number("clients", "Clients", 66, (row) => row.clients, (row) => count(row.clients)),
+  number("recent", "In window", 76, (row) => row.recent, (row) => count(row.recent), "Executions that the server keeps"),
+  number("bytes", "Size", 54, (row) => row.bytes, (row) => bytes(row.bytes), "Of the pickled function"),
+  number("clients", "Clients", 52, (row) => row.clients, (row) => count(row.clients)),
 ];
 
 /** With the names that its tasks were given, if they were. */
@@ -38,7 +38,7 @@ function number(id, title, width, value, text, hint) {
 }
 
 function time(id, title, value, hint) {
-  return number(id, title, 86, (row) => value(row) ?? -1, (row) => (value(row) === null ? "–" : duration(value(row) * 1000)), hint);
+  return number(id, title, 66, (row) => value(row) ?? -1, (row) => (value(row) === null ? "–" : duration(value(row) * 1000)), hint);
 }
 
 /** Functions of one name, lambdas for one, are told apart by their order. */

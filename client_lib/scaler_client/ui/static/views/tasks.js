@@ -22,17 +22,18 @@ const STATES = [
 ];
 const DURATIONS = [[0, "Any duration"], [10, "≥ 10 ms"], [100, "≥ 100 ms"], [1000, "≥ 1 s"], [10_000, "≥ 10 s"], [60_000, "≥ 1 min"]];
 
+/** All of them fit into a window of 1280 pixels, as those of functions do. */
 const COLUMNS = [
-  { id: "end", title: "Ended", width: 106, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
-  { id: "name", title: "Task", width: 160, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name) },
-  { id: "state", title: "State", width: 118, text: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
-  { id: "duration", title: "Duration", width: 86, right: true, text: (row) => duration(row.duration) },
-  { id: "worker", title: "Worker", width: 120, grow: 1.5, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
-  { id: "error", title: "Error", width: 220, grow: 5, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
-  { id: "waited", title: "Waited", width: 86, right: true, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
-  { id: "id", title: "Id", width: 74, right: true, text: (row) => row.id },
-  { id: "attempt", title: "Attempt", width: 66, right: true, text: (row) => String(row.attempt) },
-  { id: "client", title: "Client", width: 130, grow: 1, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
+  { id: "end", title: "Ended", width: 102, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
+  { id: "name", title: "Task", width: 116, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name) },
+  { id: "state", title: "State", width: 90, text: (row) => row.outcome.name, full: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
+  { id: "duration", title: "Duration", width: 68, right: true, text: (row) => duration(row.duration) },
+  { id: "worker", title: "Worker", width: 88, grow: 1.5, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
+  { id: "error", title: "Error", width: 132, grow: 5, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
+  { id: "waited", title: "Waited", width: 64, right: true, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
+  { id: "id", title: "Id", width: 58, right: true, text: (row) => row.id, full: (row) => row.id },
+  { id: "attempt", title: "Attempt", width: 62, right: true, text: (row) => String(row.attempt) },
+  { id: "client", title: "Client", width: 78, grow: 1, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
 ];
 const STATE_CLASSES = { good: "good", failed: "bad", neutral: "muted", running: "warn" };
 
