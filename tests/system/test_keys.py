@@ -1,4 +1,4 @@
-"""The scheduler's unit with keys, on an address that other hosts reach: who has one works, who has none or lost it doesn't."""
+"""The scheduler's unit with keys, on an address that other hosts reach: who has one works, who has none hears why."""
 
 from __future__ import annotations
 

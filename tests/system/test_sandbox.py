@@ -47,8 +47,8 @@ def test_it_writes_its_logs_cache_and_socket_and_nothing_else(service: Service) 
 def test_it_is_told_that_it_can_t_write_elsewhere(service: Service, become: tuple[str, ...]) -> None:
     service.start()
     within(service, *become, "sh", "-c", "echo x >/var/log/scaler/x && echo x >/run/scaler/x")
-    places = ("/tmp/x", "/var/tmp/x", "/dev/shm/x", "/run/lock/x", "/etc/scaler/x", "/var/lib/x", "/usr/bin/x", "/home/x")
-    for path in (*places, CONFIGURATION, "/usr/bin/scaler_scheduler"):
+    folders = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/etc/scaler", "/var/lib", "/usr/bin", "/home")
+    for path in (*(f"{folder}/x" for folder in folders), CONFIGURATION, "/usr/bin/scaler_scheduler"):
         said = within(service, *become, "sh", "-c", f"exec 2>&1; echo x >>{path}", status=2)
         assert "Read-only file system" in said or (become and "Permission denied" in said), path
     for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"):

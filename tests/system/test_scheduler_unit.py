@@ -53,16 +53,16 @@ def test_hung_it_is_ended_by_the_watchdog_and_every_future_resolves(service: Ser
     assert "Watchdog timeout" in service.machine.journal(UNIT)
 
 
-def test_reload_opens_the_log_files_again(service: Service) -> None:
+def test_reload_opens_the_log_files_again_and_says_what_waits_for_a_restart(service: Service) -> None:
     log = "/var/log/scaler/scheduler.log"
     service.configure(f'logging_paths = ["{log}"]')
     service.start()
     process = service.property("MainPID")
     service.machine.run("mv", log, f"{log}.1")
+    service.configure(f'logging_paths = ["{log}"]', "io_threads = 2")
     service.machine.run("systemctl", "reload", UNIT)
-    wait_until(
-        lambda: "opened again" in service.machine.run("sh", "-c", f"cat {log} 2>/dev/null", status=None), what="the log"
-    )
+    wait_until(lambda: "(no task is lost): io_threads" in service.machine.run("cat", log, status=None), what="the log")
+    assert "opened again" in service.machine.run("cat", log)
     assert service.property("MainPID") == process and service.property("ActiveState") == "active"
 
 
