@@ -8,6 +8,7 @@ import sys
 from typing import Optional, Sequence
 
 from . import __version__, logs
+from .changes import Changes
 from .command_line import answer, ignored_variables, parse_arguments
 from .config import COMMAND, PROGRAM, fail, load
 from .interpreter import restart_with_nursery
@@ -30,6 +31,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         if status is not None:
             return status
         config = load(arguments, os.environ)
+        changes = Changes(COMMAND, arguments, os.environ)
         logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
     except OptionError as error:
         return fail(str(error))
@@ -39,7 +41,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         logging.getLogger(__name__).warning(warning)
     from .daemon import run  # after the above: -h and a wrong option get their answer without sockets
 
-    return run(config)
+    return run(config, changes)
 
 
 def _versions() -> str:

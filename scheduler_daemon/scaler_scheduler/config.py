@@ -166,7 +166,8 @@ COMMAND = Command(
             options.text("DIR", is_file=True),
             "",
             "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only the keys "
-            "that it lists may connect; needed wherever others than this machine reach the address",
+            "that it lists may connect; needed wherever others than this machine reach the address. It belongs to the "
+            "user that this runs as: for the service, chown -R scaler: DIR",
             environment=KEYS_VARIABLE,
         ),
         Option(

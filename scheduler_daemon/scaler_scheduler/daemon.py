@@ -16,6 +16,7 @@ from typing import Callable, List, Optional
 
 from . import __version__, event_loops, logs
 from .addresses import Address, default_monitor_address
+from .changes import Changes
 from .config import Config, fail
 from .core import effects
 from .core.errors import InvariantError
@@ -55,13 +56,19 @@ class StopWaiting(BaseException):
 
 class Daemon:
     def __init__(
-        self, config: Config, router: Router, monitor: Monitor, manager: ServiceManager, clock: Callable[[], float]
+        self,
+        config: Config,
+        changes: Changes,
+        router: Router,
+        monitor: Monitor,
+        manager: ServiceManager,
+        clock: Callable[[], float],
     ) -> None:
         self.router = router
         self.monitor = monitor
         self.is_stopping = False
         self.is_hung_up = False
-        """Whether the log files are to be opened again: somebody has moved them away."""
+        """Whether keys are to be read and log files to be opened again: somebody has changed or moved them."""
         self.is_waiting = False
         self.identity = Identity(int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__)
         limits = Limits(
@@ -85,6 +92,7 @@ class Daemon:
         self._publisher = Publisher(monitor, self.status, clock())
         self._gate: Optional[Gate] = None
         self._doorkeeper: Optional[Doorkeeper] = None
+        self._changes = changes
         self._parent_process = config.parent_process
         self._clock = clock
         self._turn_began = now = clock()
@@ -158,13 +166,17 @@ class Daemon:
             self._manager.beat()
         if self.is_hung_up:
             self.is_hung_up = False
-            _log.info("SIGHUP: the log files are opened again")  # by this line
-            if self._gate is not None and self._gate.read_again(lambda users: self.core.cut_off(users, now)):
-                self.monitor.bind_again()
+            self._hang_up(now)
         if not received and not collected:
             return False
         self.status.loop.note(self._clock() - self._turn_began)
         return True
+
+    def _hang_up(self, now: float) -> None:
+        _log.info("SIGHUP: the log files are opened again")  # by this line
+        if self._gate is not None and self._gate.read_again(lambda users: self.core.cut_off(users, now)):
+            self.monitor.bind_again()
+        self._changes.tell()
 
     def seconds_to_wait(self) -> float:
         """How long the loop may sleep when nothing is received."""
@@ -198,7 +210,7 @@ class Daemon:
             self.is_stopping = True
 
 
-def run(config: Config) -> int:
+def run(config: Config, changes: Changes) -> int:
     """The scheduler's life, from binding to the last goodbye. Returns the exit status."""
     gate = None
     try:
@@ -225,7 +237,7 @@ def run(config: Config) -> int:
         context.close()
         return fail(str(error))
     manager = ServiceManager(take_variables(os.environ))
-    daemon = Daemon(config, router, monitor, manager, time.monotonic)
+    daemon = Daemon(config, changes, router, monitor, manager, time.monotonic)
     if gate is not None:
         daemon.guard(gate, context.doorkeeper)
     if exposed_address is not None:

@@ -57,6 +57,11 @@ class Machine:
         """What `systemctl show` says of a unit."""
         return self.run("systemctl", "show", "--property", name, "--value", unit).strip()
 
+    @property
+    def root(self) -> Path:
+        """Its file system, as this host sees it: with what is mounted there."""
+        return Path(f"/proc/{self._first}/root")
+
     def journal(self, unit: str, *options: str) -> str:
         """The unit's lines."""
         return self.run("journalctl", "--no-pager", "--unit", unit, *options)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.integration.commands import scheduler
+from tests.integration.commands import run_once, scheduler, scheduler_command
 from tests.system import roots
 from tests.system.machine import Machine
 from tests.system.work import check, submit_many
@@ -25,7 +25,7 @@ UNIT = "scaler-cluster.service"
 def host(boot: Callable[..., Machine]) -> Machine:
     """A compute host with the unit, and the command as `make install` would put it there."""
     shared = roots.environment()
-    machine = boot(roots.slurm(), shared)
+    machine = boot(roots.python(), shared)
     for folder in {folder for path in shared for folder in path.parents}:
         machine.run("chmod", "a+x", str(folder))  # an environment in root's home is to be seen by another user
     command = f'#!/bin/sh\nexec {Path(sys.executable).parent}/scaler_cluster "$@"\n'
@@ -53,3 +53,20 @@ def test_its_workers_run_tasks_and_come_back(host: Machine, tmp_path: Path) -> N
         check(futures)
         host.run("systemctl", "stop", UNIT)
         assert host.property_of(UNIT, "Result") == "success"
+
+
+def test_with_keys_of_its_own_user(host: Machine, tmp_path: Path) -> None:
+    keys, its = tmp_path / "keys", "/etc/scaler/keys"
+    assert run_once(scheduler_command("keygen", str(keys))).returncode == 0
+    for name in ("server.key", "worker.key", "worker.secret"):
+        host.write(f"{its}/{name}", (keys / name).read_text())
+    host.run("sh", "-c", f"chmod 600 {its}/* && chown -R scaler-worker: {its}")
+    with scheduler(tmp_path, "--keys", str(keys)) as there, Client(there.address, keys=str(keys)) as client:
+        lines = (f'address = "{there.address}"', "num_of_workers = 2", f'keys = "{its}"', "")
+        host.write("/etc/scaler/cluster.toml", "\n".join(lines))
+        host.run("systemctl", "daemon-reload")
+        host.run("systemctl", "start", UNIT)
+        check(submit_many(client, 20))
+        # What tasks do they do as its user, who owns the keys.
+        with pytest.raises(OSError, match="Read-only file system"):
+            client.submit(os.chmod, f"{its}/worker.secret", 0o644).result(60)

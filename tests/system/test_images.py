@@ -81,9 +81,7 @@ def test_they_are_built_and_run(images: Images, wheels: Path, run: Run, tmp_path
     wait_until(lambda: "has left" in there.log(), 60.0, "the agent's goodbye")
     port = free_port()
     run(exporter, "--port", str(port), f"tcp://127.0.0.1:{free_port()}")
-    wait_until(
-        lambda: "scaler_up 0.0" in page(f"http://127.0.0.1:{port}/metrics"), 60.0, "metrics without a scheduler"
-    )
+    wait_until(lambda: "scaler_up 0.0" in page(f"http://127.0.0.1:{port}/metrics"), 60.0, "metrics without a scheduler")
 
 
 def _secret(keys: Path, *names: str) -> Path:

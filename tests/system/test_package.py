@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,28 @@ from tests.system.machine import Machine
 from tests.system.packages import Packages, version_of
 from tests.system.service import INSTALL, UNIT, Service
 from tests.system.work import check, submit_many, workers_and_client
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(300)
 
 NAME = "scaler-scheduler"
+DEFAULT_PORT = 2345
 _ALL_FILES = ("find", "/", "-xdev", "-path", "/tmp", "-prune", "-o", "-path", "/run", "-prune", "-o", "-print")
 _OF_THE_SYSTEM = ("/var/lib/dpkg", "/var/log", "/var/cache/ldconfig", "/etc", "/var/lib/systemd", "/var/tmp")
 """Folders whose own times or other contents change while a machine runs; what is in them is compared all the same."""
+
+
+def test_installed_it_runs_at_once_and_only_this_host_reaches_it(machine: Machine) -> None:
+    if not is_free(DEFAULT_PORT):
+        pytest.skip(f"port {DEFAULT_PORT} of this host, whose network the machine shares, is taken")
+    machine.run(*INSTALL, DEB)
+    wait_until(lambda: machine.property_of(UNIT, "ActiveState") == "active", 60.0, "the scheduler")
+    assert machine.property_of(UNIT, "UnitFileState") == "enabled" and machine.property_of(UNIT, "NRestarts") == "0"
+    process = machine.root / "proc" / machine.property_of(UNIT, "MainPID")
+    listening = [line.split() for name in ("tcp", "tcp6") for line in (process / "net" / name).read_text().splitlines()]
+    sockets = {os.readlink(path) for path in (process / "fd").iterdir()}
+    bound = [words[1] for words in listening[1:] if words[3] == "0A" and f"socket:[{words[9]}]" in sockets]
+    assert bound == [f"0100007F:{DEFAULT_PORT:04X}"]
 
 
 def test_upgraded_it_loses_no_task(service: Service, built: Packages, tmp_path: Path) -> None:
@@ -45,6 +62,16 @@ def test_removed_it_leaves_its_configuration_and_purged_nothing(machine: Machine
     machine.run("dpkg", "--purge", NAME)
     assert accounts(machine) == users
     assert files(machine) - before == set()
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def installed_version(machine: Machine) -> str:

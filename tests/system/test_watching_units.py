@@ -1,4 +1,4 @@
-"""The units of scaler_ui and scaler_exporter in a booted systemd, beside the scheduler's, installed by pip from the wheels."""
+"""The units of scaler_ui and scaler_exporter in a booted systemd, beside the scheduler's, of wheels by pip."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.system import roots
 from tests.system.conftest import DEB
-from tests.system.machine import Machine
+from tests.system.machine import CommandFailed, Machine
 from tests.system.packages import Packages
 from tests.system.page import page
 from tests.system.service import Service, free_port
@@ -45,6 +45,16 @@ class Watching:
     def await_metric(self, line: str) -> None:
         wait_until(lambda: f"\n{line}\n" in self.page("/metrics"), SECONDS, line)
 
+    def start(self) -> None:
+        """Returns once it is READY."""
+        try:
+            self.machine.run("systemctl", "restart", self.unit)
+        except CommandFailed:
+            raise AssertionError(f"it did not become ready:\n{self.machine.journal(self.unit)}") from None
+
+    def await_status(self, text: str) -> None:
+        wait_until(lambda: text in self.property("StatusText"), SECONDS, text)
+
     def property(self, name: str) -> str:
         return self.machine.property_of(self.unit, name)
 
@@ -72,11 +82,11 @@ def test_it_shows_the_scheduler_of_its_host_and_comes_back(
 ) -> None:
     machine, unit = watching.machine, watching.unit
     watching.configure()
-    machine.run("systemctl", "start", unit)  # READY
+    watching.start()
     assert "\nscaler_up 0.0\n" in watching.page("/metrics"), "it listens, and waits for a scheduler"
     service.start()
     watching.await_metric("scaler_up 1.0")
-    assert "the scheduler at ipc:///run/scaler/monitor is there" in watching.property("StatusText")
+    watching.await_status("the scheduler at ipc:///run/scaler/monitor is there")
     if "ui" in unit:
         assert "<html" in watching.page("/")
     with workers_and_client(tmp_path, service.address) as client:
@@ -91,31 +101,31 @@ def test_it_shows_the_scheduler_of_its_host_and_comes_back(
 def test_what_is_edited_holds_from_its_restart_on(watching: Watching) -> None:
     machine, unit = watching.machine, watching.unit
     watching.configure()
-    machine.run("systemctl", "start", unit)
+    watching.start()
     before = watching.port
     watching.configure('monitor_address = "tcp://127.0.0.1:1"')
-    machine.run("systemctl", "restart", unit)
+    watching.start()
     assert "\nscaler_up 0.0\n" in watching.page("/metrics") and not page(f"http://127.0.0.1:{before}/metrics")
-    assert "the scheduler at tcp://127.0.0.1:1 is not heard of yet" in watching.property("StatusText")
+    watching.await_status("the scheduler at tcp://127.0.0.1:1 is not heard of yet")
     machine.write(watching.file, "port = 0.5\n")
     machine.run("systemctl", "restart", unit, status=None)
     wait_until(lambda: f"{watching.file}:1: port: 0.5 is not a whole number" in machine.journal(unit), SECONDS)
 
 
-def test_by_tcp_with_keys_that_are_root_s(service: Service, watching: Watching) -> None:
-    machine, monitor = watching.machine, f"tcp://127.0.0.1:{free_port()}"
-    machine.run("scaler_scheduler", "keygen", "/etc/scaler/keys")
-    machine.run("install", "-d", "-m", "700", "/etc/scaler/monitor-keys")
-    machine.run("sh", "-c", "cd /etc/scaler/keys && cp -p server.key monitor.* ../monitor-keys && chown -R scaler: .")
-    service.configure(f'monitor_address = "{monitor}"', 'keys = "/etc/scaler/keys"')
+def test_by_tcp_with_keys_that_systemd_hands_over(service: Service, watching: Watching) -> None:
+    machine, monitor, keys = watching.machine, f"tcp://127.0.0.1:{free_port()}", "/etc/scaler/keys"
+    machine.run("scaler_scheduler", "keygen", keys)
+    machine.run("chown", "-R", "scaler:", keys)
+    service.configure(f'monitor_address = "{monitor}"', f'keys = "{keys}"')
     service.start()
     watching.configure()  # where the scheduler publishes, its file says
-    lines = ("[Service]", "LoadCredential=keys:/etc/scaler/monitor-keys", "Environment=SCALER_KEYS=%d/keys", "")
+    handed = [f"LoadCredential={name}:{keys}/{name}" for name in ("server.key", "monitor.key", "monitor.secret")]
+    lines = ("[Service]", *handed, "Environment=SCALER_KEYS=%d", "")
     machine.write(f"/etc/systemd/system/{watching.unit}.d/keys.conf", "\n".join(lines))
     machine.run("systemctl", "daemon-reload")
-    machine.run("systemctl", "start", watching.unit)
+    watching.start()
     watching.await_metric("scaler_up 1.0")
-    assert f"the scheduler at {monitor} is there" in watching.property("StatusText")
+    watching.await_status(f"the scheduler at {monitor} is there")
 
 
 def test_it_is_sealed(watching: Watching) -> None:
