@@ -137,6 +137,12 @@ def subscriptions(context: Context, monitor: str, rate: int) -> None:
     _send(subscriber.send, (b"\1" + secrets.token_bytes(8) for _ in itertools.repeat(None)), rate)
 
 
+def connects(address: str, rate: int) -> None:
+    """Connections that are closed as soon as they are made."""
+    _ready()
+    _send(lambda _: _tcp(address).close(), itertools.repeat(b""), rate)
+
+
 def spinning() -> None:
     """Nobody's peer: what a program that computes takes away on this machine."""
     _ready()
@@ -185,6 +191,8 @@ def main(behaviour: str, address: str, monitor: str, victim: int, rate: int) -> 
             replays(context, address, victim, rate)
         elif behaviour == "subscriptions":
             subscriptions(context, monitor, rate)
+        elif behaviour == "connects":
+            connects(address, rate)
         elif behaviour == "spinning":
             spinning()
         elif behaviour == "half_open":

@@ -47,7 +47,7 @@ class Failure:
         if keys is None:
             return (
                 f"the {what} wants keys, and none were given: name their folder with keys= or --keys, or in "
-                f"{KEYS_VARIABLE}"
+                f"{KEYS_VARIABLE}; or it has as many connections as it may have (its log says so)"
             )
         if self.value == _OTHER_MECHANISM and self.is_final:
             return f"the {what} has no keys, and is not talked to with those of {keys.directory}: leave them out here"

@@ -36,7 +36,7 @@ USUAL_DEATHS = ("signal 9", "memory limit", "lease")
 FIRST_BUCKET, LAST_BUCKET = 4, 27
 """Powers of two of microseconds, 16 us to 134 s: what is shorter is in the first bucket, what is longer in the last."""
 
-_DROPPED = ("malformed", "refused", "ignored", "unauthorized", "unreachable", "late", "output")
+_DROPPED = ("malformed", "refused", "ignored", "unauthorized", "connections", "unreachable", "late", "output")
 """Counters that are there from the start."""
 
 
@@ -217,8 +217,8 @@ def _messages(snapshot: Snapshot) -> Iterator[Metric]:
     dropped = dict.fromkeys(_DROPPED, 0) | snapshot.dropped
     text = (
         "Messages dropped (malformed, unreachable; refused: beyond a limit, or not for this peer; ignored: of one who "
-        "wastes time), handshakes and messages of who is unauthorized, rows of results that came late and of output "
-        "that were not forwarded."
+        "wastes time), connections that were cut, handshakes and messages of who is unauthorized, rows of results that "
+        "came late and of output that were not forwarded."
     )
     yield _counters("scaler_messages_dropped", text, "reason", dropped)
 

@@ -18,10 +18,12 @@ from . import __version__, event_loops, logs
 from .addresses import Address, default_monitor_address
 from .changes import Changes
 from .config import Config, fail
+from .connections import ConnectionLimits, allow_many_files, limit_by_files
 from .core import effects
 from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
+from .doorkeeper import Doorkeeper
 from .exposure import INSECURE_WARNING, exposed, refusal
 from .gate import Gate
 from .intake import Intake
@@ -29,8 +31,9 @@ from .key_files import KeyFileError
 from .muting import Muting
 from .publishing import PAUSE_SECONDS, Publisher
 from .service_manager import ServiceManager, take_variables
-from .sockets import BindError, Context, Doorkeeper, Monitor, Router, allow_many_connections
+from .sockets import Context, Monitor, Router
 from .status import Status, interpreter
+from .taken_paths import BindError
 from .tidying import Tidying
 from .wire.encode import PROTOCOL_VERSION, Identity, encode
 
@@ -43,6 +46,12 @@ LISTEN_AGAIN_SECONDS = 0.25
 
 LOOK_AROUND_SECONDS = 1.0
 """How often is said how it goes, and looked whether there is memory to give back and whether the parent lives."""
+
+SILENT_LEASES = 2
+"""Times the longer lease that a connection may say nothing before it is cut: its peer is given up after one."""
+
+CONNECTIONS_LOG_SECONDS = 10.0
+"""At most one line of a kind about connections in this time."""
 
 FAREWELL_MILLISECONDS = 500
 EXIT_SOFTWARE = 70
@@ -61,6 +70,7 @@ class Daemon:
         changes: Changes,
         router: Router,
         monitor: Monitor,
+        doorkeeper: Doorkeeper,
         manager: ServiceManager,
         clock: Callable[[], float],
     ) -> None:
@@ -91,7 +101,9 @@ class Daemon:
         self.traffic = self.status.traffic
         self._publisher = Publisher(monitor, self.status, clock())
         self._gate: Optional[Gate] = None
-        self._doorkeeper: Optional[Doorkeeper] = None
+        self._doorkeeper = doorkeeper
+        self._connections = doorkeeper.connections
+        self._next_connections_line = clock()
         self._changes = changes
         self._parent_process = config.parent_process
         self._clock = clock
@@ -108,9 +120,9 @@ class Daemon:
         """ZeroMQ tells by refusing to send; peers pass over an echo of what they have not sent."""
         return self.router.send(route, encode(effects.HeartbeatEcho(route, 0), self.identity))
 
-    def guard(self, gate: Gate, doorkeeper: Optional[Doorkeeper]) -> None:
+    def guard(self, gate: Gate) -> None:
         """Peers have keys: those of this gate."""
-        self._gate, self._doorkeeper = gate, doorkeeper
+        self._gate = gate
         self._intake.name_of_key = gate.name
 
     def wait(self) -> Optional[List[bytes]]:
@@ -194,7 +206,12 @@ class Daemon:
         )
 
     def _count_refused(self, now: float) -> None:
-        if self._gate is not None and self._doorkeeper is not None:
+        self.traffic.dropped["connections"] = self._connections.cut
+        if now >= self._next_connections_line:
+            for line in self._connections.take_news():
+                self._next_connections_line = now + CONNECTIONS_LOG_SECONDS
+                _log.warning("%s", logs.on_one_line(line))
+        if self._gate is not None:
             refused = self.traffic.dropped["unauthorized"] = self._doorkeeper.refused + self.router.refused
             self._gate.tell_refused(refused, self._doorkeeper, now)
 
@@ -220,10 +237,7 @@ def run(config: Config, changes: Changes) -> int:
     exposed_address = None if gate else exposed(config.address, config.monitor_address)
     if exposed_address is not None and not config.insecure:
         return fail(refusal(exposed_address))
-    allow_many_connections()
-    context = Context(config.io_threads)
-    if gate is not None:
-        context.admit(gate)
+    context = Context(config.io_threads, _connection_limits(config), gate)
     try:
         router = context.bind_router(config.address, config.message_size_limit)
     except BindError as error:
@@ -237,9 +251,9 @@ def run(config: Config, changes: Changes) -> int:
         context.close()
         return fail(str(error))
     manager = ServiceManager(take_variables(os.environ))
-    daemon = Daemon(config, changes, router, monitor, manager, time.monotonic)
+    daemon = Daemon(config, changes, router, monitor, context.doorkeeper, manager, time.monotonic)
     if gate is not None:
-        daemon.guard(gate, context.doorkeeper)
+        daemon.guard(gate)
     if exposed_address is not None:
         _log.warning(INSECURE_WARNING, exposed_address)
     status = 0
@@ -256,6 +270,16 @@ def run(config: Config, changes: Changes) -> int:
     _log.info("stopped")
     manager.close()
     return status
+
+
+def _connection_limits(config: Config) -> ConnectionLimits:
+    lease = max(config.client_timeout_seconds, config.worker_timeout_seconds)
+    return ConnectionLimits(
+        limit_by_files(config.connection_limit, allow_many_files()),
+        config.address_connection_limit,
+        config.connection_rate_limit,
+        SILENT_LEASES * lease,
+    )
 
 
 def _default_monitor_address(bound: Address) -> Address:

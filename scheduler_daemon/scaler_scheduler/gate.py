@@ -7,8 +7,8 @@ from typing import Callable, Dict, FrozenSet, Set
 
 from . import authorized, logs
 from .authorized import Entry
+from .doorkeeper import MONITOR_DOMAIN, Doorkeeper
 from .key_files import MONITOR, SERVER, KeyFileError, read_pair
-from .sockets import MONITOR_DOMAIN, Doorkeeper
 
 REFUSALS_LOG_SECONDS = 10.0
 """At most one line about connections that were refused in this time."""

@@ -99,7 +99,7 @@ def _keygen(parsed: argparse.Namespace) -> None:
 
 def _make_pair(directory: str, name: str) -> str:
     """The public key, in hex."""
-    from .sockets import new_key_pair
+    from .doorkeeper import new_key_pair
 
     public, secret = new_key_pair()
     _write(directory, name + SECRET_SUFFIX, f"# The secret key of {name}: for nobody else.\n{secret.hex()}\n")
@@ -117,7 +117,7 @@ def _write(directory: str, name: str, text: str) -> None:
 
 
 def _authorize(parsed: argparse.Namespace) -> None:
-    from .sockets import decode_z85
+    from .doorkeeper import decode_z85
 
     name = authorized.checked_name(parsed.name)
     key = authorized.checked_key(parsed.key, decode_z85)

@@ -36,6 +36,12 @@ class PeerLimits:
     """Clients, workers and host agents at one time."""
     hello_rate_limit: int
     """Hellos a second, of all together."""
+    connection_limit: int
+    """Connections at one time, at both addresses together."""
+    address_connection_limit: int
+    """Connections at one time from one address."""
+    connection_rate_limit: int
+    """New connections a second from one address."""
     waste_limit: int
     """Percent of the scheduler's time that one connection may waste."""
 
@@ -71,6 +77,28 @@ LIMIT_OPTIONS = (
     _count("peer-limit", 100_000, MOST, "the most clients, workers and host agents at one time", "peers"),
     _count(
         "hello-rate-limit", 10_000, MOST_HELLOS, "the most hellos a second, of all; others are to try again", "hellos"
+    ),
+    _count(
+        "connection-limit",
+        100_000,
+        MOST,
+        "the most connections at one time, of anybody, never more than the system lets the process have files open; "
+        "others are cut at once",
+        "connections",
+    ),
+    _count(
+        "address-connection-limit",
+        100_000,
+        MOST,
+        "the most connections at one time from one address (of IPv6 one network of 64 bits); others are cut at once",
+        "connections",
+    ),
+    _count(
+        "connection-rate-limit",
+        1000,
+        MOST_HELLOS,
+        "the most new connections a second from one address; others have to wait",
+        "connections",
     ),
     _count(
         "waste-limit",

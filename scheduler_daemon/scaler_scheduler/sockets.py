@@ -1,21 +1,19 @@
-"""The scheduler's sockets. The only file that imports zmq."""
+"""The scheduler's sockets. Only this file and `doorkeeper.py` import zmq."""
 
 from __future__ import annotations
 
 import errno
 import os
-import resource
-import socket
-import stat
-import sys
-import threading
 import time
-from typing import Any, Callable, FrozenSet, List, Optional, Protocol, Sequence, Set, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Set
 
 import zmq
 import zmq.backend
 
 from .addresses import Address, parse_bind_address
+from .connections import ConnectionLimits, Connections
+from .doorkeeper import MAIN_DOMAIN, MONITOR_DOMAIN, Access, Doorkeeper
+from .taken_paths import BindError, refuse_taken_path
 
 ZMQ_VERSION = zmq.zmq_version()
 
@@ -59,52 +57,11 @@ _SOCKET_FILE_MASK = 0o077
 _MONITOR_FILE_MASK = 0o007
 """Whoever can connect there can only watch: that is for the group as well."""
 
-
-MAIN_DOMAIN, MONITOR_DOMAIN = b"main", b"monitor"
-"""What ZeroMQ calls the two addresses when it asks who may connect."""
-
-QUESTIONS_A_ROUND = 64
-ROUND_SECONDS = 0.01
-"""So many answers are given in that time to those who want to connect: a flood of them takes an eighth of the
-interpreter at most, and a question of somebody else's waits for what ZeroMQ's own threads are slower with anyway."""
-
-_FAILURES = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
-_AUTH = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH)
-_LOOK_MILLISECONDS = 1000
 _REFUSED_AT_ONCE = 256
 """Messages of who may not speak are passed over so many at once."""
 
 _ROUTE_BYTES = 5
 """Of ZeroMQ's own names of connections, which begin with a zero."""
-
-
-class Access(Protocol):
-    """Who may connect."""
-
-    secret: bytes
-    """The server's."""
-    allowed: FrozenSet[bytes]
-    """The users of all keys that may speak."""
-
-    def user(self, domain: bytes, key: bytes) -> bytes:
-        """Who has this public key; empty where it may not connect there."""
-
-
-class BindError(Exception):
-    """The address can't be bound; the text is one line that says why."""
-
-
-def new_key_pair() -> Tuple[bytes, bytes]:
-    """A public key and its secret."""
-    public, secret = zmq.curve_keypair()
-    return decode_z85(public.decode()), decode_z85(secret.decode())
-
-
-def decode_z85(text: str) -> bytes:
-    """A key as ZeroMQ writes it. Raises ValueError or KeyError where it is none."""
-    from zmq.utils import z85
-
-    return z85.decode(text)
 
 
 def _user_reader() -> Callable[[Any], bytes]:
@@ -122,97 +79,23 @@ def _user_reader() -> Callable[[Any], bytes]:
     return lambda frame: get(int(cast("uintptr_t", frame.zmq_msg)), b"User-Id") or b""
 
 
-class Doorkeeper:
-    """Answers ZeroMQ's questions who may connect (ZAP), and counts those who could not. In a thread of its own, as
-    nobody shall wait for the loop's next turn to be let in."""
-
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], access: Access) -> None:
-        self.access = access
-        self.refused = 0
-        self.last = ""
-        """About the last one of them, for the log."""
-        self._questions = context.socket(zmq.REP)
-        self._questions.setsockopt(zmq.LINGER, 0)
-        self._questions.bind("inproc://zeromq.zap.01")
-        self._watched: List[zmq.Socket[bytes]] = []
-        threading.Thread(target=self._run, name="doorkeeper", daemon=True).start()
-
-    def guard(self, bound: zmq.Socket[bytes], domain: bytes) -> None:
-        """Before the socket is bound."""
-        bound.setsockopt(zmq.CURVE_SERVER, 1)
-        bound.setsockopt(zmq.CURVE_SECRETKEY, self.access.secret)
-        bound.setsockopt(zmq.ZAP_DOMAIN, domain)
-        self._watched.append(bound.get_monitor_socket(_FAILURES))
-
-    def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._questions, zmq.POLLIN)
-        watched: List[zmq.Socket[bytes]] = []
-        try:
-            while True:
-                for events in self._watched[len(watched) :]:
-                    events.setsockopt(zmq.LINGER, 0)
-                    poller.register(events, zmq.POLLIN)
-                    watched.append(events)
-                poller.poll(_LOOK_MILLISECONDS)
-                if self._answer_all() == QUESTIONS_A_ROUND:
-                    time.sleep(ROUND_SECONDS)
-                for events in watched:
-                    self._count(events)
-        except zmq.ContextTerminated:
-            for one in (self._questions, *self._watched):
-                one.close()
-
-    def _answer_all(self) -> int:
-        for answered in range(QUESTIONS_A_ROUND):
-            if not self._questions.poll(0):
-                return answered
-            self._answer(self._questions.recv_multipart())
-        return QUESTIONS_A_ROUND
-
-    def _answer(self, question: List[bytes]) -> None:
-        version, number, domain, address, _identity, mechanism, *credentials = question
-        key = credentials[0] if mechanism == b"CURVE" and credentials else b""
-        user = self.access.user(domain, key)
-        if not user:
-            self.last = f"the key {key.hex()} from {address.decode(errors='replace')} is not authorized there"
-        verdict = [b"200", b"OK"] if user else [b"400", b"not authorized"]
-        self._questions.send_multipart([version, number, *verdict, user, b""])
-
-    def _count(self, events: zmq.Socket[bytes]) -> None:
-        while events.poll(0):
-            what = events.recv_multipart()[0]
-            number = int.from_bytes(what[:2], sys.byteorder)
-            if number & _FAILURES:
-                self.refused += 1
-            if number != _AUTH and number & _FAILURES:
-                self.last = "somebody has no key, or the key of another server"
-
-
-def allow_many_connections() -> None:
-    """Each is a file descriptor, of which many systems allow a process a thousand unless it asks for more."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    except (OSError, ValueError):
-        pass  # some systems say that there is no limit, and set one
-
-
 class Context:
-    """ZeroMQ's threads, and the sockets made in them."""
+    """ZeroMQ's threads, and the sockets made in them.
 
-    def __init__(self, io_threads: int) -> None:
+    Args:
+        limits: of connections.
+        access: who may connect; None: whoever reaches the addresses.
+    """
+
+    def __init__(self, io_threads: int, limits: ConnectionLimits, access: Optional[Access]) -> None:
         self._context = zmq.Context(io_threads)
-        self.doorkeeper: Optional[Doorkeeper] = None
-
-    def admit(self, access: Access) -> None:
-        """From here on what is bound is for those with keys alone."""
-        self.doorkeeper = Doorkeeper(self._context, access)
+        self.doorkeeper = Doorkeeper(self._context, Connections(limits), access)
 
     def bind_router(self, address: Address, longest_frame: int) -> Router:
         """`longest_frame` in bytes: a connection that announces more is cut."""
         bound = self._bind(zmq.ROUTER, address, longest_frame, MAIN_DOMAIN)
-        return Router(bound) if self.doorkeeper is None else KeyedRouter(bound, self.doorkeeper.access)
+        access = self.doorkeeper.access
+        return Router(bound) if access is None else KeyedRouter(bound, access)
 
     def bind_monitor(self, address: Address) -> Monitor:
         # Who may connect to a file is the file's to say.
@@ -224,7 +107,7 @@ class Context:
         return Monitor(bind, address)
 
     def _bind(self, kind: int, address: Address, longest_frame: int, domain: bytes) -> zmq.Socket[bytes]:
-        _refuse_taken_path(address)
+        refuse_taken_path(address)
         bound = self._context.socket(kind)
         bound.setsockopt(zmq.LINGER, 0)
         bound.setsockopt(zmq.IPV6, int(address.is_ipv6))
@@ -244,7 +127,8 @@ class Context:
         else:
             bound.setsockopt(zmq.SNDHWM, _MONITOR_QUEUE)
             bound.setsockopt(zmq.XPUB_VERBOSE, 1)  # also say of the second one with a subscription that it has come
-        if self.doorkeeper is not None and domain:
+        self.doorkeeper.watch(bound, kind == zmq.ROUTER)
+        if domain:
             self.doorkeeper.guard(bound, domain)
         mask = os.umask(_SOCKET_FILE_MASK if kind == zmq.ROUTER else _MONITOR_FILE_MASK)
         try:
@@ -259,22 +143,6 @@ class Context:
 
     def close(self) -> None:
         self._context.term()
-
-
-def _refuse_taken_path(address: Address) -> None:
-    """ZeroMQ takes an ipc path away from whoever listens there, and removes any file that is there, without a word."""
-    if address.transport != "ipc":
-        return
-    if not address.path.startswith("@") and os.path.lexists(address.path):
-        if not stat.S_ISSOCK(os.lstat(address.path).st_mode):
-            raise BindError(f"can't bind {address}: the path exists and is not a socket")
-    path = "\0" + address.path[1:] if address.path.startswith("@") else address.path
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(path)
-        except OSError:
-            return
-    raise BindError(f"can't bind {address}: Address already in use")
 
 
 class BoundSocket:

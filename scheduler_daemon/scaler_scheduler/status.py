@@ -38,7 +38,8 @@ class Traffic:
     def __init__(self) -> None:
         self.received = [0] * len(KIND_NAMES)
         self.sent = [0] * len(KIND_NAMES)
-        self.dropped: Dict[str, int] = {"malformed": 0, "unreachable": 0, "unauthorized": 0, "ignored": 0}
+        reasons = ("malformed", "unreachable", "unauthorized", "ignored", "connections")
+        self.dropped: Dict[str, int] = dict.fromkeys(reasons, 0)
 
 
 class Status:

@@ -332,6 +332,9 @@ def test_problems() -> None:
     assert of(**full) == ["tasks and objects fill 99 B of 100 B: clients keep further tasks back"]
     assert of(deaths=[{"name": "cancelled", "count": 3}]) == [], "it was asked for"
     assert of(dropped=[{"name": "malformed", "count": 3}]) == ["3 messages dropped since the start: malformed"]
+    assert of(dropped=[{"name": "connections", "count": 3}]) == [
+        "3 connections cut since the start: too many, or silent"
+    ]
     assert of(dropped=[{"name": "unauthorized", "count": 2}]) == ["2 times since the start somebody had no right key"]
     assert of(process={"loopMicroseconds": 1_900_000}) == ["the scheduler's loop is busy 95% of the time"]
 

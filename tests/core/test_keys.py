@@ -10,6 +10,7 @@ import pytest
 
 from scaler_scheduler import authorized, cli, exposure, key_commands
 from scaler_scheduler.addresses import parse_bind_address
+from scaler_scheduler.doorkeeper import MAIN_DOMAIN, MONITOR_DOMAIN, decode_z85
 from scaler_scheduler.gate import Gate
 from scaler_scheduler.key_files import (
     CLIENT,
@@ -22,7 +23,6 @@ from scaler_scheduler.key_files import (
     read_peer_keys,
     read_public,
 )
-from scaler_scheduler.sockets import MAIN_DOMAIN, MONITOR_DOMAIN, decode_z85
 
 KEY, KEY2 = "0a" * 32, "0b" * 32
 

@@ -64,6 +64,8 @@ def _of_scheduler(picture: Picture) -> Iterator[str]:
     for reason in ("malformed", "refused", "ignored", "unreachable"):
         if snapshot.dropped.get(reason):
             yield f"{count(snapshot.dropped[reason])} messages dropped since the start: {reason}"
+    if snapshot.dropped.get("connections"):
+        yield f"{count(snapshot.dropped['connections'])} connections cut since the start: too many, or silent"
     if snapshot.dropped.get("unauthorized"):
         yield f"{count(snapshot.dropped['unauthorized'])} times since the start somebody had no right key"
 

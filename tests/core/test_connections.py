@@ -1,0 +1,212 @@
+"""What becomes of connections beyond the limits: on real sockets, with the words that ZeroMQ has for what it does."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import sys
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from scaler_scheduler.connections import ConnectionLimits, Connections, Listener, limit_by_files
+
+LIMITS: Dict[str, Any] = {"total": 100, "of_address": 100, "a_second": 100, "silence_seconds": 60.0}
+
+
+class Scene:
+    """A listening socket whose connections are accepted here, as by ZeroMQ."""
+
+    def __init__(self, family: int, address: Any, **limits: Any) -> None:
+        self.connections = Connections(ConnectionLimits(**dict(LIMITS, **limits)))
+        self.bound = socket.socket(family)
+        self.bound.bind(address)
+        self.bound.listen(100)
+        self.family = family
+        self.listener = Listener(is_for_peers=True)
+        self.connections.listening(self.listener, self.bound.fileno())
+        self.accepted: List[socket.socket] = []
+
+    def connect(self, now: float = 0.0, source: str = "", seconds: float = 5.0) -> socket.socket:
+        client = socket.socket(self.family)
+        client.settimeout(seconds)
+        if source:
+            client.bind((source, 0))
+        try:
+            client.connect(self.bound.getsockname())
+        except BaseException:
+            client.close()
+            raise
+        self.accepted.append(self.bound.accept()[0])
+        self.connections.accepted(self.listener, self.accepted[-1].fileno(), now)
+        return client
+
+    def close(self) -> None:
+        for each in (self.bound, *self.accepted):
+            each.close()
+
+
+@pytest.fixture
+def scenes() -> Iterator[List[Scene]]:
+    made: List[Scene] = []
+    yield made
+    for scene in made:
+        scene.close()
+
+
+def tcp(scenes: List[Scene], **limits: Any) -> Scene:
+    scenes.append(Scene(socket.AF_INET, ("127.0.0.1", 0), **limits))
+    return scenes[-1]
+
+
+def is_cut(client: socket.socket) -> bool:
+    """Whether the other side has ended the connection."""
+    client.settimeout(0.05)
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    except socket.timeout:
+        return False
+
+
+def test_one_more_than_there_may_be_is_cut_and_has_room_once_another_is_over(scenes: List[Scene]) -> None:
+    scene = tcp(scenes, total=2)
+    with scene.connect() as first, scene.connect() as second, scene.connect() as third:
+        assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
+        assert scene.connections.cut == 1 and len(scene.connections) == 2
+        [line] = scene.connections.take_news()
+        assert "there are 2 already (--connection-limit, or open files)" in line
+        assert scene.connections.take_news() == []
+        scene.connections.disconnected(scene.accepted[0].fileno())
+        with scene.connect() as fourth:
+            assert not is_cut(fourth)
+
+
+def test_the_limit_of_an_address_is_no_other_ones(scenes: List[Scene]) -> None:
+    scene = tcp(scenes, of_address=1)
+    with scene.connect(source="127.0.0.2") as first, scene.connect(source="127.0.0.2") as second:
+        with scene.connect(source="127.0.0.3") as other:
+            assert [is_cut(each) for each in (first, second, other)] == [False, True, False]
+    assert "127.0.0.2 has 1 already (--address-connection-limit)" in scene.connections.take_news()[0]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
+def test_an_address_that_connects_too_often_waits_and_others_do_not(scenes: List[Scene]) -> None:
+    scene = tcp(scenes, a_second=2)
+    begun = [scene.connect(10.0, "127.0.0.2") for _ in range(3)]
+    assert not any(map(is_cut, begun)), "none that has got in is cut"
+    assert "more than 2 connections in a second from 127.0.0.2" in scene.connections.take_news()[0]
+    with pytest.raises(socket.timeout):
+        scene.connect(10.1, "127.0.0.2", seconds=0.2)
+    with scene.connect(10.1, "127.0.0.3", seconds=0.2) as other:
+        assert not is_cut(other)
+    begun[0].sendall(b"still")
+    assert scene.accepted[0].recv(5) == b"still"
+    scene.connections.look(10.9)
+    with pytest.raises(socket.timeout):
+        scene.connect(10.9, "127.0.0.2", seconds=0.2)
+    scene.connections.look(11.0)
+    with scene.connect(11.0, "127.0.0.2", seconds=5) as later:
+        assert not is_cut(later)
+    for each in begun:
+        each.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
+def test_connections_that_are_over_before_anybody_looks_are_counted_for_who_makes_many(scenes: List[Scene]) -> None:
+    scene = tcp(scenes, a_second=5)
+    nothing = os.dup(scene.bound.fileno())
+    os.close(nothing)
+    with scene.connect(1.0, "127.0.0.2"):
+        for _ in range(5):
+            scene.connections.accepted(scene.listener, nothing, 1.0)
+        with pytest.raises(socket.timeout):
+            scene.connect(1.1, "127.0.0.2", seconds=0.2)
+        scene.connect(1.1, "127.0.0.3").close()
+
+
+def test_of_ipv6_a_network_counts(scenes: List[Scene]) -> None:
+    try:
+        scenes.append(Scene(socket.AF_INET6, ("::1", 0), a_second=1, of_address=2))
+    except OSError:
+        pytest.skip("no IPv6 here")
+    scene = scenes[-1]
+    first, second = scene.connect(1.0), scene.connect(1.0)
+    if sys.platform.startswith("linux"):
+        with pytest.raises(socket.timeout):
+            scene.connect(1.0, seconds=0.2)
+    scene.connections.look(2.0)
+    with scene.connect(2.0) as third:
+        assert is_cut(third) and not is_cut(first) and not is_cut(second)
+    first.close()
+    second.close()
+
+
+def test_a_file_s_connections_count_in_all_alone(scenes: List[Scene], tmp_path: Any) -> None:
+    scene = Scene(socket.AF_UNIX, str(tmp_path / "socket"), total=2, of_address=1, a_second=1)
+    scenes.append(scene)
+    with scene.connect(1.0) as first, scene.connect(1.0) as second, scene.connect(1.0) as third:
+        assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the system does not tell")
+def test_who_says_nothing_is_cut_and_who_speaks_is_not(scenes: List[Scene]) -> None:
+    scene = tcp(scenes, silence_seconds=0.3)
+    with scene.connect(0.0) as silent, scene.connect(0.0) as speaking:
+        let_pass(0.35)
+        speaking.sendall(b"x")
+        scene.connections.look(0.35)
+        assert is_cut(silent) and not is_cut(speaking)
+        assert "nothing has come for 0.3 s" in scene.connections.take_news()[0]
+        assert scene.connections.cut == 1
+
+
+def let_pass(seconds: float) -> None:
+    """Nothing happens for so long, as the system's own clock is what is read."""
+    nobody, other = socket.socketpair()
+    with nobody, other:
+        nobody.settimeout(seconds)
+        with pytest.raises(socket.timeout):
+            nobody.recv(1)
+
+
+def test_a_number_that_is_another_file_s_by_now_is_left_alone(scenes: List[Scene]) -> None:
+    scene, other = tcp(scenes, total=0), tcp(scenes)
+    with other.connect() as client:
+        scene.connections.accepted(scene.listener, other.accepted[0].fileno(), 0.0)
+        assert not is_cut(client) and scene.connections.cut == 0
+
+
+def test_zeromq_s_sockets_are_left_as_they_are(scenes: List[Scene]) -> None:
+    """One that waits would let ZeroMQ's thread stand still: PyPy's socket objects make one of it."""
+    scene = tcp(scenes, a_second=1, silence_seconds=0.01)
+    scene.bound.setblocking(False)
+    numbers = []
+    clients = [socket.create_connection(scene.bound.getsockname()) for _ in range(2)]
+    for _ in clients:
+        select.select([scene.bound], [], [])
+        accepted, _ = scene.bound.accept()
+        accepted.setblocking(False)
+        scene.accepted.append(accepted)
+        numbers.append(accepted.fileno())
+        scene.connections.accepted(scene.listener, numbers[-1], 1.0)
+    scene.connections.look(3.0)
+    assert [os.get_blocking(each) for each in (scene.bound.fileno(), *numbers)] == [False] * 3
+    for client in clients:
+        client.close()
+
+
+def test_a_closed_listener_takes_its_connections_along(scenes: List[Scene]) -> None:
+    scene = tcp(scenes)
+    with scene.connect(), scene.connect():
+        assert len(scene.connections) == 2
+        scene.connections.closed(scene.listener)
+        assert len(scene.connections) == 0
+
+
+def test_no_more_connections_than_open_files() -> None:
+    assert limit_by_files(100_000, 1024) == 960
+    assert limit_by_files(500, 1024) == 500
+    assert limit_by_files(500, 30) == 16
