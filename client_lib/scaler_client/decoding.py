@@ -9,6 +9,7 @@ from typing import Any
 
 from . import single
 from .columns import Batch, NotPlainError, Values, write_batch
+from .logs import on_one_line
 from .messages import (
     OBJECT_FRAMES,
     PROTOCOL_VERSION,
@@ -75,8 +76,10 @@ class OtherVersionError(WireError):
     """
 
     def __init__(self, protocol_version: int, version: str) -> None:
-        text = f"the scheduler, version {version}, has protocol version {protocol_version}: this is {PROTOCOL_VERSION}"
-        super().__init__(text)
+        super().__init__(
+            f"the scheduler, version {on_one_line(version)}, has protocol version {protocol_version}: "
+            f"this is {PROTOCOL_VERSION}"
+        )
         self.protocol_version = protocol_version
         self.version = version
 
