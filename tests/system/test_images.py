@@ -72,8 +72,8 @@ def test_they_are_built_and_run(images: Images, wheels: Path, run: Run, tmp_path
     keys = tmp_path / "keys"
     subprocess.run(scheduler_command("keygen", str(keys)), check=True)
     there = run(scheduler, address, keys=_secret(keys, "server.key", "server.secret", "authorized"))
-    wait_until(lambda: f"address {address}" in there.log() or there.has_ended, 60.0, "the scheduler")
-    assert "PyPy" in there.log() and "3 may connect" in there.log(), there.log()
+    wait_until(lambda: "keys of /keys: 3 may connect" in there.log() or there.has_ended, 60.0, "the scheduler")
+    assert "PyPy" in there.log() and f"address {address}" in there.log(), there.log()
     cluster = run(workers, "-n", "2", address, keys=_secret(keys, "server.key", "worker.key", "worker.secret"))
     with Client(address, keys=keys) as client:
         assert client.map(pow, [(value, 2) for value in range(20)]) == [value**2 for value in range(20)]
