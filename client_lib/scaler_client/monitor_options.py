@@ -6,8 +6,6 @@ connect to among them, `keys` for the MonitorSocket.
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,20 +13,17 @@ from .addresses import (
     ADDRESS_VARIABLE,
     Address,
     AddressError,
-    default_monitor_address,
     parse_bind_address,
     parse_connect_address,
 )
 from .command_line import Arguments, resolve
 from .key_files import KEYS_VARIABLE
+from .monitor_addresses import derived_monitor
 from .options import Command, Kind, Option, OptionError, text
 from .toml_file import read_file
 
 MONITOR_VARIABLE = "SCALER_MONITOR_ADDRESS"
 SCHEDULER_FILE = "/etc/scaler/scheduler.toml"
-SERVICE_MONITOR = Address("ipc", "", 0, "/run/scaler/monitor")
-"""Where the scheduler's unit has it."""
-
 MONITOR_OPTIONS = (
     Option(
         "monitor-address",
@@ -100,7 +95,10 @@ def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_F
             f"no monitor address: give it as an argument or in {MONITOR_VARIABLE}, "
             f"or the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
         )
-    return _derived(address)
+    try:
+        return derived_monitor(address, has_service=True)
+    except AddressError as error:
+        raise OptionError(f"the monitor address of {address}: {error}") from None
 
 
 def _configured(path: str) -> dict[str, Address]:
@@ -110,16 +108,3 @@ def _configured(path: str) -> dict[str, Address]:
     except OptionError:
         return {}
     return {key: one.value for key, one in found.items()}
-
-
-def _derived(address: Address) -> Address:
-    """That of a scheduler at this address which was not told where, wherever its socket is."""
-    hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if address.transport == "tcp" else (address.host,)
-    try:
-        candidates = [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
-    except AddressError as error:
-        raise OptionError(f"the monitor address of {address}: {error}") from None
-    for candidate in [*candidates, SERVICE_MONITOR]:
-        if os.path.exists(candidate.path):
-            return candidate
-    return candidates[0]
