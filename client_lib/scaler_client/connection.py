@@ -18,6 +18,7 @@ from .curve import given_keys
 from .custom_serializer import Serializer
 from .errors import UnauthorizedError
 from .functions import FunctionTable
+from .host_names import unresolved, warn_if_unresolved
 from .key_files import CLIENT, WORKER
 from .monitor import Watch
 from .session import Session, State, refusal_text
@@ -25,6 +26,9 @@ from .snapshots import Snapshot
 
 PATIENCE_SECONDS = 5.0
 """Whoever waits longer for a scheduler is told so."""
+
+QUICK_SECONDS = 0.25
+"""And after this long, where its host can't be found."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,8 +63,8 @@ class Connection:
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
         try:
-            if not self._wait_joined(timeout_seconds):
-                raise ConnectionError(f"no scheduler answers at {address} within {timeout_seconds:g} seconds")
+            if not self._wait_joined(address, timeout_seconds):
+                raise ConnectionError(_silence(address, timeout_seconds))
             if self._session.refused is not None:
                 is_unauthorized = self._session.refused.reason == messages.NOT_AUTHORIZED
                 kind = UnauthorizedError if is_unauthorized else ConnectionError
@@ -69,7 +73,10 @@ class Connection:
             self.agent.close("the client did not join")
             raise
 
-    def _wait_joined(self, timeout_seconds: float) -> bool:
+    def _wait_joined(self, address: Address, timeout_seconds: float) -> bool:
+        # Whoever answers at once has been found: no name is looked up for them.
+        if timeout_seconds > QUICK_SECONDS and not self.agent.wait_joined(QUICK_SECONDS):
+            warn_if_unresolved(address, _log)
         left = timeout_seconds - PATIENCE_SECONDS
         if left > 0 and not self.agent.wait_joined(PATIENCE_SECONDS):
             _log.warning("no scheduler answers at %s yet; giving up in %.0f s", self.address, left)
@@ -114,6 +121,11 @@ class Connection:
             made = FunctionTable(self.agent.forget_function, serializer, self._numbers)  # type: ignore[arg-type]
             table = self._functions.setdefault(serializer, made)
         return table
+
+
+def _silence(address: Address, seconds: float) -> str:
+    complaint = unresolved(address)
+    return f"no scheduler answers at {address} within {seconds:g} seconds{': ' if complaint else ''}{complaint}"
 
 
 def _hello(worker: int) -> messages.Hello:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 import time
@@ -11,7 +10,8 @@ from collections.abc import Callable
 import zmq
 
 from . import wire
-from .addresses import Address, default_monitor_address
+from .addresses import Address, AddressError
+from .monitor_addresses import derived_monitor
 from .published import SNAPSHOT_TOPIC
 from .snapshots import Snapshot
 
@@ -82,14 +82,17 @@ class Watch:
             self._context = self._socket = None
 
     def _listen(self) -> None:
-        path = _monitor_path(self._address)
-        if path is None:
+        try:
+            monitor = derived_monitor(self._address)
+        except AddressError:  # too long a path: the scheduler has none either
+            return
+        if not os.path.exists(monitor.path):
             return
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.CONFLATE, 1)  # of all that came since the last look the newest is enough
         self._socket.subscribe(SNAPSHOT_TOPIC)
-        self._socket.connect(f"ipc://{path}")
+        self._socket.connect(str(monitor))
 
     def _take(self, frame: bytes) -> None:
         try:
@@ -98,16 +101,3 @@ class Watch:
             return  # whatever has the path now is no scheduler of this version
         if isinstance(message, Snapshot):
             self._newest = message
-
-
-def _monitor_path(address: Address) -> str | None:
-    """The file of the monitor's socket, if it is there."""
-    hosts = (address.host, "*") if address.transport == "tcp" else (address.host,)
-    for host in hosts:
-        try:
-            monitor = default_monitor_address(dataclasses.replace(address, host=host))
-        except ValueError:  # too long a path: the scheduler has none either
-            continue
-        if os.path.exists(monitor.path):
-            return monitor.path
-    return None

@@ -7,7 +7,6 @@ connect to among them, `keys` for the MonitorSocket.
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,20 +14,17 @@ from .addresses import (
     ADDRESS_VARIABLE,
     Address,
     AddressError,
-    default_monitor_address,
     parse_bind_address,
     parse_connect_address,
 )
 from .command_line import Arguments, resolve
 from .key_files import KEYS_VARIABLE
+from .monitor_addresses import SERVICE_MONITOR, derived_monitor
 from .options import Command, Kind, Option, OptionError, text
 from .toml_file import read_file
 
 MONITOR_VARIABLE = "SCALER_MONITOR_ADDRESS"
 SCHEDULER_FILE = "/etc/scaler/scheduler.toml"
-SERVICE_MONITOR = Address("ipc", "", 0, "/run/scaler/monitor")
-"""Where the scheduler's unit has it."""
-
 MONITOR_OPTIONS = (
     Option(
         "monitor-address",
@@ -91,8 +87,7 @@ def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_F
         return given
     address: Address | None = values["scheduler_address"]
     if address is not None:
-        candidates = _candidates(address)
-        return _first_there(candidates) or candidates[0]
+        return _derived(address)
     configured = _configured(scheduler_file)
     if "monitor_address" in configured:
         return _from_here(configured["monitor_address"])
@@ -102,7 +97,14 @@ def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_F
             f"or the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
         )
     # That file is the service's. It may be started after this program, which then waits for it there.
-    return _first_there(_candidates(configured["address"])) or SERVICE_MONITOR
+    return _derived(configured["address"], SERVICE_MONITOR)
+
+
+def _derived(address: Address, otherwise: Address | None = None) -> Address:
+    try:
+        return derived_monitor(address, otherwise, has_service=True)
+    except AddressError as error:
+        raise OptionError(f"the monitor address of {address}: {error}") from None
 
 
 def _configured(path: str) -> dict[str, Address]:
@@ -118,17 +120,3 @@ def _from_here(bound: Address) -> Address:
     """Where on its own machine an address is reached that is bound on all interfaces."""
     loopback = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
     return dataclasses.replace(bound, host=loopback.get(bound.host, bound.host))
-
-
-def _candidates(address: Address) -> list[Address]:
-    """Where a scheduler at this address publishes that was not told where, wherever its socket is."""
-    hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if address.transport == "tcp" else (address.host,)
-    try:
-        return [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
-    except AddressError as error:
-        raise OptionError(f"the monitor address of {address}: {error}") from None
-
-
-def _first_there(candidates: list[Address]) -> Address | None:
-    there = (candidate for candidate in [*candidates, SERVICE_MONITOR] if os.path.exists(candidate.path))
-    return next(there, None)

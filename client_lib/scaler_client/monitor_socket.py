@@ -17,6 +17,7 @@ import zmq
 
 from .addresses import Address
 from .curve import given_keys, secure_monitor
+from .host_names import HostLook
 from .key_files import MONITOR, KeyFileError, PeerKeys
 from .monitoring import MonitorReader
 from .published import SNAPSHOT_TOPIC
@@ -79,6 +80,7 @@ class MonitorSocket:
             self._socket.subscribe(topic)
         secure_monitor(self._socket, address, self._keys)
         self._handshakes = Reconnects(self._socket)
+        self._host = HostLook(address)
         self._retry_at = 0.0
         self._socket.connect(str(address))
 
@@ -135,9 +137,12 @@ class MonitorSocket:
         self._socket.unsubscribe(topic)
 
     def obstacle(self) -> str:
-        """Why nothing may come, as far as keys or the socket's file show it; empty where nothing is seen."""
+        """Why nothing may come, as far as keys, the host's name or the socket's file show it; empty where nothing is
+        seen (yet)."""
         failure = self._handshakes.failure
-        return obstacle(self.address) if failure is None else failure.text(self._keys)
+        if failure is not None:
+            return failure.text(self._keys)
+        return obstacle(self.address) or self._host.complaint()
 
     def close(self) -> None:
         """Leave. A second call does nothing."""

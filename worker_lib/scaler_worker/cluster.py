@@ -20,6 +20,7 @@ from typing import Any
 import zmq
 
 from scaler_client.curve import secure
+from scaler_client.host_names import warn_if_unresolved
 from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.service_manager import ServiceManager, take_variables
@@ -116,6 +117,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             reconnects.close()
             context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}")
+        warn_if_unresolved(config.address, _log)
         manager = ServiceManager(variables)
         agent = _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path, manager, keys)
         try:

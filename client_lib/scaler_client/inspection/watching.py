@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from ..addresses import Address
+from ..host_names import unresolved
 from ..monitor_socket import MonitorAccessError, MonitorSocket
 from ..monitoring import MonitorReader, Presence
 from ..picture import Picture
@@ -27,12 +28,15 @@ class Watching:
         keys: the folder of a monitor's keys, as MonitorSocket takes it.
 
     Raises:
-        NothingHeardError: nobody of this user will ever hear anything there.
+        NothingHeardError: nobody of this user will ever hear anything there, or there is no such host.
     """
 
     def __init__(self, address: Address, seconds: float, keys: str | None = None) -> None:
         self.address = address
         self._seconds = seconds
+        complaint = unresolved(address)
+        if complaint:
+            raise NothingHeardError(f"{address}: {complaint}")
         try:
             self._monitor = MonitorSocket(address, keys=keys)
         except MonitorAccessError as error:

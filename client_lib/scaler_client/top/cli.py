@@ -10,6 +10,7 @@ from typing import Optional, Sequence
 
 from .. import __version__
 from ..command_line import answer, parse_arguments
+from ..host_names import unresolved
 from ..monitor_socket import MonitorAccessError, MonitorSocket
 from ..monitoring import Presence
 from ..options import OptionError, fail, interpreter
@@ -55,6 +56,10 @@ def _run(config: Config, socket: MonitorSocket) -> int:
 
 def _print(config: Config, socket: MonitorSocket) -> int:
     """The screen or the object, of the first picture with rates, once a second has passed."""
+    complaint = unresolved(config.monitor_address)
+    if complaint:
+        fail(PROGRAM, f"{config.monitor_address}: {complaint}")
+        return NOT_HEARD
     reader = socket.reader
     deadline = time.monotonic() + config.timeout_seconds
     while reader.picture is None or not reader.picture.seconds:
