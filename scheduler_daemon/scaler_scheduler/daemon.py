@@ -93,6 +93,7 @@ class Daemon:
             config.client_function_limit,
             config.peer_limit,
             config.hello_rate_limit,
+            config.message_size_limit,
         )
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected)
         self.status = Status(self.core, self.identity, str(router.address), clock())
