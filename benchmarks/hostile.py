@@ -1,7 +1,9 @@
 """What a hostile peer takes away from the others: an honest client's throughput beside it, and without it.
 
-The peers of the measure share the machine's cores with the scheduler, and so does a flooder, who takes one of them for
-itself where nothing bounds it: what of that is the machine's doing, a program that only computes shows (`spinning`).
+The peers of the measure share the machine's cores with the scheduler, and so does a flooder, who would take one of them
+for itself where nothing bounds it. To measure what it takes of the scheduler and not of the machine, it gives way (it
+runs at niceness 19): what is left of its own part, a program that only computes at that niceness shows (`spinning`),
+and what one takes that does not give way, another row (`competing`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ BAR = at_least(0.8)
 QUIET = {
     "half_open": "200 connections that say nothing",
     "half_message": "50 peers that stop in the middle of a message",
+    "unread": "a client that never reads its 2,000 results of 16 KiB",
+    "deaf": "20 subscribers that never read",
 }
 FLOODS = {
     "heartbeats": "heartbeats",
@@ -36,6 +40,7 @@ FLOODS = {
     "cancels": "cancels of 1,000 tasks that are none",
     "submits": "submits of one tiny task, answers unread",
     "subscriptions": "subscriptions at the monitor",
+    "connects": "connections, each closed at once",
 }
 
 
@@ -88,7 +93,10 @@ class Subject:
 def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     allow_many_files()
-    subjects = [Subject("spinning", "spinning", 0, "a program that computes, for comparison", None)]
+    subjects = [
+        Subject("spinning", "spinning", 0, "a program that computes and gives way, for comparison", None),
+        Subject("competing", "competing", 0, "a program that computes and does not, for comparison", None),
+    ]
     subjects += [Subject(behaviour, behaviour, 0, title) for behaviour, title in QUIET.items()]
     figures = _figures(subjects, sizes)
     # One scheduler for each flood: what one has left behind is not for the next one's account.

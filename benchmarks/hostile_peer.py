@@ -1,11 +1,13 @@
 """`python -m benchmarks.hostile_peer BEHAVIOUR ADDRESS MONITOR VICTIM RATE`: a peer that behaves in one bad way.
 
-VICTIM is the incarnation of a client at work. RATE is in messages a second; 0: as many as it can.
+VICTIM is the incarnation of a client at work. RATE is in messages a second; 0: as many as it can. It takes of the
+processors what others leave (`NICENESS`), as a peer on a machine of its own would take nothing of this one's.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import secrets
 import socket
@@ -28,6 +30,14 @@ HALF_OPEN = 200
 
 HALF_SAID = 50
 """Connections that begin a message."""
+
+UNREAD_RESULTS, UNREAD_BYTES = 2000, 16 << 10
+"""Tasks of the client that never reads, and of what size their results are."""
+
+DEAF = 20
+"""Subscribers that never read."""
+
+NICENESS = 19
 
 CANCELLED = 1000
 """Tasks, which are none, in one Cancel."""
@@ -56,6 +66,24 @@ def half_message(address: str, stack: ExitStack) -> None:
     for _ in range(HALF_SAID):
         connection = stack.enter_context(_tcp(address))
         connection.sendall(_GREETING + _READY + _HALF)
+
+
+def unread(context: Context, address: str) -> None:
+    """A client that has large results, and reads none of them."""
+    peer = Peer(context, address, Role.CLIENT)
+    peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
+    for begin in range(0, UNREAD_RESULTS, 100):
+        peer.send(Submit(range(begin, begin + 100), [FUNCTION_NUMBER], [bytes(UNREAD_BYTES)] * 100))
+
+
+def deaf(context: Context, monitor: str) -> None:
+    """Subscribers to everything."""
+    for _ in range(DEAF):
+        subscriber = context.socket(zmq.SUB)
+        subscriber.setsockopt(zmq.LINGER, 0)
+        subscriber.setsockopt(zmq.RCVHWM, 1)
+        subscriber.subscribe(b"")
+        subscriber.connect(monitor)
 
 
 def _tcp(address: str) -> socket.socket:
@@ -144,7 +172,7 @@ def connects(address: str, rate: int) -> None:
 
 
 def spinning() -> None:
-    """Nobody's peer: what a program that computes takes away on this machine."""
+    """Nobody's peer: what a program that computes takes away on this machine, giving way or not."""
     _ready()
     for _ in itertools.repeat(None):
         pass
@@ -179,8 +207,20 @@ def _ready() -> None:
     print("ready", flush=True)
 
 
+def _give_way() -> None:
+    """Before any thread is started: it holds for each of them."""
+    os.nice(NICENESS)
+    try:
+        with open("/proc/self/autogroup", "w") as group:  # where sessions share the processors
+            group.write(str(NICENESS))
+    except OSError:
+        pass
+
+
 def main(behaviour: str, address: str, monitor: str, victim: int, rate: int) -> None:
     allow_many_files()
+    if behaviour != "competing":
+        _give_way()
     context: Context = zmq.Context()
     with ExitStack() as stack:
         if behaviour in FLOODS:
@@ -193,7 +233,11 @@ def main(behaviour: str, address: str, monitor: str, victim: int, rate: int) -> 
             subscriptions(context, monitor, rate)
         elif behaviour == "connects":
             connects(address, rate)
-        elif behaviour == "spinning":
+        elif behaviour == "unread":
+            unread(context, address)
+        elif behaviour == "deaf":
+            deaf(context, monitor)
+        elif behaviour in ("spinning", "competing"):
             spinning()
         elif behaviour == "half_open":
             half_open(address, stack)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .errors import (
         ClientClosedError,
         FunctionLoadError,
+        MessageTooLargeError,
         ObjectNotFoundError,
         ProtectedSchedulerError,
         RemoteError,
@@ -47,6 +48,7 @@ __all__ = [
     "ProfilingInfo",
     "ProtectedSchedulerError",
     "RemoteError",
+    "MessageTooLargeError",
     "ResultPickleError",
     "ScalerError",
     "SchedulerClusterCombo",
@@ -76,6 +78,7 @@ _HOMES = {
     "ProfilingInfo": "profiling",
     "ProtectedSchedulerError": "errors",
     "RemoteError": "errors",
+    "MessageTooLargeError": "errors",
     "ResultPickleError": "errors",
     "ScalerError": "errors",
     "SchedulerClusterCombo": "local",

@@ -91,6 +91,11 @@ class Agent:
 
     # ------------------------------------------------------------------------------------------------ for user threads
 
+    @property
+    def frame_limit(self) -> int:
+        """Bytes of one frame that the scheduler takes; 0: any."""
+        return self._session.frame_limit.bytes
+
     def submit(self, future: TaskFuture[Any]) -> None:
         """Hand a new task over."""
         if self._closed is not None:
@@ -339,7 +344,7 @@ class Agent:
     def _send(self) -> None:
         unsent = self._unsent
         for message in self._session.take_outgoing():
-            unsent.append(wire.encode(message))
+            unsent += self._session.frame_limit.encode(message)
         while unsent:
             frames = unsent[0]
             try:

@@ -110,6 +110,14 @@ class Backlog:
         """This one is sent whatever the credit is: the scheduler had it before."""
         self._used += _object_weight(message)
 
+    def uncount(self, payload: Payload) -> None:
+        """A task with this payload was counted, and is not sent."""
+        self._used -= len(payload) + TASK_OVERHEAD
+
+    def uncount_object(self, message: Object) -> None:
+        """The same of an object."""
+        self._used -= _object_weight(message)
+
     def drop_object(self, object_id: int) -> bool:
         """This one need not be sent; returns False where it was already."""
         message = self._objects.pop(object_id, None)

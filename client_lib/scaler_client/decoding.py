@@ -384,6 +384,7 @@ def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
         welcome.leaseMilliseconds / 1000,
         welcome.credit,
         welcome.resultWindow,
+        welcome.messageSizeLimit,
     )
 
 

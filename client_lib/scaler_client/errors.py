@@ -25,6 +25,11 @@ class ResultPickleError(ScalerError):
     """The task's result or exception could not be serialized on the worker; the text names function and type."""
 
 
+class MessageTooLargeError(ScalerError, ValueError):
+    """A task's arguments, its function or an object have more bytes than the scheduler takes in one frame; see its
+    option `--message-size-limit`."""
+
+
 class RemoteError(ScalerError):
     """What a function that a worker offers by name has raised; the text is the worker's, as its language has it."""
 

@@ -79,6 +79,8 @@ class Welcome:
     lease_seconds: float
     credit: int = 0
     result_window: int = 0
+    message_size_limit: int = 0
+    """Bytes of the longest frame that the scheduler takes; 0: it has not told."""
 
 
 NOT_AUTHORIZED = "notAuthorized"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import by_value, custom_serializer
 from .custom_serializer import Serializer
+from .errors import MessageTooLargeError
+from .frame_limit import are_within, too_large
 from .messages import Payload, TaskName
 from .pickled import pickled
 from .references import ObjectRef, StoredObject
@@ -32,9 +34,14 @@ def send_object(
 
     Raises:
         TypeError: it can't be pickled; the text names its type.
+        MessageTooLargeError: one of its frames has more bytes than the scheduler takes.
         ClientClosedError: the client is disconnected.
     """
-    reference = make_object(agent, dump_object(value, own_serializer), name, parent)
+    frames = dump_object(value, own_serializer)
+    limit = agent.frame_limit
+    if not are_within(frames, limit):
+        raise MessageTooLargeError(too_large(f"the object {name}".rstrip(), max(map(len, frames)), limit))
+    reference = make_object(agent, frames, name, parent)
     agent.hand_over(lambda session: send(session, reference))
     return reference
 

@@ -40,6 +40,7 @@ class ObjectsAndGraphs(Submitter):
 
         Raises:
             TypeError: it can't be pickled, or the name is no string.
+            MessageTooLargeError: it has more bytes in one frame than the scheduler takes.
             ClientClosedError: the client is disconnected.
         """
         name, value = name_and_value(first, second, name)

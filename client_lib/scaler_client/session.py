@@ -15,6 +15,7 @@ from . import messages
 from .backlog import BATCH_ROWS, Backlog
 from .cancels import Cancels
 from .errors import ClientClosedError, SchedulerLostError
+from .frame_limit import FrameLimit
 from .functions import Function
 from .growing_batch import GrowingBatch
 from .heartbeats import Heartbeats
@@ -67,6 +68,7 @@ class Session:
         self._receipts = Receipts()
         self._cancels = Cancels(self.tasks, self._backlog)
         self._suspended: dict[TaskName, None] = {}
+        self.frame_limit = FrameLimit(self._backlog, self._not_sent, self._is_named)
         self.take_output: Callable[[messages.Output], None] = _pass_over
         """Called with what tasks have printed; it must not block."""
 
@@ -251,6 +253,7 @@ class Session:
         self.scheduler = welcome
         self.state = State.JOINED
         self._receipts.restart(welcome.result_window)
+        self.frame_limit.restart(welcome.message_size_limit)
         self._heartbeats.keep_lease(welcome.lease_seconds, self._last_heard)
         self._rows.restart(welcome.credit)
         self.objects.join(self._rows.outgoing)
@@ -325,6 +328,15 @@ class Session:
             self._cancels.answer(message.ids)
         if self.state is State.JOINED:
             self._rows.outgoing += self._receipts.take(sum(map(len, message.payloads)))
+
+    def _not_sent(self, message: messages.Resolved) -> None:
+        """Tasks that have failed without the scheduler."""
+        if self.tasks.are_known(message.ids[0]):
+            self.tasks.take(message)
+            self._cancels.answer(message.ids)
+
+    def _is_named(self, task_id: int) -> bool:
+        return self.tasks.are_known(task_id) and self.tasks.owner(task_id).row(task_id)[0].by_name is not None
 
     def _output(self, message: messages.Output) -> None:
         self.take_output(message)

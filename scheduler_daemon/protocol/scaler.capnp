@@ -84,6 +84,7 @@ struct Welcome {
   leaseMilliseconds @3 :UInt64;     # a peer silent for longer is given up
   credit @4 :UInt64;                # a client's: the first `credit`; the count begins anew with every welcome
   resultWindow @5 :UInt64;          # a client's: say `received` at least once in so many bytes of results; 0: need not
+  messageSizeLimit @6 :UInt64;      # who sends a longer frame is cut off: do not; 0: not told
 }
 
 enum RefusedReason { protocolVersion @0; malformedHello @1; notAuthorized @2; }

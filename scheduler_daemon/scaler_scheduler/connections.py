@@ -163,6 +163,21 @@ class Connections:
         self.cut += 1
         self._news[kind] = f"a connection was cut as soon as it was made: {why}"
 
+    def cut_flooding(self, descriptor: int) -> None:
+        """End this one, whose peer subscribes without end. Called by other threads as well."""
+        known = self._open.get(descriptor)
+        if known is None:
+            return
+        try:
+            with duplicate(descriptor) as connection:
+                if remote_name(connection) == known.peer:
+                    end(connection)
+                    self.cut += 1
+                    whose = known.peer.text
+                    self._news["flooding"] = f"a connection from {whose} was cut: it subscribes without end"
+        except OSError:
+            pass  # over by now
+
     # ----------------------------------------------------------------------------------------------- how many a second
 
     def _count_new(self, network: bytes, now: float) -> bool:

@@ -28,10 +28,11 @@ from .exposure import INSECURE_WARNING, exposed, refusal
 from .gate import Gate
 from .intake import Intake
 from .key_files import KeyFileError
+from .monitor_socket import Monitor
 from .muting import Muting
 from .publishing import PAUSE_SECONDS, Publisher
 from .service_manager import ServiceManager, take_variables
-from .sockets import Context, Monitor, Router
+from .sockets import Context, Router
 from .status import Status, interpreter
 from .taken_paths import BindError
 from .tidying import Tidying
@@ -95,6 +96,7 @@ class Daemon:
             config.client_function_limit,
             config.peer_limit,
             config.hello_rate_limit,
+            config.message_size_limit,
         )
         self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected)
         self.status = Status(self.core, self.identity, str(router.address), clock())

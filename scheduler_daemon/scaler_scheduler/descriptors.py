@@ -89,6 +89,8 @@ def _name(call: ctypes._NamedFuncPointer, descriptor: int) -> Name:
     length = ctypes.c_uint(_LONGEST_NAME)
     _check(call(descriptor, found, ctypes.byref(length)))
     raw = found.raw[: length.value]
+    if len(raw) < 4:  # of a file's socket that has no name of its own
+        return Name(raw, b"", 0)
     family = struct.unpack_from("=H", raw)[0] if sys.platform.startswith("linux") else raw[1]
     if family not in (socket.AF_INET, socket.AF_INET6):
         return Name(raw, b"", 0)

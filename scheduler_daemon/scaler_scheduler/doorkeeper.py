@@ -1,7 +1,6 @@
 """Who wants in: ZeroMQ's questions who may (ZAP), and what it tells of connections (its sockets' monitors).
 
-All of it in a thread of its own, as nobody shall wait for the loop's next turn to be let in. Only this file and
-`sockets.py` import zmq.
+All of it in a thread of its own, as nobody shall wait for the loop's next turn to be let in.
 """
 
 from __future__ import annotations

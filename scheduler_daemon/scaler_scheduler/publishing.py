@@ -11,7 +11,7 @@ from collections import deque
 from struct import Struct
 from typing import Deque, Tuple
 
-from .sockets import Monitor
+from .monitor_socket import Monitor
 from .status import Status
 
 SNAPSHOT_SECONDS = 1.0

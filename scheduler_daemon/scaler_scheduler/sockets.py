@@ -1,18 +1,18 @@
-"""The scheduler's sockets. Only this file and `doorkeeper.py` import zmq."""
+"""The scheduler's sockets. Only this file, `bound_socket.py`, `monitor_socket.py` and `doorkeeper.py` import zmq."""
 
 from __future__ import annotations
 
 import errno
 import os
-import time
-from typing import Any, Callable, List, Optional, Sequence, Set
+from typing import Any, List, Optional, Set
 
 import zmq
-import zmq.backend
 
-from .addresses import Address, parse_bind_address
+from .addresses import Address
+from .bound_socket import EVENTS, IS_CFFI, POLLIN, BoundSocket, reader
 from .connections import ConnectionLimits, Connections
 from .doorkeeper import MAIN_DOMAIN, MONITOR_DOMAIN, Access, Doorkeeper
+from .monitor_socket import Monitor
 from .taken_paths import BindError, refuse_taken_path
 
 ZMQ_VERSION = zmq.zmq_version()
@@ -20,15 +20,8 @@ ZMQ_VERSION = zmq.zmq_version()
 WAIT_MILLISECONDS = 250
 """The longest wait for a message: how late a timer can be."""
 
-# Plain numbers: pyzmq's enumerations cost as much as the calls that they are for.
-_EVENTS = int(zmq.EVENTS)
-_POLLIN = int(zmq.POLLIN)
+# A plain number: pyzmq's enumerations cost as much as the calls that they are for.
 _RCVMORE = int(zmq.RCVMORE)
-_IS_CFFI = not hasattr(zmq.backend.Frame, "get")
-"""Whether it is pyzmq's backend for PyPy, which can't say yet whom a message comes from."""
-
-_REBIND_SECONDS = 2.0
-
 _ROUTER_QUEUE = 500_000
 """Messages that are kept for a peer that does not read; one that has so many is given up. An honest client that stands
 still for its lease, while its tasks end at the rate of 5,000 messages a second, has 300,000."""
@@ -45,9 +38,6 @@ _CONNECTING = 4096
 _LONGEST_SUBSCRIPTION = 1024
 """In bytes."""
 
-_SUBSCRIPTIONS = 1000
-"""Taken in one look: more would keep the loop from its work."""
-
 _MONITOR_QUEUE = 8
 """Messages that are kept for a subscriber that does not read."""
 
@@ -62,21 +52,6 @@ _REFUSED_AT_ONCE = 256
 
 _ROUTE_BYTES = 5
 """Of ZeroMQ's own names of connections, which begin with a zero."""
-
-
-def _user_reader() -> Callable[[Any], bytes]:
-    """What says, of a message's frame, who has sent it: the user that the doorkeeper has named."""
-    if not _IS_CFFI:
-        return lambda frame: frame.get("User-Id").encode()
-    import ctypes
-
-    from zmq.backend.cffi import _cffi
-
-    get = ctypes.CDLL(_cffi.__file__).zmq_msg_gets
-    get.restype = ctypes.c_char_p
-    get.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-    cast = _cffi.ffi.cast
-    return lambda frame: get(int(cast("uintptr_t", frame.zmq_msg)), b"User-Id") or b""
 
 
 class Context:
@@ -104,7 +79,7 @@ class Context:
         def bind(wanted: Address) -> zmq.Socket[bytes]:
             return self._bind(zmq.XPUB, wanted, _LONGEST_SUBSCRIPTION, domain)
 
-        return Monitor(bind, address)
+        return Monitor(bind, address, self.doorkeeper.connections.cut_flooding)
 
     def _bind(self, kind: int, address: Address, longest_frame: int, domain: bytes) -> zmq.Socket[bytes]:
         refuse_taken_path(address)
@@ -145,28 +120,6 @@ class Context:
         self._context.term()
 
 
-class BoundSocket:
-    def __init__(self, bound: zmq.Socket[bytes]) -> None:
-        self._socket = bound
-        endpoint: Any = bound.getsockopt(zmq.LAST_ENDPOINT)
-        self.address = parse_bind_address(endpoint.rstrip(b"\0").decode())
-        """As bound: with the port that was free."""
-
-    @property
-    def fileno(self) -> int:
-        """A file descriptor that becomes readable, edge-triggered, when there may be something to receive."""
-        descriptor: Any = self._socket.getsockopt(zmq.FD)
-        return int(descriptor)
-
-    def close(self, linger_milliseconds: int = 0) -> None:
-        self._socket.close(linger_milliseconds)
-        if self.address.transport == "ipc" and not self.address.path.startswith("@"):
-            try:
-                os.unlink(self.address.path)
-            except OSError:
-                pass  # ZeroMQ may have removed it already
-
-
 class Router(BoundSocket):
     """Where clients, workers and agents connect. A message is a list of frames, the route first."""
 
@@ -192,8 +145,8 @@ class Router(BoundSocket):
     def receive(self) -> Optional[List[bytes]]:
         """The next message, or None where there is none."""
         # Asking first: the exception of a receive that finds nothing costs three times as much.
-        events: Any = self._socket.getsockopt(_EVENTS)
-        if not events & _POLLIN:
+        events: Any = self._socket.getsockopt(EVENTS)
+        if not events & POLLIN:
             return None
         return self._socket.recv_multipart(zmq.NOBLOCK)
 
@@ -231,7 +184,7 @@ class KeyedRouter(Router):
     def __init__(self, bound: zmq.Socket[bytes], access: Access) -> None:
         super().__init__(bound)
         self._access = access
-        self._user_of = _user_reader()
+        self._user_of = reader("User-Id")  # that the doorkeeper has named
 
     def user(self, route: bytes) -> str:
         return route[_ROUTE_BYTES:].decode()
@@ -243,14 +196,14 @@ class KeyedRouter(Router):
             return None
 
     def receive(self) -> Optional[List[bytes]]:
-        events: Any = self._socket.getsockopt(_EVENTS)
+        events: Any = self._socket.getsockopt(EVENTS)
         for _ in range(_REFUSED_AT_ONCE):
-            if not events & _POLLIN:
+            if not events & POLLIN:
                 return None
             frames = self._take(self._socket.recv(zmq.NOBLOCK))
             if frames is not None:
                 return frames
-            events = self._socket.getsockopt(_EVENTS)
+            events = self._socket.getsockopt(EVENTS)
         return None
 
     def _name(self, route: bytes) -> bytes:
@@ -266,7 +219,7 @@ class KeyedRouter(Router):
             frame: Any = self._socket.recv(copy=False)
             user = self._user_of(frame)
             frames.append(frame.bytes)
-            if _IS_CFFI:
+            if IS_CFFI:
                 frame.close()  # under PyPy it would hold ZeroMQ's memory until a collection
         # A name that the peer has chosen may be one that was somebody else's.
         if user not in self._access.allowed or len(route) != _ROUTE_BYTES or route[0]:
@@ -274,68 +227,3 @@ class KeyedRouter(Router):
             return None
         frames[0] = route + user
         return frames
-
-
-class Monitor(BoundSocket):
-    """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics."""
-
-    def __init__(self, bind: Callable[[Address], zmq.Socket[bytes]], address: Address) -> None:
-        super().__init__(bind(address))
-        self._bind = bind
-        self._subscriptions: Set[bytes] = set()
-        self.has_more = False
-        """Whether subscribers may have said more than was taken at the last look."""
-
-    def bind_again(self) -> None:
-        """Cut everybody off: whoever may connect does so again. Raises BindError."""
-        self.close()
-        self._subscriptions.clear()
-        deadline = time.monotonic() + _REBIND_SECONDS
-        while True:
-            try:
-                self._socket = self._bind(self.address)
-                return
-            except BindError:  # ZeroMQ closes in a thread of its own
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.005)
-
-    def look(self, topics: Sequence[bytes], question: bytes) -> List[bytes]:
-        """Take what subscribers have said, up to a bound.
-
-        Args:
-            topics: what is published to whoever has subscribed.
-            question: the begin of topics that are questions, which are answered once.
-
-        Returns:
-            New subscriptions to topics, and questions.
-        """
-        found: List[bytes] = []
-        self.has_more = False
-        for _ in range(_SUBSCRIPTIONS):
-            events: Any = self._socket.getsockopt(_EVENTS)
-            if not events & _POLLIN:
-                return found
-            message = self._socket.recv(zmq.NOBLOCK)
-            subscription = message[1:]
-            if message[:1] == b"\0":  # of the last one that had this subscription
-                self._subscriptions.discard(subscription)
-            elif message[:1] == b"\1" and any(topic.startswith(subscription) for topic in topics):
-                # Of all others nothing is kept here: anybody may subscribe to anything, a million times.
-                self._subscriptions.add(subscription)
-                found.append(subscription)
-            elif message[:1] == b"\1" and subscription.startswith(question):
-                found.append(subscription)
-        self.has_more = True
-        return found
-
-    def is_wanted(self, topic: bytes) -> bool:
-        """Whether anybody has subscribed to it."""
-        for subscription in self._subscriptions:
-            if topic.startswith(subscription):
-                return True
-        return False
-
-    def publish(self, topic: bytes, frame: bytes) -> None:
-        """In one frame, as ZeroMQ keeps the newest only of such; whoever does not read misses it."""
-        self._socket.send(topic + frame, zmq.NOBLOCK)

@@ -45,6 +45,7 @@ class SessionAgent:
 
     is_nested = False
     is_closed = False
+    frame_limit = 0
 
     def __init__(self, session: Session) -> None:
         self.session = session

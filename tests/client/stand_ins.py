@@ -16,6 +16,7 @@ class FakeAgent:
     """Answers cancelling as it is told to, and runs callbacks in the thread that ends the future."""
 
     is_nested = False
+    frame_limit = 0
 
     def __init__(self, grants_cancel: bool = True) -> None:
         self.grants_cancel = grants_cancel

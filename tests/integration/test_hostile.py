@@ -134,10 +134,21 @@ def test_who_says_the_hello_of_another_is_told_that_it_is_here(scene: Scene) -> 
 
 def test_subscriptions_to_what_is_not_published(scene: Scene) -> None:
     subscriber = scene.peer(scene.daemon.monitor_address, zmq.XSUB)
-    for number in range(1000):
+    for number in range(900):
         subscriber.send(b"\1topic %d" % number)
     scene.all_is_well()
     before = scene.watch.next().sequence
     assert scene.watch.next().sequence > before
     subscriber.send(b"\1snapshot")
     assert subscriber.poll(SECONDS * 1000)
+
+
+def test_who_subscribes_without_end_is_cut(scene: Scene) -> None:
+    flooder = scene.peer(scene.daemon.monitor_address, zmq.XSUB)
+    before = scene.watch.next().dropped.get("connections", 0)
+    for number in range(5000):
+        flooder.send(b"\1topic %d" % number)
+    wait_until(lambda: scene.watch.next().dropped.get("connections", 0) > before, SECONDS)
+    flooder.close()
+    scene.all_is_well()
+    scene.daemon.logged(r"(was cut: it subscribes without end)")

@@ -66,7 +66,11 @@ def _refused(fields: Dict[str, Any]) -> effects.Effect:
 
 _BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
     "welcome": lambda fields: effects.Welcome(
-        ROUTE, fields["leaseMilliseconds"], fields.get("credit", 0), fields.get("resultWindow", 0)
+        ROUTE,
+        fields["leaseMilliseconds"],
+        fields.get("credit", 0),
+        fields.get("resultWindow", 0),
+        fields.get("messageSizeLimit", 0),
     ),
     "refused": _refused,
     "helloWanted": lambda fields: effects.HelloWanted(ROUTE),

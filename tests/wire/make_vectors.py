@@ -58,7 +58,7 @@ CASES: list[Any] = [
     }, []),
     ("welcome-client", "welcome", {
         "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "leaseMilliseconds": 60000,
-        "credit": 1 << 25, "resultWindow": 1 << 24,
+        "credit": 1 << 25, "resultWindow": 1 << 24, "messageSizeLimit": 1 << 30,
     }, []),
     ("hello-worker-kinds", "hello", {
         **HELLO, "role": "worker", "incarnation": WORKER, "language": "c++", "languageVersion": "17",

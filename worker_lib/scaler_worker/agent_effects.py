@@ -85,6 +85,8 @@ class SendObjects:
     """Send the scheduler what is in these objects' files; those that are not there are to be named to it."""
 
     names: tuple[ObjectName, ...]
+    frame_limit: int = 0
+    """Bytes of one frame that it takes: what has more is as good as not there. 0: any."""
 
 
 @dataclass(frozen=True)

@@ -238,7 +238,7 @@ class AgentSession:
     # -------------------------------------------------------------------------------------------------------- messages
 
     def _on_welcome(self, welcome: messages.Welcome, now: float) -> list[Effect]:
-        return self._objects.welcomed(welcome.incarnation) + self._link.on_welcome(welcome, now)
+        return self._objects.welcomed(welcome) + self._link.on_welcome(welcome, now)
 
     def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:
         if self._phase is not _Phase.SERVING:

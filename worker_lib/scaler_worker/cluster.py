@@ -360,7 +360,7 @@ class _Agent:
         WriteObject: _write_object,
         MarkObjectLost: _mark_object_lost,
         RemoveObjects: _remove_objects,
-        SendObjects: lambda self, effect: self._sender.add(effect.names),
+        SendObjects: lambda self, effect: self._sender.add(effect.names, effect.frame_limit),
         EndWorker: lambda self, effect: self._nursery.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,

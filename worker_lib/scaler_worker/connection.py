@@ -12,6 +12,7 @@ import zmq
 from scaler_client import messages, wire
 from scaler_client.addresses import parse_connect_address
 from scaler_client.curve import given_keys, secure
+from scaler_client.frame_limit import result_frames
 from scaler_client.key_files import WORKER
 from scaler_client.sockets import Reconnects, all_frames, receive
 from scaler_worker.bell import Bell
@@ -64,11 +65,17 @@ class Connection:
     def send(self) -> None:
         """Send what there is."""
         for message in self._session.take_outgoing():
-            frames = wire.encode(message)
-            if len(frames) == 1:
-                self._socket.send(frames[0])
+            if type(message) is messages.Results:
+                for frames in result_frames(message, self._session.frame_limit):
+                    self._send(frames)
             else:
-                self._socket.send_multipart(frames, copy=False)
+                self._send(wire.encode(message))
+
+    def _send(self, frames: messages.Frames) -> None:
+        if len(frames) == 1:
+            self._socket.send(frames[0])
+        else:
+            self._socket.send_multipart(frames, copy=False)
 
     def exchange(self) -> None:
         """Send what there is and take what has arrived."""

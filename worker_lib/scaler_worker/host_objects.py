@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from scaler_client.messages import FetchObjects, ForgetObjects, Object
+from scaler_client.messages import FetchObjects, ForgetObjects, Object, Welcome
 
 from .agent_effects import Effect, Log, MarkObjectLost, RemoveObjects, SendObjects, WriteObject
 from .rows import ObjectName
@@ -18,16 +18,18 @@ class HostObjects:
     def __init__(self) -> None:
         self._sizes: dict[ObjectName, int] = {}
         self._scheduler = 0
+        self._frame_limit = 0
         self._unconfirmed: set[ObjectName] = set()
         """What was here at the last welcome and did not come again since."""
         self._is_failing = False
         self.total_bytes = 0
 
-    def welcomed(self, scheduler: int) -> list[Effect]:
+    def welcomed(self, welcome: Welcome) -> list[Effect]:
         """A new scheduler knows of no object, and sends again what is needed. The same one may still have tasks on the
         workers that read what is here: that comes again at once, behind the welcome."""
-        before, self._scheduler = self._scheduler, scheduler
-        if not before or before == scheduler:
+        self._frame_limit = welcome.message_size_limit
+        before, self._scheduler = self._scheduler, welcome.incarnation
+        if not before or before == welcome.incarnation:
             self._unconfirmed = set(self._sizes)
             return []
         names = tuple(self._sizes)
@@ -68,7 +70,7 @@ class HostObjects:
 
     def fetch(self, message: FetchObjects) -> list[Effect]:
         """The scheduler wants what is in these files."""
-        return [SendObjects(tuple(zip(message.clients, message.ids)))]
+        return [SendObjects(tuple(zip(message.clients, message.ids)), self._frame_limit)]
 
     def _remove(self, names: Sequence[ObjectName]) -> list[Effect]:
         self._drop(names)

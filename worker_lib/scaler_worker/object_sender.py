@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 import zmq
 
+from scaler_client.frame_limit import are_within, too_large
 from scaler_client.messages import ForgetObjects, Message, Object
 from scaler_client.wire import encode
 
@@ -17,11 +19,15 @@ MOST_ON_THEIR_WAY = 8
 """After so much the next one waits: it would only stand in the queue of the socket, before the agent's heartbeats."""
 
 
+_log = logging.getLogger(__name__)
+
+
 class ObjectSender:
     def __init__(self, connection: zmq.Socket[bytes], directory: str) -> None:
         self._connection = connection
         self._directory = directory
         self._waiting: dict[ObjectName, None] = {}
+        self._frame_limit = 0
         self._leaving: list[tuple[zmq.MessageTracker, int]] = []
         """What ZeroMQ still has, and the size of each."""
 
@@ -30,8 +36,9 @@ class ObjectSender:
         """Whether there is more to send than was sent."""
         return bool(self._waiting)
 
-    def add(self, names: Iterable[ObjectName]) -> None:
-        """Send these, each as soon as there is room."""
+    def add(self, names: Iterable[ObjectName], frame_limit: int) -> None:
+        """Send these, each as soon as there is room and where it has no frame of more bytes; 0: any."""
+        self._frame_limit = frame_limit
         self._waiting.update(dict.fromkeys(names))
         self.send()
 
@@ -59,6 +66,10 @@ class ObjectSender:
         try:
             frames = read_object(self._directory, name)
         except (ObjectLostError, OSError):
+            frames = None
+        if frames is not None and not are_within(frames, self._frame_limit):
+            text = too_large(f"object {object_id} of client {client}", max(map(len, frames)), self._frame_limit)
+            _log.error("not sent, and lost to tasks on other hosts: %s", text)
             frames = None
         if frames is None:
             return ForgetObjects([object_id], [client])

@@ -59,6 +59,8 @@ class WorkerSession:
         """Tasks that run or are suspended, or did lately, and that the scheduler has had stopped."""
         self._void: set[TaskName] = set()
         """Of those that the last hello named: an earlier scheduler, or one that has forgotten it, had them stopped."""
+        self.frame_limit = 0
+        """Bytes of one frame that the scheduler takes; 0: any."""
         self._is_joined = False
         self._told: Row | None = None
         """The last task that was told to have started."""
@@ -256,7 +258,8 @@ class WorkerSession:
         self._stopped = {name for name in self._stopped if name == running_name or name in self.suspended}
         self._stopped.update(stops)
 
-    def _join(self, _: messages.Welcome) -> None:
+    def _join(self, welcome: messages.Welcome) -> None:
+        self.frame_limit = welcome.message_size_limit
         # There is something to drop where a second hello has crossed the first one's welcome.
         self._is_joined = True
         self.forgotten.extend(self.functions)

@@ -58,14 +58,22 @@ class Effect:
 
 
 class Welcome(Effect):
-    """`credit` and `result_window` are a client's, in bytes; 0 for others."""
+    """All but the lease in bytes; `credit` and `result_window` are a client's, 0 for others."""
 
-    __slots__ = ("credit", "lease_milliseconds", "result_window")
+    __slots__ = ("credit", "lease_milliseconds", "message_size_limit", "result_window")
     kind = WELCOME
 
-    def __init__(self, route: bytes, lease_milliseconds: int, credit: int = 0, result_window: int = 0) -> None:
+    def __init__(
+        self,
+        route: bytes,
+        lease_milliseconds: int,
+        credit: int = 0,
+        result_window: int = 0,
+        message_size_limit: int = 0,
+    ) -> None:
         self.route = route
         self.lease_milliseconds = lease_milliseconds
+        self.message_size_limit = message_size_limit
         self.credit = credit
         self.result_window = result_window
 

@@ -12,6 +12,7 @@ class Limits:
         "hellos_a_second",
         "is_protected",
         "memory_limit_bytes",
+        "message_size",
         "peers",
         "queue_size",
         "task_retries",
@@ -33,6 +34,7 @@ class Limits:
         client_functions: int = 100_000,
         peers: int = 100_000,
         hellos_a_second: int = 10_000,
+        message_size: int = 0,
     ) -> None:
         self.client_timeout_seconds = client_timeout_seconds
         self.worker_timeout_seconds = worker_timeout_seconds
@@ -51,3 +53,5 @@ class Limits:
         self.peers = peers
         """Clients, workers and host agents together."""
         self.hellos_a_second = hellos_a_second
+        self.message_size = message_size
+        """Bytes of the longest frame that peers may send, who are told so; 0: any."""

@@ -190,7 +190,8 @@ class Peers:
             send(stored, agent.route, self._outbox)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
-        self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window))
+        limit = self._limits.message_size
+        self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window, limit))
 
     # ----------------------------------------------------------------------------------------------- heartbeat, goodbye
 

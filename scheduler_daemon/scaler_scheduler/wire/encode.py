@@ -47,6 +47,7 @@ def _welcome(effect: Any, identity: Identity) -> List[bytes]:
         lease_milliseconds=effect.lease_milliseconds,
         credit=effect.credit,
         result_window=effect.result_window,
+        message_size_limit=effect.message_size_limit,
     )
     return [Message.new_welcome(welcome).dumps()]
 

@@ -445,7 +445,7 @@ _Hello_list_item_type = _StructItemType(Hello)
 @Welcome.__extend__
 class Welcome(_Struct):
     __capnpy_id__ = 0xe2a31e0e85977ca3
-    __static_data_size__ = 5
+    __static_data_size__ = 6
     __static_ptrs_size__ = 1
     
     
@@ -501,21 +501,30 @@ class Welcome(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def message_size_limit(self):
+        # no union check
+        value = self._read_primitive(40, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0):
+    def __new(protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(48)
+        pos = builder.allocate(56)
         builder.write_uint32(pos + 0, protocol_version)
-        builder.alloc_text(pos + 40, _encode_maybe(version))
+        builder.alloc_text(pos + 48, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, lease_milliseconds)
         builder.write_uint64(pos + 24, credit)
         builder.write_uint64(pos + 32, result_window)
+        builder.write_uint64(pos + 40, message_size_limit)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0):
-        _buf = Welcome.__new(protocol_version, version, incarnation, lease_milliseconds, credit, result_window)
-        self._init_from_buffer(_buf, 0, 5, 1)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0):
+        _buf = Welcome.__new(protocol_version, version, incarnation, lease_milliseconds, credit, result_window, message_size_limit)
+        self._init_from_buffer(_buf, 0, 6, 1)
     
     def shortrepr(self):
         parts = []
@@ -525,6 +534,7 @@ class Welcome(_Struct):
         parts.append("leaseMilliseconds = %s" % self.lease_milliseconds)
         parts.append("credit = %s" % self.credit)
         parts.append("resultWindow = %s" % self.result_window)
+        parts.append("messageSizeLimit = %s" % self.message_size_limit)
         return "(%s)" % ", ".join(parts)
 
 _Welcome_list_item_type = _StructItemType(Welcome)

@@ -1,0 +1,107 @@
+"""What of a message goes where the scheduler takes short frames alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scaler_client import frame_limit, messages, serializer, wire
+from scaler_client.backlog import TASK_OVERHEAD, Backlog
+from scaler_client.errors import MessageTooLargeError
+from scaler_client.frame_limit import FrameLimit, result_frames
+from scaler_client.messages import Function, Object, Outcome, Resolved, Results, Submit
+
+LIMIT = 100_000
+
+
+class Scene:
+    def __init__(self, limit: int = LIMIT, is_named: bool = False) -> None:
+        self.backlog = Backlog()
+        self.backlog.restart(1 << 40)
+        self.failed: list[Resolved] = []
+        self.frames = FrameLimit(self.backlog, self.failed.append, lambda _: is_named)
+        self.frames.restart(limit)
+
+    def sent(self, message: messages.Message) -> list[Any]:
+        found = self.frames.encode(message)
+        assert all(len(frame) <= (self.frames.bytes or 1 << 40) for frames in found for frame in frames)
+        return found
+
+    def ids_of(self, sent: list[Any]) -> list[int]:
+        return [each for frames in sent for each in decoded_ids(frames)]
+
+
+def decoded_ids(frames: Any) -> list[int]:
+    from scaler_client.columns import Batch
+
+    return list(Batch(frames[0]).numbers(0, "Q"))
+
+
+def submit(*payloads: bytes, functions: tuple[int, ...] = (1,)) -> Submit:
+    return Submit(range(10, 10 + len(payloads)), list(functions), list(payloads))
+
+
+def test_what_fits_is_as_it_was() -> None:
+    scene = Scene()
+    batch = submit(b"a", b"b")
+    assert [list(map(bytes, each)) for each in scene.sent(batch)] == [list(map(bytes, wire.encode(batch)))]
+    scene.frames.restart(0)
+    assert len(scene.sent(submit(bytes(LIMIT * 2)))) == 1 and not scene.failed
+
+
+def test_a_row_that_is_too_large_fails_by_itself_and_does_not_count() -> None:
+    scene = Scene()
+    outgoing: list[Any] = []
+    batch = submit(b"a", bytes(LIMIT + 1), b"c")
+    scene.backlog.add(batch, outgoing)
+    assert scene.ids_of([each for message in outgoing for each in scene.sent(message)]) == [10, 12]
+    [failed] = scene.failed
+    assert failed.ids == [11] and failed.outcomes == [Outcome.EXCEPTION]
+    error, _ = serializer.loads(failed.payloads[0])
+    assert isinstance(error, MessageTooLargeError)
+    assert str(error) == (
+        "the task has 100,001 bytes in one frame, and the scheduler takes 100,000 (--message-size-limit)"
+    )
+    scene.backlog.grant(0, [])
+    assert scene.backlog._used == 2 + 2 * TASK_OVERHEAD
+
+
+def test_a_batch_that_is_too_large_goes_in_parts() -> None:
+    scene = Scene()
+    sent = scene.sent(submit(*[bytes(60_000)] * 5))
+    assert len(sent) >= 4 and scene.ids_of(sent) == [10, 11, 12, 13, 14] and not scene.failed
+
+
+def test_rows_of_a_function_that_is_too_large_fail_until_the_next_welcome() -> None:
+    scene = Scene()
+    assert scene.sent(Function(2, "big", "cloudpickle", bytes(LIMIT + 1))) == []
+    assert scene.ids_of(scene.sent(submit(b"a", b"b", b"c", functions=(1, 2, 1)))) == [10, 12]
+    assert [each.ids for each in scene.failed] == [[11]]
+    scene.frames.restart(LIMIT)
+    assert scene.ids_of(scene.sent(submit(b"a", functions=(2,)))) == [10]
+
+
+def test_of_a_function_by_name_the_failure_is_a_text() -> None:
+    scene = Scene(is_named=True)
+    assert scene.sent(submit(bytes(LIMIT + 1))) == []
+    assert bytes(scene.failed[0].payloads[0]).startswith(b"the task has 100,001 bytes")
+
+
+def test_an_object_that_is_too_large_stays_here_and_does_not_count() -> None:
+    scene = Scene()
+    message = Object(5, [bytes(LIMIT + 1)], name="numbers")
+    scene.backlog.count_object(message)
+    assert scene.sent(message) == [] and scene.backlog._used == 0
+
+
+def test_results_go_in_parts_and_one_that_is_too_large_as_a_failure() -> None:
+    payloads: list[Any] = [b"a", bytes(LIMIT + 1), bytes(60_000), bytes(60_000)]
+    results = Results([7], [1, 2, 3, 4], [1], [0], [5], payloads, errors=["", "x", "", ""])
+    sent = result_frames(results, LIMIT)
+    assert all(frame_limit.are_within(each, LIMIT) for each in sent)
+    from scaler_client.columns import Batch
+
+    told = [(Batch(each[0]), each) for each in sent]
+    assert [number for batch, _ in told for number in batch.numbers(1, "Q")] == [1, 2, 3, 4]
+    outcomes = [bytes(batch.numbers(3, "B")) for batch, _ in told]
+    assert bytes([Outcome.RESULT_FAILED.value]) in outcomes
+    assert len(result_frames(Results([7], [1, 2], [1], [0], [5], [b"a", b"b"]), 0)) == 1

@@ -1,0 +1,83 @@
+"""The filter that keeps some addresses out, as the system would run it: on packets made by hand."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from typing import List
+
+import pytest
+
+from scaler_scheduler import syn_filter
+
+SYN, ACK = 0x02, 0x10
+NETWORK_HEADER = 0xFFF00000
+
+
+def network(address: str) -> bytes:
+    packed = ipaddress.ip_address(address).packed
+    return packed if len(packed) == 4 else packed[:8]
+
+
+def passes(networks: List[bytes], source: str, flags: int) -> bool:
+    """Whether a packet of TCP's with these flags comes through. Classic BPF: what of it the filter is made of."""
+    address = ipaddress.ip_address(source)
+    if address.version == 4:
+        header = bytes([0x45]) + bytes(11) + address.packed + bytes(4)
+    else:
+        header = bytes([0x60]) + bytes(7) + address.packed + bytes(16)
+    segment = bytes(13) + bytes([flags]) + bytes(6)
+    program = syn_filter._program(networks)
+    assert len(program) <= 4096, "more the system does not take"
+    position = accumulator = 0
+    while True:
+        code, if_true, if_false, value = program[position]
+        assert max(if_true, if_false) < 256
+        position += 1
+        packet, offset = (header, value - NETWORK_HEADER) if value >= NETWORK_HEADER else (segment, value)
+        if code == 0x30:
+            accumulator = packet[offset]
+        elif code == 0x20:
+            accumulator = struct.unpack_from(">I", packet, offset)[0]
+        elif code == 0x74:
+            accumulator >>= value
+        elif code == 0x15:
+            position += if_true if accumulator == value else if_false
+        elif code == 0x45:
+            position += if_true if accumulator & value else if_false
+        else:
+            assert code == 0x06
+            return value > 0
+
+
+HELD = [network(each) for each in ("10.0.0.1", "2001:db8:1:2::7", "192.168.7.9", "2001:db8::1")]
+
+
+@pytest.mark.parametrize(
+    "source, is_held",
+    [
+        ("10.0.0.1", True),
+        ("192.168.7.9", True),
+        ("10.0.0.2", False),
+        ("2001:db8:1:2::1", True),
+        ("2001:db8:1:2:ffff::1", True),
+        ("2001:db8:1:3::1", False),
+        ("2001:db9:1:2::1", False),
+        ("2001:db8::99", True),
+    ],
+)
+def test_first_packets_of_these_networks_are_dropped_and_no_others(source: str, is_held: bool) -> None:
+    assert passes(HELD, source, SYN) is not is_held
+    assert passes(HELD, source, ACK), "what stands goes on"
+
+
+def test_many_networks_are_named_and_of_more_all_wait() -> None:
+    most = [network(f"10.0.{number}.1") for number in range(syn_filter.MOST_NETWORKS)]
+    assert not passes(most, "10.0.63.1", SYN) and passes(most, "10.0.64.1", SYN) and passes(most, "::1", SYN)
+    sixes = [network(f"2001:db8:{number}::") for number in range(syn_filter.MOST_NETWORKS)]
+    assert not passes(sixes, "2001:db8:63::1", SYN) and passes(sixes, "10.0.0.1", SYN)
+    assert not passes([*most, network("10.1.0.1")], "10.2.0.1", SYN)
+
+
+def test_everybody_waits_where_it_is_not_known_who_it_was() -> None:
+    assert not passes([b"", network("10.0.0.1")], "::1", SYN) and passes([b""], "10.0.0.9", ACK)

@@ -1,0 +1,86 @@
+"""What has more bytes than the scheduler takes in one frame fails with an error that says so, and nothing else does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
+
+from scaler_client import Client, MessageTooLargeError, ResultPickleError
+
+SECONDS = 60
+LIMIT = 2 << 20
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerCommand]:
+    folder = tmp_path_factory.mktemp("too_large")
+    with scheduler(folder, "--message-size-limit", "2M") as daemon, cluster(folder, daemon.address, 2):
+        yield daemon
+
+
+@pytest.fixture
+def client(daemon: SchedulerCommand) -> Iterator[Client]:
+    """Whose connection is not lost meanwhile: nobody was cut off."""
+    with Client(daemon.address, timeout_seconds=SECONDS) as client:
+        assert client.submit(os.getpid).result(SECONDS)
+        with monitor(daemon.monitor_address) as watch:
+            before = watch.next().received["hello"]
+            yield client
+            snapshot = watch.next()
+        assert snapshot.received["hello"] == before, "somebody was cut off, and came again"
+        assert snapshot.dropped.get("malformed", 0) == 0
+    assert "Traceback" not in daemon.log()
+
+
+def test_arguments(client: Client) -> None:
+    before = [client.submit(pow, i, 2) for i in range(100)]
+    large = client.submit(len, bytes(LIMIT + 1))
+    after = [client.submit(pow, i, 2) for i in range(100)]
+    with pytest.raises(
+        MessageTooLargeError, match=r"the task has 2,097,\d\d\d bytes in one frame, and the scheduler takes 2,097,152"
+    ):
+        large.result(SECONDS)
+    assert [each.result(SECONDS) for each in (*before, *after)] == [i * i for i in range(100)] * 2
+    assert client.submit(len, bytes(LIMIT - 1000)).result(SECONDS) == LIMIT - 1000
+
+
+def test_arguments_of_map(client: Client) -> None:
+    with pytest.raises(MessageTooLargeError):
+        client.map(len, [(b"1",), (bytes(LIMIT + 1),), (b"2",)])
+    assert client.map(len, [(bytes(60_000),)] * 200) == [60_000] * 200, "batches of 4 MB are cut in two"
+
+
+def test_a_function(client: Client) -> None:
+    content = os.urandom(LIMIT + 1)
+    with pytest.raises(MessageTooLargeError, match="the task's function has"):
+        client.submit(lambda: len(content)).result(SECONDS)
+    assert client.submit(len, b"12").result(SECONDS) == 2
+
+
+def test_a_result(client: Client) -> None:
+    large = client.submit(bytes, LIMIT + 1)
+    with pytest.raises(
+        ResultPickleError, match=r"the result has 2,097,\d\d\d bytes in one frame, and the scheduler takes"
+    ):
+        large.result(SECONDS)
+    assert list(map(len, client.map(bytes, [(60_000,)] * 200))) == [60_000] * 200
+
+
+def test_an_object(client: Client) -> None:
+    with pytest.raises(MessageTooLargeError, match=r"the object numbers has 2,097,\d\d\d bytes in one frame"):
+        client.send_object("numbers", bytes(LIMIT + 1))
+    assert client.submit(len, client.send_object(bytes(LIMIT - 1000))).result(SECONDS) == LIMIT - 1000
+
+
+def test_nodes_of_a_graph(client: Client) -> None:
+    graph = {"a": (len, b"1"), "large": (len, bytes(LIMIT + 1)), "after": (pow, "large", "a")}
+    a, after = client.submit_graph(graph, keys=["a", "after"])
+    assert a.result(SECONDS) == 1
+    with pytest.raises(MessageTooLargeError):
+        after.result(SECONDS)
+    assert client.get({"a": (len, b"1")}, keys=["a"]) == {"a": 1}
