@@ -35,6 +35,7 @@ class Timeline {
     this.lanes = [];
     this.running = new Map();
     this.chosen = null;
+    this.pointedAt = null;
     this.tip = new Tip();
     this.isShown = this.isAsked = false;
     this.frames = 0;
@@ -50,7 +51,7 @@ class Timeline {
 
   hide() {
     this.isShown = false;
-    this.tip.hide();
+    this.#pointAway();
   }
 
   update() {
@@ -100,7 +101,7 @@ class Timeline {
     this.live.addEventListener("click", () => this.#follow(!this.viewport.follows));
     this.scroller.addEventListener("scroll", () => this.#ask());
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
-    this.canvas.addEventListener("blur", () => this.tip.hide());
+    this.canvas.addEventListener("blur", () => this.#pointAway());
     this.settings.onChange((name) => name === "density" && this.update());
     new ResizeObserver(() => this.#resize()).observe(this.scroller);
     attachGestures(this.canvas, {
@@ -112,7 +113,7 @@ class Timeline {
       zoom: (factor, x) => this.#zoom(factor, x - this.gutter),
       wheel: (event, x) => this.#wheel(event, x),
       hover: (x, y, event) => this.#hover(x, y, event),
-      leave: () => this.tip.hide(),
+      leave: () => this.#pointAway(),
       tap: (x, y) => this.#tap(x, y),
     });
   }
@@ -206,14 +207,14 @@ class Timeline {
   }
 
   #moved() {
-    this.tip.hide();
+    this.#pointAway();
     this.#ask();
   }
 
   #wheel(event, x) {
     if (event.shiftKey || x < this.gutter) {
       this.scroller.scrollTop += event.deltaY || event.deltaX;
-      this.tip.hide();
+      this.#pointAway();
       return true;
     }
     if (Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return false;
@@ -233,15 +234,24 @@ class Timeline {
     return { ...found, lane };
   }
 
-  #hover(x, y, event) {
-    const { execution, number } = this.#at(x, y);
-    const isNarrow = execution && execution.duration < (NEAR * this.viewport.span) / this.viewport.width;
-    if (execution) this.tip.show(execution, isNarrow ? number - 1 : 0, event.clientX, event.clientY);
-    else this.tip.hide();
+  #pointAway() {
+    this.pointedAt = null;
+    this.tip.hide();
   }
 
+  #hover(x, y, event) {
+    const found = this.#at(x, y);
+    const { execution, number } = found;
+    const isNarrow = execution && execution.duration < (NEAR * this.viewport.span) / this.viewport.width;
+    this.#pointAway();
+    if (!execution) return;
+    this.pointedAt = found;
+    this.tip.show(execution, isNarrow ? number - 1 : 0, event.clientX, event.clientY);
+  }
+
+  /** Opens what the tip shows: what ran there may have ended meanwhile, and another one's bar have come under the pointer. */
   #tap(x, y) {
-    const { execution, lane } = this.#at(x, y);
+    const { execution, lane } = this.pointedAt ?? this.#at(x, y);
     if (!execution) return;
     this.chosen = { lane, execution };
     this.#ask();
@@ -270,7 +280,7 @@ class Timeline {
     event.preventDefault();
     event.stopPropagation();
     act();
-    if (event.key !== "," && event.key !== ".") this.tip.hide();
+    if (event.key !== "," && event.key !== ".") this.#pointAway();
     this.#ask();
   }
 
@@ -298,6 +308,7 @@ class Timeline {
     const at = before < 0 ? executions.length - 1 : before + step;
     const execution = executions[Math.max(0, Math.min(executions.length - 1, at))];
     this.chosen = { lane, execution };
+    this.pointedAt = null;
     this.viewport.reveal(execution.start, execution.end);
     const box = this.canvas.getBoundingClientRect();
     const x = Math.max(0, Math.min(this.viewport.width, this.viewport.x(execution.start)));
