@@ -62,6 +62,9 @@ from .snapshots import Graphs, History, Snapshot
 SPARE_WORDS = 1024
 """Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
 
+MOST_REASON = 200
+"""Characters of a capnp library's own words in an error."""
+
 
 class WireError(Exception):
     """The bytes are not a message of this protocol."""
@@ -134,7 +137,9 @@ def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
             values = [(typecode, _values(getattr(struct, name), typecode)) for name, typecode in columns]
         return _BATCH_DECODERS[tag](Batch(write_batch(tag, values)), payloads)
     except MALFORMED as error:
-        raise WireError(f"malformed message: {' '.join(str(error).splitlines()[:1])}") from None
+        first_line = " ".join(str(error).splitlines()[:1])
+        # capnpy tells the sizes of all parts of a message, of which a hostile one may claim many.
+        raise WireError(f"malformed message: {first_line[:MOST_REASON]}") from None
     except NotPlainError:
         raise WireError("malformed message: a list of another element type") from None
 
