@@ -96,7 +96,7 @@ class Daemon:
             config.peer_limit,
             config.hello_rate_limit,
         )
-        self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected)
+        self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected, self.identity.incarnation)
         self.status = Status(self.core, self.identity, str(router.address), clock())
         self.traffic = self.status.traffic
         self._publisher = Publisher(monitor, self.status, clock())

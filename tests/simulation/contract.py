@@ -277,7 +277,7 @@ class Contract:
 
     def _waiting(self) -> dict[TaskId, events.Options]:
         """What no worker holds and may be dispatched."""
-        takers = {client.incarnation for client in self._clients.values() if not client.is_stalled}
+        takers = {client.incarnation for client in self._clients.values() if not client.pauses}
         return {
             name: options[-1]
             for name, options in self._open.items()

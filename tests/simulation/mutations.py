@@ -152,7 +152,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never go on with a client that has taken its results",
-        credit.Credits, "take_received", "self._go_on(client)", "pass",
+        credit.Credits, "take_received", "self._dispatcher.go_on_with(client, STALLED)", "pass",
         first_seed=6,
     ),
     Mutation(

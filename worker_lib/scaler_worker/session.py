@@ -256,9 +256,10 @@ class WorkerSession:
         self._stopped = {name for name in self._stopped if name == running_name or name in self.suspended}
         self._stopped.update(stops)
 
-    def _join(self, _: messages.Welcome) -> None:
+    def _join(self, welcome: messages.Welcome) -> None:
         # There is something to drop where a second hello has crossed the first one's welcome.
         self._is_joined = True
+        self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.forgotten.extend(self.functions)
         self.functions.clear()
         self.objects.clear()
