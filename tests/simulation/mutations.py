@@ -23,6 +23,7 @@ from scaler_scheduler.core import (
     records,
     results,
     scheduler,
+    settling,
     submissions,
     suspension,
     withdrawals,
@@ -281,5 +282,14 @@ MUTATIONS = (
         "take a silent worker's queue away and do not tell it",
         withdrawals.Withdrawals, "take_away", "self._retract(task)", "pass",
         first_seed=21,
+    ),
+    Mutation(
+        "give out at once what clients submit again",
+        settling.Settling, "take", "self._dispatcher.pause(client, SETTLING)", "pass",
+        first_seed=9,
+    ),
+    Mutation(
+        "never go on with clients that have come back",
+        settling.Settling, "let_go", "held, self._held = self._held, []", "held, self._held = [], []",
     ),
 )  # fmt: skip

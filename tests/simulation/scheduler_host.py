@@ -54,7 +54,7 @@ class SchedulerHost:
         self._is_stepping = False
         self._identity = Identity(self._chance.getrandbits(62) | 1, "0.0.0")
         self.core = self._new_core()
-        self._contract = Contract(self.core, self._trace, self.taken)
+        self._contract = Contract(self.core, self._identity.incarnation, self._trace, self.taken)
         self._network.listener = self
         self._wake_at = 0.0
         self._watch_deadline()
