@@ -65,7 +65,8 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "forget to requeue what a lost worker held",
-        losses.Losses, "connection_lost", "self._endings.settle_returned(task)", "pass",
+        losses.Losses, "connection_lost",
+        "self._endings.settle_returned(task, worker, OUTCOME_WORKER_DIED, as_line(cause.encode()))", "pass",
     ),
     Mutation(
         "accept the result of an old attempt",
@@ -84,10 +85,10 @@ MUTATIONS = (
     ),
     Mutation(
         "count the death for tasks that were only queued",
-        losses.Losses, "worker_died", "self.worker_left(worker, now)",
+        losses.Losses, "worker_died", "self.worker_left(worker, now, cause)",
         "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
-        "    self.worker_left(worker, now)",
+        "    self.worker_left(worker, now, cause)",
         first_seed=4,
     ),
     Mutation(
