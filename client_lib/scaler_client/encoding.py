@@ -109,6 +109,7 @@ def _encode_hello(message: Hello) -> Frames:
         running.clients, running.ids, running.attempts = list(clients), list(ids), list(attempts)
     if message.kinds:
         hello.kinds = message.kinds
+    hello.scheduler = message.scheduler
     return [root.to_bytes()]
 
 

@@ -69,6 +69,7 @@ class Hello:
     capabilities: dict[str, int] = field(default_factory=dict)
     running: list[TaskName] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    scheduler: int = 0
 
 
 @dataclass

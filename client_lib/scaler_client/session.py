@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from . import messages
@@ -251,6 +252,7 @@ class Session:
             self._shutting_down.end()  # the one that was to end has
             self.objects.forgotten_by_scheduler()
         self.scheduler = welcome
+        self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.state = State.JOINED
         self._receipts.restart(welcome.result_window)
         self.frame_limit.restart(welcome.message_size_limit)

@@ -70,6 +70,7 @@ struct Hello {
   capabilities @11 :List(Capability);  # a worker's: what it has
   running @12 :Tasks;         # a worker's: what it runs or has suspended already, when it joins again
   kinds @13 :List(Text);      # a worker's: the kinds of functions that it can run; empty: all
+  scheduler @14 :UInt64;      # the incarnation of the scheduler that has welcomed this peer last; 0: none did
 }
 
 struct Capability {

@@ -98,7 +98,7 @@ class Daemon:
             config.hello_rate_limit,
             config.message_size_limit,
         )
-        self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected)
+        self.core = Scheduler(limits, PROTOCOL_VERSION, clock(), self._is_connected, self.identity.incarnation)
         self.status = Status(self.core, self.identity, str(router.address), clock())
         self.traffic = self.status.traffic
         self._publisher = Publisher(monitor, self.status, clock())

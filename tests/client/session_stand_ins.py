@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from scaler_client import messages
@@ -15,6 +16,8 @@ TIMEOUT_SECONDS = 60.0
 UNLIMITED = 1 << 62
 """Credit that never ends."""
 HELLO = messages.Hello(messages.Role.CLIENT, 77, "3.11.7", "0.1.0", "host", 1)
+AGAIN = replace(HELLO, scheduler=5)
+"""To whoever comes after the scheduler of `welcome`."""
 
 
 def new_session() -> Session:

@@ -140,7 +140,7 @@ def test_a_scheduler_started_anew_is_found_at_once(scheduler: FakeScheduler, cli
         submitted = again.receive("submit")
         again.resolve(submitted["ids"], dumps(1))
         assert future.result(WAIT_SECONDS) == 1
-        assert again.hellos == scheduler.hellos
+        assert again.hellos == [{**hello, "scheduler": 5} for hello in scheduler.hellos]
     finally:
         client.disconnect()
         again.close()

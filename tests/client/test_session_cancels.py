@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.client.session_stand_ins import (
-    HELLO,
+    AGAIN,
     Answered,
     Chunk,
     Owner,
@@ -100,7 +100,7 @@ def test_a_cancel_on_its_way_when_the_connection_was_lost_is_asked_again(session
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(incarnation=6), 1.0)
     assert said(session) == [
-        HELLO,
+        AGAIN,
         messages.Submit([0, 1, 2], [1, 1, 1], [b"payload"] * 3),
         messages.Cancel([0]),
         messages.Cancel([1], True),
@@ -124,7 +124,7 @@ def test_a_cancel_without_a_scheduler_is_told_to_the_next(session: Session) -> N
     session.handle(welcome(incarnation=6), 1.0)
     # Which may run it still; of the one that was never submitted nobody needs to hear.
     assert said(session) == [
-        HELLO,
+        AGAIN,
         messages.Submit([1], [1], [b"payload"]),
         messages.Cancel([0], True),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -180,7 +181,7 @@ def test_objects_are_sent_again_at_every_join_before_the_tasks() -> None:
         (batch,) = said(session)
         assert (batch.ids, batch.inputs, batch.input_counts) == ([0, 3], [1], [0, 1])
         session.handle(messages.HelloWanted(), 2.0)
-        assert said(session) == [HELLO]
+        assert said(session) == [replace(HELLO, scheduler=incarnation)]
 
 
 def test_what_is_forgotten_between_joins_is_said_at_the_next() -> None:

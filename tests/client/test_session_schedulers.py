@@ -7,8 +7,8 @@ import pickle
 import pytest
 from tests.client.session_stand_ins import (
     ADDRESS,
+    AGAIN,
     HEARTBEAT_SECONDS,
-    HELLO,
     TIMEOUT_SECONDS,
     Answered,
     Chunk,
@@ -43,7 +43,7 @@ def test_what_is_unresolved_is_submitted_again(session: Session) -> None:
     session.handle(messages.HelloWanted(), 2.0)
     session.handle(messages.HelloWanted(), 2.0)
     submit(session, Owner(payload=b"4"))
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     session.handle(welcome(incarnation=6), 2.0)
     out = sent(session)
     assert out[-1].ids == [0, 2, 3, 4] and out[-1].payloads == [b"0", b"2", b"3", b"4"]
@@ -93,14 +93,14 @@ def test_a_goodbye_of_the_scheduler_loses_nothing(session: Session) -> None:
 
 def test_a_lost_hello_is_said_again(session: Session) -> None:
     session.handle(messages.HelloWanted(), 1.0)
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     session.handle(messages.HelloWanted(), 1.0)  # the answer to something sent before
     assert session.take_outgoing() == []
     session.tick(2.0)
     assert session.take_outgoing() == [messages.Heartbeat(1)]
     session.handle(messages.HelloWanted(), 2.1)
     session.handle(messages.HelloWanted(), 2.1)
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     session.handle(welcome(), 2.2)
     assert session.state is State.JOINED
 
@@ -119,7 +119,7 @@ def test_what_was_to_be_sent_to_a_scheduler_that_knows_nothing(session: Session)
     submit(session, Owner())
     session.forget_function(9)
     session.handle(messages.HelloWanted(), 1.0)
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     session.handle(welcome(incarnation=6), 1.0)
     assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
 

@@ -14,6 +14,9 @@ from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
 
 VERSION = 1
+EPOCH = 1 << 40
+"""The scheduler's incarnation."""
+
 MILLISECOND = 1_000_000
 SECOND = 1000 * MILLISECOND
 
@@ -123,7 +126,7 @@ class Core:
 
     def __init__(self, limits: Optional[Limits] = None) -> None:
         self.now = 100.0
-        self.scheduler = Scheduler(limits or Limits(), VERSION, self.now)
+        self.scheduler = Scheduler(limits or Limits(), VERSION, self.now, incarnation=EPOCH)
         self.welcomes: Dict[bytes, effects.Welcome] = {}
         """The last one to each connection."""
         self.notices: List[Tuple[bytes, str]] = []
@@ -192,15 +195,16 @@ class Core:
         running: Sequence[Row] = (),
         user: str = "",
         kinds: Iterable[str] = (),
+        scheduler: int = 0,
     ) -> None:
         who = (incarnation, agent, "python 3", "1", "host", 4711, "name", worker, frozenset(capabilities), running)
-        event = events.Hello(route, version, role, *who, frozenset(kinds))
+        event = events.Hello(route, version, role, *who, frozenset(kinds), scheduler)
         event.user = user
         self.feed(event)
 
-    def client(self, route: bytes, incarnation: int, worker: int = 0) -> int:
-        """A client joins; its incarnation."""
-        self.hello(route, events.CLIENT, incarnation, worker=worker)
+    def client(self, route: bytes, incarnation: int, worker: int = 0, scheduler: int = 0) -> int:
+        """A client joins, which this scheduler has welcomed last; its incarnation."""
+        self.hello(route, events.CLIENT, incarnation, worker=worker, scheduler=scheduler)
         return self._welcomed(route, incarnation)
 
     def worker(

@@ -150,6 +150,7 @@ class Storm:
         event = events.Hello(
             route, version, events.CLIENT if role == NESTED else role, incarnation, agent, "", "", "host", 1, ""
         )
+        event.scheduler = self.chance.choice((0, 0, 7))
         if role == NESTED:
             event.worker = self.chance.choice(INCARNATIONS[events.WORKER])
         elif role == events.WORKER:

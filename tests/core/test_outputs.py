@@ -106,7 +106,7 @@ def test_results_go_on_beside_output_that_nobody_takes(core):
         row = running(core, number)
         core.results(W, [row])
         assert core.take() == [resolved(number)]
-    assert not core.scheduler.tables.clients.find(11).is_stalled
+    assert not core.scheduler.tables.clients.find(11).pauses
 
 
 def test_what_was_dropped_is_told_with_the_next_output(core):

@@ -105,6 +105,7 @@ class Maker:
             _route(number), 2 if odd == 12 else 1, 0 if role == 3 else role, incarnation,
             self._incarnation(AGENTS), "python", "1", "host", self.drawing.number(32), "name",
         )  # fmt: skip
+        event.scheduler = int(odd == 11)
         if role == 3:
             event.worker = self._incarnation(WORKERS)
         elif role == events.WORKER:

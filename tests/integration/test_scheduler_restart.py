@@ -65,6 +65,24 @@ def test_100_000_tasks_in_flight(tmp_path: Path) -> None:
         assert sorted(each.task for each in notes(log)) == ["0", "1", "parent"], "what ran was run again"
 
 
+def test_what_runs_is_left_to_its_worker_though_another_one_is_free(tmp_path: Path) -> None:
+    """Whoever of the two comes back first, the scheduler waits for the other."""
+    log, gate = str(tmp_path / "log"), tmp_path / "gate"
+    with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
+        with Client(daemon.now.address) as client:
+            with monitor(daemon.now.monitor_address) as watch:
+                wait_until(lambda: watch.next().workers == 2, what="both workers are there")
+            long = client.submit(until_there, log, 0, str(gate))
+            wait_until(lambda: notes(log), what="the task begins")
+            daemon.kill()
+            daemon.start(daemon.now.address)
+            # The free worker runs this, and so would have run the other one before.
+            assert client.submit(square, 3).result(SECONDS) == 9
+            gate.touch()
+            assert long.result(SECONDS) == 0
+        assert len(notes(log)) == 1, "what ran was run again"
+
+
 def test_killed_in_the_middle_of_it_all(tmp_path: Path) -> None:
     """While results come back, several times in a row, each next one started at once."""
     with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):

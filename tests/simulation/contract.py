@@ -18,14 +18,16 @@ from scaler_scheduler.core.states import BLOCKED
 from .ledger import Ledger, TaskId
 from .object_contract import ObjectContract, dispatched_inputs, inputs_of
 from .order import check_order, serves
+from .returning import Returning
 from .trace import SimulationError, Trace
 
 
 class Contract:
     """Of one scheduler, from its start to its end."""
 
-    def __init__(self, core: Scheduler, trace: Trace, taken: Callable[[TaskId], None]) -> None:
-        """`taken` is called with what is taken away from a worker that does not answer."""
+    def __init__(self, core: Scheduler, incarnation: int, trace: Trace, taken: Callable[[TaskId], None]) -> None:
+        """`incarnation` is the scheduler's; `taken` is called with what is taken away from a worker that does not
+        answer."""
         self._core = core
         self._trace = trace
         self._taken = taken
@@ -36,6 +38,7 @@ class Contract:
         """What was submitted and not answered; more than once where it was answered in between, if not yet sent."""
         self._held = Ledger()
         self._objects = ObjectContract()
+        self._returning = Returning(incarnation)
         self._attempts: dict[TaskId, int] = {}
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
@@ -154,7 +157,9 @@ class Contract:
             self._agent_routes.add(event.route)
         elif event.role == events.CLIENT:
             known = self._core.tables.clients.find(event.incarnation)
-            if known is not None:  # what workers still hold is wanted again before it is submitted again
+            if known is None:
+                self._returning.said_hello(event, self._trace.now)
+            else:  # what workers still hold is wanted again before it is submitted again
                 self._names[event.route] = event.incarnation
                 for task_id, task in known.tasks.items():
                     self._open.setdefault((event.incarnation, task_id), [task.options])
@@ -255,6 +260,7 @@ class Contract:
             self._expect(function in sent, "dispatched without its function", name, function)
             self._expect(serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
             self._check_window(name)
+            self._returning.check_dispatch(name, self._trace.now)
             if attempt > 1 or self._attempts.get(name, 0):
                 self._trace.count("dispatched again")
             self._attempts[name] = attempt
@@ -277,7 +283,7 @@ class Contract:
 
     def _waiting(self) -> dict[TaskId, events.Options]:
         """What no worker holds and may be dispatched."""
-        takers = {client.incarnation for client in self._clients.values() if not client.is_stalled}
+        takers = {client.incarnation for client in self._clients.values() if not client.pauses}
         return {
             name: options[-1]
             for name, options in self._open.items()

@@ -23,6 +23,7 @@ from scaler_scheduler.core import (
     records,
     results,
     scheduler,
+    settling,
     submissions,
     suspension,
     withdrawals,
@@ -39,9 +40,11 @@ class Mutation:
     new: str
     first_seed: int = 0
     """Where to begin: a seed that found it when this was written."""
+    settle_seconds: float = settling.SETTLE_SECONDS
+    """How long workers have to come back: with more than 0 some faults show in one of many thousand seeds."""
 
-    def patches(self) -> list[tuple[Any, Any]]:
-        """Where to put what under the function's name: the function with the fault in it, wherever it is used.
+    def patches(self) -> list[tuple[Any, str, Any]]:
+        """Where to put what under which name: the function with the fault in it, wherever it is used.
 
         Raises:
             LookupError: the function does not have the text that is to be changed, or more than once.
@@ -56,15 +59,17 @@ class Mutation:
         exec(compile(source, f"<{self.name}>", "exec"), function.__globals__, namespace)
         made = namespace[self.function]
         if inspect.isclass(self.owner):
-            return [(self.owner, property(made) if isinstance(original, property) else made)]
+            put = property(made) if isinstance(original, property) else made
+            return [(self.owner, self.function, put), (settling, "SETTLE_SECONDS", self.settle_seconds)]
         core = [module for name, module in sys.modules.items() if name.startswith("scaler_scheduler.core.")]
-        return [(module, made) for module in core if vars(module).get(self.function) is original]
+        return [(module, self.function, made) for module in core if vars(module).get(self.function) is original]
 
 
 MUTATIONS = (
     Mutation(
         "forget to requeue what a lost worker held",
-        losses.Losses, "connection_lost", "self._endings.settle_returned(task)", "pass",
+        losses.Losses, "connection_lost",
+        "self._endings.settle_returned(task, worker, OUTCOME_WORKER_DIED, as_line(cause.encode()))", "pass",
     ),
     Mutation(
         "accept the result of an old attempt",
@@ -83,10 +88,10 @@ MUTATIONS = (
     ),
     Mutation(
         "count the death for tasks that were only queued",
-        losses.Losses, "worker_died", "self.worker_left(worker, now)",
+        losses.Losses, "worker_died", "self.worker_left(worker, now, cause)",
         "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
-        "    self.worker_left(worker, now)",
+        "    self.worker_left(worker, now, cause)",
         first_seed=4,
     ),
     Mutation(
@@ -152,7 +157,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never go on with a client that has taken its results",
-        credit.Credits, "take_received", "self._go_on(client)", "pass",
+        credit.Credits, "take_received", "self._dispatcher.go_on_with(client, STALLED)", "pass",
         first_seed=6,
     ),
     Mutation(
@@ -275,11 +280,20 @@ MUTATIONS = (
     Mutation(
         "number the attempts of a task that comes again from 1",
         records.Client, "next_attempt", "max(last, self.stale_attempt)", "last",
-        first_seed=4018412,
+        first_seed=4018412, settle_seconds=0.0,
     ),
     Mutation(
         "take a silent worker's queue away and do not tell it",
         withdrawals.Withdrawals, "take_away", "self._retract(task)", "pass",
         first_seed=21,
+    ),
+    Mutation(
+        "give out at once what clients submit again",
+        settling.Settling, "take", "self._dispatcher.pause(client, SETTLING)", "pass",
+        first_seed=9,
+    ),
+    Mutation(
+        "never go on with clients that have come back",
+        settling.Settling, "let_go", "held, self._held = self._held, []", "held, self._held = [], []",
     ),
 )  # fmt: skip

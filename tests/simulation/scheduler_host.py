@@ -37,7 +37,6 @@ class SchedulerHost:
         self._step_seconds = step_seconds
         self._process = Process(clock, "scheduler")
         self._process.kill()
-        self.make_core: Callable[[Limits, int, float], Scheduler] = Scheduler
         self.taken: Callable[[tuple[int, int]], None] = lambda name: None
         """Called with tasks (client, id) that are taken away from a worker that does not answer."""
         self.core: Scheduler
@@ -54,8 +53,8 @@ class SchedulerHost:
         self._inbox: deque[tuple[bytes, Frames]] = deque()
         self._is_stepping = False
         self._identity = Identity(self._chance.getrandbits(62) | 1, "0.0.0")
-        self.core = self.make_core(self._limits, PROTOCOL_VERSION, self._clock.now)
-        self._contract = Contract(self.core, self._trace, self.taken)
+        self.core = self._new_core()
+        self._contract = Contract(self.core, self._identity.incarnation, self._trace, self.taken)
         self._network.listener = self
         self._wake_at = 0.0
         self._watch_deadline()
@@ -134,7 +133,10 @@ class SchedulerHost:
 
     def fresh_core(self) -> Scheduler:
         """One that nobody has spoken to."""
-        return self.make_core(self._limits, PROTOCOL_VERSION, self._clock.now)
+        return self._new_core()
+
+    def _new_core(self) -> Scheduler:
+        return Scheduler(self._limits, PROTOCOL_VERSION, self._clock.now, incarnation=self._identity.incarnation)
 
     def peers(self) -> int:
         tables = self.core.tables

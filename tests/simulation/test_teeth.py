@@ -16,8 +16,8 @@ _found: list[str] = []
 def test_a_deliberate_fault_is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     global _tried
     _tried += 1
-    for place, function in mutation.patches():
-        monkeypatch.setattr(place, mutation.function, function)
+    for place, name, value in mutation.patches():
+        monkeypatch.setattr(place, name, value)
     for seed in range(mutation.first_seed, mutation.first_seed + MOST_SEEDS):
         _, failure = run_seed(seed)
         if failure is not None:

@@ -78,6 +78,11 @@ class WorkerHost:
     def resident_bytes(self) -> int:
         return (1 << 30) if self._run is not None and self._run.script.grows else (1 << 26)
 
+    def works_on(self, key: int) -> bool:
+        """Whether a task has begun here, and has not ended."""
+        runs = [*self._suspended.values()] if self._run is None else [*self._suspended.values(), self._run]
+        return any(run.script.key == key for run in runs)
+
     def links(self) -> list[Any]:
         return [self.link] if self.nested is None else [self.link, self.nested.link]
 
@@ -197,6 +202,8 @@ class WorkerHost:
 
     def _begin(self, row: Row) -> None:
         script = self.world.oracle.began(self.name, name_of(row), bytes(row[4]))
+        if self.world.is_worked_on(script.key):
+            self.world.trace.count("executions beside another")
         function = self.session.functions.get(row[3])
         if function is None or bytes(function.payload) != function_bytes(script.function):
             raise SimulationError(f"{self.name} lacks the function of task {script.key}, {row[3]}: {function}")

@@ -209,5 +209,9 @@ class World:
         tasks = ", ".join(f"{future.script.key} of {future.owner} (id {future.task_id})" for future in open_futures[:5])
         return f"{len(open_futures)} tasks: {tasks}; scheduler: {self.scheduler.summary()}; objects: {self._objects()}"
 
+    def is_worked_on(self, key: int) -> bool:
+        """Whether some worker has begun this task and has not ended it."""
+        return any(worker.works_on(key) for host in self.living_hosts() for worker in host.workers.values())
+
     def _is_waited_for(self, owner: str) -> bool:
         return any(client.name == owner for client in self.living_clients())

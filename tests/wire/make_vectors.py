@@ -260,6 +260,7 @@ CASES: list[Any] = [
         **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7",
         "capabilities": [{"name": "gpu", "amount": 2}, {"name": "linux", "amount": 1}],
         "running": {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 4], "attempts": [1, 2]},
+        "scheduler": 0x4444444444444444,
     }, []),
     ("hello-nested-client", "hello", {**HELLO, "incarnation": OTHER_CLIENT, "worker": WORKER}, []),
     # Everything else.

@@ -36,6 +36,7 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert event.worker == fields.get("worker", 0)
     assert event.capabilities == capabilities(fields)
     assert event.kinds == frozenset(fields.get("kinds", []))
+    assert event.scheduler == fields.get("scheduler", 0)
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 

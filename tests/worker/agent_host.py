@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TypeVar
 
 from scaler_client.messages import HeartbeatEcho, Hello, Message, Role, TaskName, Welcome
@@ -12,6 +13,8 @@ from scaler_worker.process_events import ProcessEnded
 from scaler_worker.state_page import WorkerState
 
 HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
+AGAIN = replace(HELLO, scheduler=5000)
+"""To whoever comes after the scheduler of WELCOME."""
 WELCOME = Welcome(1, "0.9", 5000, 60.0)
 IDLE = WorkerState(ready=True)
 UNREADY = WorkerState()

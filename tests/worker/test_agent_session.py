@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from tests.worker.agent_host import BUSY, HELLO, IDLE, UNREADY, WELCOME, Host, lines, only, sent
+from tests.worker.agent_host import AGAIN, BUSY, HELLO, IDLE, UNREADY, WELCOME, Host, lines, only, sent
 
 from scaler_client.messages import (
     Dispatch,
@@ -62,9 +62,9 @@ def test_a_short_lease_makes_heartbeats_more_frequent() -> None:
 def test_hello_wanted_is_answered_at_once_and_only_once() -> None:
     host = Host()
     host.at(2.5)
-    assert sent(host.receive(HelloWanted())) == [HELLO]
+    assert sent(host.receive(HelloWanted())) == [AGAIN]
     assert sent(host.receive(HelloWanted())) == []
-    assert sent(host.at(4.5)) == [HELLO], "still without a welcome: hello instead of a heartbeat"
+    assert sent(host.at(4.5)) == [AGAIN], "still without a welcome: hello instead of a heartbeat"
 
 
 def test_a_new_scheduler_is_carried_on_with() -> None:
@@ -235,7 +235,7 @@ def test_goodbye_of_the_scheduler_is_waited_out() -> None:
     effects = host.receive(Goodbye("SIGTERM"))
     assert only(EndWorker, effects) == []
     assert "SIGTERM" in lines(effects, logging.WARNING)[0]
-    assert sent(host.at(2.5)) == [HELLO]
+    assert sent(host.at(2.5)) == [AGAIN]
 
 
 def test_errors_are_logged_and_what_is_not_for_an_agent_is_ignored() -> None:

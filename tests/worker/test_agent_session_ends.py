@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from tests.worker.agent_host import BUSY, HELLO, IDLE, MIB, TASK, UNREADY, Host, lines, only, sent
+from tests.worker.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, UNREADY, Host, lines, only, sent
 
 from scaler_client import messages
 from scaler_client.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
@@ -172,7 +172,7 @@ def test_a_connection_that_comes_to_stand_again_is_greeted_at_once() -> None:
     host = Host()
     host.at(1.0)
     assert host.session.connected(host.now) == [Beat(1, ((101, 1010), (102, 1020)))]
-    assert sent(host.receive(HelloWanted())) == [HELLO]
+    assert sent(host.receive(HelloWanted())) == [AGAIN]
     host.receive(Welcome(1, "0.9", 6000, 60.0))
     assert only(Beat, host.at(2.9)) == [], "the next one an interval later"
     assert len(only(Beat, host.at(3.0))) == 1

@@ -12,6 +12,8 @@ from scaler_worker.rows import name_of
 from scaler_worker.session import WorkerSession
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1, agent=5)
+AGAIN = replace(HELLO, scheduler=9)
+"""To whoever comes after the scheduler of WELCOME."""
 WELCOME = messages.Welcome(1, "0.1.0", 9, 60.0)
 FUNCTION = messages.Function(4, "f", "cloudpickle", b"code")
 
@@ -218,19 +220,19 @@ def test_a_resumed_task_is_not_told_to_start_again(session: WorkerSession) -> No
 def test_one_hello_for_many_that_are_wanted(session: WorkerSession) -> None:
     session.handle(messages.HelloWanted())
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     session.handle(WELCOME)
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
 
 
 def test_a_hello_that_was_lost_is_said_again(session: WorkerSession) -> None:
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     session.tick(2.0)
     assert sent_by(session) == messages.Heartbeat(1)
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
 
 
 def test_a_new_connection_is_tried_at_once(session: WorkerSession) -> None:
@@ -246,7 +248,7 @@ def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSe
     queue, answers = session.queue, session.answers  # as the running thread holds them
     answers.append((2, 10, 1, 0, 500, b"old"))
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     answers.append((2, 11, 1, 0, 500, b"old, begun just before the hello and not named there"))
     session.handle(WELCOME)
     session.handle(messages.Function(4, "g", "cloudpickle", b"other code"))
@@ -268,7 +270,7 @@ def test_the_hello_names_what_runs_and_what_is_suspended(session: WorkerSession)
     session.suspend()
     session.take()
     session.handle(messages.HelloWanted())
-    assert sent_by(session) == replace(HELLO, running=[task(10), task(11)])
+    assert sent_by(session) == replace(AGAIN, running=[task(10), task(11)])
     assert not session.queue
 
 
@@ -309,7 +311,7 @@ def test_what_was_answered_before_the_hello_is_not_said_again(session: WorkerSes
     session.finish(0, b"", 500, cost=(1, 2))
     session.handle(messages.HelloWanted())
     session.handle(WELCOME)
-    assert session.take_outgoing() == [HELLO] and not session.costs
+    assert session.take_outgoing() == [AGAIN] and not session.costs
 
 
 def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
@@ -322,7 +324,7 @@ def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
     session.handle(WELCOME)
     session.handle(dispatch(11))
     session.handle(WELCOME)
-    assert session.take_outgoing() == [HELLO]
+    assert session.take_outgoing() == [AGAIN]
     assert not session.queue, "the second hello has taken it back"
 
 
@@ -336,7 +338,7 @@ def test_what_an_earlier_scheduler_had_stopped_is_given_back_by_a_hello(session:
     session.finish(1, b"stopped", 500)
     session.handle(dispatch(12))
     session.take()
-    assert session.take_outgoing() == [replace(HELLO, running=[task(12)])]
+    assert session.take_outgoing() == [replace(AGAIN, running=[task(12)])]
     session.handle(WELCOME)
     session.finish(1, b"raised", 500)
     results = sent_by(session)
@@ -376,7 +378,7 @@ def test_nothing_is_started_for_a_scheduler_that_does_not_know_the_worker(sessio
     assert row is not None
     session.handle(messages.HelloWanted())
     session.started(row)
-    assert sent_by(session) == replace(HELLO, running=[task(10)])
+    assert sent_by(session) == replace(AGAIN, running=[task(10)])
 
 
 # ------------------------------------------------------------------------------------------------------------- the end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scaler_client.messages import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
 
@@ -150,6 +150,7 @@ class SchedulerLink:
         self._welcomed = True
         self._welcomed_behind = self._sequence
         self._scheduler = welcome.incarnation
+        self._hello = replace(self._hello, scheduler=welcome.incarnation)
         longest = welcome.lease_seconds / LEASE_HEARTBEATS
         if 0 < longest < self._interval:
             self._interval = longest

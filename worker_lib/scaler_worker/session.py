@@ -262,6 +262,7 @@ class WorkerSession:
         self.frame_limit = welcome.message_size_limit
         # There is something to drop where a second hello has crossed the first one's welcome.
         self._is_joined = True
+        self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.forgotten.extend(self.functions)
         self.functions.clear()
         self.objects.clear()

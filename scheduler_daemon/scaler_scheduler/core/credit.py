@@ -11,7 +11,7 @@ from typing import List, Tuple
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Client
+from scaler_scheduler.core.records import STALLED, Client
 from scaler_scheduler.core.tables import Tables
 
 TASK_OVERHEAD = 128
@@ -60,16 +60,15 @@ class Credits:
         client.submitted = client.returned = client.sent = client.received = 0
         client.result_window = self.window()
         client.granted = UNLIMITED if client.worker else min(client.result_window, self._tasks * TASK_OVERHEAD)
-        self._go_on(client)
+        self._dispatcher.go_on_with(client, STALLED)
         return client.granted, client.result_window
 
     def settle(self) -> None:
         """Look at the clients that are about to be sent answers."""
         for client in self._outbox.clients:
-            if client.sent - client.received > client.result_window and not client.is_stalled and not client.is_gone:
-                client.is_stalled = True
-                for lane in client.lanes.values():
-                    self._dispatcher.dequeue(lane)
+            if client.sent - client.received > client.result_window and not client.is_gone:
+                if not client.pauses & STALLED:
+                    self._dispatcher.pause(client, STALLED)
         self._top_up(self._outbox.clients)
 
     def look_at_all(self) -> None:
@@ -104,11 +103,4 @@ class Credits:
         """The client has taken so many bytes of results since its welcome."""
         client.received = max(client.received, min(received, client.sent))
         if client.sent - client.received <= client.result_window // 2:
-            self._go_on(client)
-
-    def _go_on(self, client: Client) -> None:
-        if client.is_stalled:
-            client.is_stalled = False
-            for lane in client.lanes.values():
-                if lane.waiting:
-                    self._dispatcher.enqueue(lane, 0)
+            self._dispatcher.go_on_with(client, STALLED)

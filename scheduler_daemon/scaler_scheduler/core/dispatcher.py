@@ -10,7 +10,7 @@ from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.history import History
 from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.records import Copies, Lane, StoredObject, Task, Worker
+from scaler_scheduler.core.records import Client, Copies, Lane, StoredObject, Task, Worker
 from scaler_scheduler.core.states import UNREADY, WAITING
 
 
@@ -19,7 +19,7 @@ class Dispatcher:
         self.ranks: List[int] = []
         """Those of the lanes in `lanes`, ascending."""
         self.lanes: Dict[int, Deque[Lane]] = {}
-        """Lanes with waiting tasks, by rank; within one each gets its turn. None of a client that is stalled."""
+        """Lanes with waiting tasks, by rank; within one each gets its turn. None of a client that pauses."""
         self.idle: List[Worker] = []
         """Workers that hold nothing."""
         self.partial: OrderedDict[Worker, None] = OrderedDict()
@@ -38,7 +38,7 @@ class Dispatcher:
         """So many more of the lane's tasks wait."""
         lane.waiting += count
         self._counts.waiting += count
-        if not lane.is_queued and not lane.client.is_stalled:
+        if not lane.is_queued and not lane.client.pauses:
             lane.is_queued = True
             there = self.lanes.get(lane.rank)
             if there is None:
@@ -61,6 +61,21 @@ class Dispatcher:
             there.remove(lane)
             if not there:
                 self._drop_rank(lane.rank)
+
+    def pause(self, client: Client, reason: int) -> None:
+        """Give out nothing more of the client's, until `go_on_with` for the same reason."""
+        client.pauses |= reason
+        for lane in client.lanes.values():
+            self.dequeue(lane)
+
+    def go_on_with(self, client: Client, reason: int) -> None:
+        """The client pauses no more for that, if it did; where there is another reason it pauses on."""
+        if not client.pauses & reason:
+            return
+        client.pauses &= ~reason
+        for lane in client.lanes.values():
+            if lane.waiting:
+                self.enqueue(lane, 0)
 
     def offer(self, worker: Worker) -> None:
         """The worker can take more: put it where it is looked for, unless it retires."""

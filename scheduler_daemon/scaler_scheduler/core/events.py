@@ -99,7 +99,8 @@ _NOTHING: "array[int]" = array("q")
 
 class Hello(Event):
     """`worker` is the incarnation of the worker that a nested client lives in, 0 for others; `running` names, by
-    client, id and attempt, what a worker runs or has suspended already."""
+    client, id and attempt, what a worker runs or has suspended already; `scheduler` is the incarnation of the scheduler
+    that has welcomed the peer last, 0 where none did."""
 
     __slots__ = (
         "agent",
@@ -113,6 +114,7 @@ class Hello(Event):
         "protocol_version",
         "role",
         "running",
+        "scheduler",
         "user",
         "version",
         "worker",
@@ -135,6 +137,7 @@ class Hello(Event):
         capabilities: Capabilities = frozenset(),
         running: Sequence[Tuple[int, int, int]] = (),
         kinds: Kinds = frozenset(),
+        scheduler: int = 0,
     ) -> None:
         self.route = route
         self.protocol_version = protocol_version
@@ -150,6 +153,7 @@ class Hello(Event):
         self.capabilities = capabilities
         self.running = running
         self.kinds = kinds
+        self.scheduler = scheduler
         self.user = ""
         """Who speaks on this connection, `role:key`, where peers have keys; not the peer's word. Else empty."""
 

@@ -5,7 +5,7 @@ from typing import Dict, Iterable, List
 from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.functions import Function
-from scaler_scheduler.core.records import ABANDON, NO_WISH, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.records import ABANDON, NO_WISH, SETTLING, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
 from scaler_scheduler.core.tables import Tables
@@ -45,9 +45,11 @@ def _check_waiting(scheduler: Scheduler) -> None:
             _expect(
                 f"waiting tasks of client {client.incarnation} at rank {lane.rank}", rows + len(tasks), lane.waiting
             )
-            if lane.waiting and lane.is_queued == client.is_stalled:
+            if lane.waiting and lane.is_queued == bool(client.pauses):
                 raise InvariantError(f"client {client.incarnation} at rank {lane.rank} is queued: {lane.is_queued}")
             total += rows + len(tasks)
+        if client.pauses & SETTLING and scheduler.settling.deadline == float("inf"):
+            raise InvariantError(f"client {client.incarnation} waits for workers, and for ever")
         _expect(f"tasks of client {client.incarnation} that wait again", _waiting(client), again)
         if client.is_gone and (client.lanes or not client.tasks):
             raise InvariantError(f"client {client.incarnation} has left and is still kept")

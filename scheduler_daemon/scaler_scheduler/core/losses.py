@@ -10,7 +10,7 @@ from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.lines import as_line
 from scaler_scheduler.core.notices import Notices
-from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, Agent, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.records import FORCE, NO_WISH, RERUN, STALLED, Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.states import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
 from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
@@ -143,7 +143,7 @@ class Losses:
             functions.release(function, client.incarnation)
         client.functions = {}
         client.suspended.clear()
-        client.is_stalled = False
+        client.pauses &= ~STALLED
         self._tables.clients.bury(client)
 
 

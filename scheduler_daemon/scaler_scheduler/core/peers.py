@@ -18,6 +18,7 @@ from scaler_scheduler.core.notices import Notices
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Agent, Client, Worker
 from scaler_scheduler.core.retiring import is_drained, retire
+from scaler_scheduler.core.settling import Settling
 from scaler_scheduler.core.supply import send
 from scaler_scheduler.core.suspension import resume_all
 from scaler_scheduler.core.tables import Tables
@@ -39,10 +40,12 @@ class Peers:
         notices: Notices,
         bounds: Bounds,
         claims: Claims,
+        settling: Settling,
     ) -> None:
         self._notices = notices
         self._bounds = bounds
         self._claims = claims
+        self._settling = settling
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
@@ -117,6 +120,7 @@ class Peers:
             name = event.name or f"of process {event.pid} on {event.host}"
             client = Client(event.incarnation, event.route, name, event.worker, deadline, event.user)
             clients.add(client)
+            self._settling.take(client, event.scheduler, now)
         else:
             # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
             if client.is_gone:

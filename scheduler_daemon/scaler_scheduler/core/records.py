@@ -297,6 +297,13 @@ class Lane:
         del self.requeued[heappop(self._order)]
 
 
+STALLED = 1
+"""Of a client: too much is on its way to it."""
+
+SETTLING = 2
+"""Some of its tasks may run already, on workers that have not come back yet."""
+
+
 class Client:
     __slots__ = (
         "deadline",
@@ -307,13 +314,13 @@ class Client:
         "highest_id",
         "incarnation",
         "is_gone",
-        "is_stalled",
         "lanes",
         "name",
         "newest_attempt",
         "objects",
         "outbox",
         "output_dropped",
+        "pauses",
         "received",
         "result_window",
         "returned",
@@ -372,8 +379,8 @@ class Client:
         """Of those what it said that it has taken."""
         self.result_window = 0
         """Bytes that may be on their way to it; 0: any number."""
-        self.is_stalled = False
-        """Whether too much is on its way to it: then nothing more of it is dispatched."""
+        self.pauses = 0
+        """Why nothing of it is dispatched for now: STALLED, SETTLING, both; 0: it is."""
         self.suspended: Set[Tuple[int, int, int]] = set()
         """A nested client's: tasks of its worker that wait for tasks of it, by client, id and attempt."""
 

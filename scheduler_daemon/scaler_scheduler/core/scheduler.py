@@ -27,6 +27,7 @@ from scaler_scheduler.core.outputs import pass_on, tell_dropped
 from scaler_scheduler.core.peers import Peers
 from scaler_scheduler.core.records import FORCE, Client, Task, Worker
 from scaler_scheduler.core.results import take_results
+from scaler_scheduler.core.settling import Settling
 from scaler_scheduler.core.states import DISPATCHED
 from scaler_scheduler.core.submissions import Submissions
 from scaler_scheduler.core.suspension import take_resumed, take_suspended
@@ -46,8 +47,10 @@ class Scheduler:
         protocol_version: int,
         now: float,
         is_connected: Callable[[bytes], bool] = lambda route: False,
+        incarnation: int = 0,
     ) -> None:
-        """`is_connected` says whether anybody is at the other end of a connection, as far as that is known."""
+        """`is_connected` says whether anybody is at the other end of a connection, as far as that is known;
+        `incarnation` is the scheduler's own, as its welcomes say it."""
         self.limits = limits
         self.tables = tables = Tables()
         self.outbox = outbox = Outbox()
@@ -59,6 +62,7 @@ class Scheduler:
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes, limits.client_tasks)
         self._bounds = bounds = Bounds(limits, tables)
         self._claims = claims = Claims(tables, is_connected)
+        self.settling = Settling(dispatcher, incarnation)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._host_results, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
         self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
@@ -87,6 +91,7 @@ class Scheduler:
             self.notices,
             bounds,
             claims,
+            self.settling,
         )
         self._leases = LeaseTimer(now)
         self.is_shut_down = False
@@ -142,6 +147,8 @@ class Scheduler:
             self._peers.settle_claims(now)
         if now >= self.tables.timers.next_deadline:
             self._withdrawals.look(now)
+        if now >= self.settling.deadline:
+            self.settling.let_go()
         if self._leases.is_due(now):
             self._peers.give_up_silent(now, self._leases.stall())
             self._credits.look_at_all()
@@ -167,7 +174,7 @@ class Scheduler:
     @property
     def next_deadline(self) -> float:
         """When `tick` has something to do at the earliest."""
-        return min(self._leases.next_check, self.tables.timers.next_deadline)
+        return min(self._leases.next_check, self.tables.timers.next_deadline, self.settling.deadline)
 
     def collect(self) -> List[effects.Effect]:
         """Dispatch what can be, and hand over all effects since the last call."""

@@ -160,6 +160,7 @@ def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         _capabilities(hello.capabilities, frames[0]),
         [] if hello.running is None else list(zip(*_task_columns(hello.running))),
         _kinds(hello.kinds, frames[0]),
+        hello.scheduler,
     )
 
 

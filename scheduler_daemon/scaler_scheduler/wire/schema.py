@@ -231,7 +231,7 @@ _GraphState_list_item_type = _EnumItemType(GraphState)
 @Hello.__extend__
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
-    __static_data_size__ = 5
+    __static_data_size__ = 6
     __static_ptrs_size__ = 8
     
     
@@ -398,29 +398,38 @@ class Hello(_Struct):
         ptr = self._read_fast_ptr(56)
         return ptr != 0
     
+    @property
+    def scheduler(self):
+        # no union check
+        value = self._read_primitive(40, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(104)
+        pos = builder.allocate(112)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, agent)
-        builder.alloc_text(pos + 40, _encode_maybe(language))
-        builder.alloc_text(pos + 48, _encode_maybe(language_version))
-        builder.alloc_text(pos + 56, _encode_maybe(version))
-        builder.alloc_text(pos + 64, _encode_maybe(host))
+        builder.alloc_text(pos + 48, _encode_maybe(language))
+        builder.alloc_text(pos + 56, _encode_maybe(language_version))
+        builder.alloc_text(pos + 64, _encode_maybe(version))
+        builder.alloc_text(pos + 72, _encode_maybe(host))
         builder.write_uint32(pos + 24, pid)
-        builder.alloc_text(pos + 72, _encode_maybe(name))
+        builder.alloc_text(pos + 80, _encode_maybe(name))
         builder.write_uint64(pos + 32, worker)
-        builder.copy_from_list(pos + 80, _Capability_list_item_type, capabilities)
-        builder.copy_from_struct(pos + 88, Tasks, running)
-        builder.copy_from_list(pos + 96, _TextUnicodeItemType(_Types.text), kinds)
+        builder.copy_from_list(pos + 88, _Capability_list_item_type, capabilities)
+        builder.copy_from_struct(pos + 96, Tasks, running)
+        builder.copy_from_list(pos + 104, _TextUnicodeItemType(_Types.text), kinds)
+        builder.write_uint64(pos + 40, scheduler)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds)
-        self._init_from_buffer(_buf, 0, 5, 8)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler)
+        self._init_from_buffer(_buf, 0, 6, 8)
     
     def shortrepr(self):
         parts = []
@@ -438,6 +447,7 @@ class Hello(_Struct):
         if self.has_capabilities(): parts.append("capabilities = %s" % self.get_capabilities().shortrepr())
         if self.has_running(): parts.append("running = %s" % self.get_running().shortrepr())
         if self.has_kinds(): parts.append("kinds = %s" % self.get_kinds().shortrepr())
+        parts.append("scheduler = %s" % self.scheduler)
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)

@@ -128,6 +128,7 @@ void Peer::sayHello() {
     hello.setHost(hostName());
     hello.setPid(getpid());
     hello.setName(settings_.name);
+    hello.setScheduler(scheduler_);
     describe(hello);
     send(builder);
     joined_ = beatenSinceHello_ = false;
@@ -192,6 +193,7 @@ void Peer::handle(Message::Reader message, const std::vector<Frame>& frames) {
     switch (message.which()) {
         case Message::WELCOME:
             joined_ = true;
+            scheduler_ = message.getWelcome().getIncarnation();
             beatInterval_ = std::min(OFTEN, std::chrono::milliseconds(message.getWelcome().getLeaseMilliseconds() / 4));
             nextBeat_ = std::min(nextBeat_, Clock::now() + beatInterval_);
             joined(message.getWelcome());

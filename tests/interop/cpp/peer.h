@@ -78,6 +78,7 @@ private:
     Settings settings_;
     Role role_;
     uint64_t incarnation_;
+    uint64_t scheduler_ = 0;  // who has welcomed this peer last
     std::optional<Keys> keys_;
     void* context_;
     void* socket_;
