@@ -96,8 +96,12 @@ class Connection:
             if listener is not None and network.listener is listener:  # and no later one
                 listener.arrived(route, frames)
 
+        def deliver_to_peer(frames: Frames) -> None:
+            if link.connection is self:  # the scheduler may not have noticed yet that it is over
+                link.arrived(frames)
+
         self.up: Pipe[Frames] = Pipe(network, link.latency, deliver)
-        self.down: Pipe[Frames] = Pipe(network, link.latency, link.arrived)
+        self.down: Pipe[Frames] = Pipe(network, link.latency, deliver_to_peer)
 
 
 class Link:
