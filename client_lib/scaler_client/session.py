@@ -27,6 +27,7 @@ from .owners import CHUNK_BITS, CHUNK_ROWS, ChunkOwner, GraphOwner, Owner, Singl
 from .receipts import Receipts
 from .recovery import submit_again
 from .references import StoredObject
+from .refusals import Refusals
 from .shutting_down import PROTECTED, ShuttingDown
 
 _log = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class Session:
         self._cancels = Cancels(self.tasks, self._backlog)
         self._suspended: dict[TaskName, None] = {}
         self.frame_limit = FrameLimit(self._backlog, self._not_sent, self._is_named)
+        self._refusals = Refusals(self.tasks, self._backlog, self._rows, self._not_sent, self._is_named)
         self.take_output: Callable[[messages.Output], None] = _pass_over
         """Called with what tasks have printed; it must not block."""
 
@@ -368,6 +370,10 @@ class Session:
     def _error(self, message: messages.Error) -> None:
         if self._shutting_down.is_under_way and message.text.startswith(PROTECTED):
             self._shutting_down.end(message.text)
+        elif message.tasks:
+            told = self._refusals.take(message, self.address)
+            if self.state is State.JOINED:
+                self._rows.outgoing += told
         else:
             _log.error("the scheduler at %s refused a message: %s", self.address, message.text)
 
