@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .backlog import Backlog
+from .cancels import cancel_messages
 from .errors import TaskRefusedError
 from .frame_limit import failed
-from .messages import Cancel, Error, Resolved
+from .messages import Error, Message, Resolved
 from .open_tasks import OpenTasks
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Refusals:
         self._resolved = resolved
         self._is_named = is_named
 
-    def take(self, message: Error, address: str) -> list[Cancel]:
+    def take(self, message: Error, address: str) -> list[Message]:
         """Fail the tasks that the scheduler at this address names, and all of the graphs that they are of.
 
         Returns what to tell it.
@@ -54,11 +55,11 @@ class Refusals:
             self._tasks.owner(task_id).row(task_id)[0].sent_in_join = 0
             ids.append(task_id)
         self._fail(ids, error)
-        told = [self._withdraw(graph, error) for graph in graphs]
+        told = [each for graph in graphs for each in self._withdraw(graph, error)]
         self._rows.last_function = None  # the next task tells of it again, as there may be room by then
         return told
 
-    def _withdraw(self, graph: GraphOwner, error: TaskRefusedError) -> Cancel:
+    def _withdraw(self, graph: GraphOwner, error: TaskRefusedError) -> list[Message]:
         """None of it is sent any more; what was is to end."""
         for function in graph.functions():
             function.sent_in_join = 0
@@ -69,7 +70,7 @@ class Refusals:
             else:
                 self._backlog.drop(task_id)
         self._fail(graph.open_ids(), error)
-        return Cancel(sent, force=True)
+        return cancel_messages(sent, force=True)
 
     def _fail(self, ids: list[int], error: TaskRefusedError) -> None:
         named = list(filter(self._is_named, ids))
