@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from tests.integration.commands import SchedulerCommand, cluster, scheduler
@@ -51,6 +52,13 @@ def test_a_function_too_many(client: Client) -> None:
     with pytest.raises(TaskRefusedError, match=WHY):
         client.get({"a": (third, 1), "b": (first, "a")}, keys=["b"])
     assert client.map(first, [(each,) for each in range(5000)]) == list(range(1, 5001))
+
+
+def test_a_peer_too_many(tmp_path: Path) -> None:
+    with scheduler(tmp_path, "--peer-limit", "1") as daemon, Client(daemon.address, timeout_seconds=SECONDS):
+        why = f"^the scheduler at {daemon.address} does not take this client for now: there are 1 peers already"
+        with pytest.raises(ConnectionError, match=why):
+            Client(daemon.address, timeout_seconds=1)
 
 
 def test_there_is_room_again_once_functions_are_dropped(daemon: SchedulerCommand) -> None:
