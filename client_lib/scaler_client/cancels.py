@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .backlog import Backlog
+from .backlog import BATCH_ROWS, Backlog
 from .messages import Cancel, Message, Outcome
 from .open_tasks import OpenTasks
 
@@ -40,7 +40,7 @@ class Cancels:
         """
         sent = [task_id for task_id in ids if self._backlog.has_ever_sent(task_id)]
         self._untold[True] += sent
-        return [Cancel(sent, force=True)] if sent else []
+        return cancel_messages(sent, force=True)
 
     def ask_again(self, ids: Sequence[int] | None = None) -> None:
         """Everything that is open, or these tasks, were submitted again."""
@@ -48,10 +48,8 @@ class Cancels:
 
     def take_messages(self) -> list[Message]:
         """What to tell a scheduler that has joined this client."""
-        messages: list[Message] = [Cancel(sorted(set(ids)), force) for force, ids in self._untold.items() if ids]
-        if messages:
-            self._untold = {False: [], True: []}
-        return messages
+        untold, self._untold = self._untold, {False: [], True: []}
+        return [message for force, ids in untold.items() for message in cancel_messages(sorted(set(ids)), force)]
 
     def answer(self, ids: Sequence[int]) -> None:
         """The fate of these is known, if anybody asked."""
@@ -82,3 +80,8 @@ class Cancels:
             self._untold[force].append(task_id)
         self._tasks.resolve(task_id, Outcome.CANCELLED, b"")
         self.answer([task_id])
+
+
+def cancel_messages(ids: Sequence[int], force: bool) -> list[Message]:
+    """Not longer than a batch of tasks: the scheduler takes no more rows in one message than its `--batch-limit`."""
+    return [Cancel(list(ids[begin : begin + BATCH_ROWS]), force) for begin in range(0, len(ids), BATCH_ROWS)]

@@ -21,7 +21,7 @@ from .functions import FunctionTable
 from .host_names import unresolved, warn_if_unresolved
 from .key_files import CLIENT, WORKER
 from .monitor import Watch
-from .session import Session, State, refusal_text
+from .session import Session, State, not_taken_text, refusal_text
 from .snapshots import Snapshot
 
 PATIENCE_SECONDS = 5.0
@@ -64,7 +64,8 @@ class Connection:
         self._functions: dict[type | None, FunctionTable] = {}
         try:
             if not self._wait_joined(address, timeout_seconds):
-                raise ConnectionError(_silence(address, timeout_seconds))
+                why = self._session.turned_away
+                raise ConnectionError(not_taken_text(self.address, why) if why else _silence(address, timeout_seconds))
             if self._session.refused is not None:
                 is_unauthorized = self._session.refused.reason == messages.NOT_AUTHORIZED
                 kind = UnauthorizedError if is_unauthorized else ConnectionError
@@ -78,7 +79,7 @@ class Connection:
         if timeout_seconds > QUICK_SECONDS and not self.agent.wait_joined(QUICK_SECONDS):
             warn_if_unresolved(address, _log)
         left = timeout_seconds - PATIENCE_SECONDS
-        if left > 0 and not self.agent.wait_joined(PATIENCE_SECONDS):
+        if left > 0 and not self.agent.wait_joined(PATIENCE_SECONDS) and not self._session.turned_away:
             _log.warning("no scheduler answers at %s yet; giving up in %.0f s", self.address, left)
         return self.agent.wait_joined(max(left, 0) or timeout_seconds)
 

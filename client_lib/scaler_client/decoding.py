@@ -434,7 +434,7 @@ def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:
 
 
 def _decode_error(error: Any, _: Sequence[Payload]) -> Error:
-    return Error(error.text)
+    return Error(error.text, list(error.tasks))
 
 
 def _decode_end_worker(end: Any, _: Sequence[Payload]) -> EndWorker:

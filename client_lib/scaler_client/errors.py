@@ -30,6 +30,11 @@ class MessageTooLargeError(ScalerError, ValueError):
     option `--message-size-limit`."""
 
 
+class TaskRefusedError(ScalerError):
+    """The scheduler does not take the task, as its client would go beyond one of the scheduler's limits, such as its
+    option `--client-function-limit`; the text names it."""
+
+
 class RemoteError(ScalerError):
     """What a function that a worker offers by name has raised; the text is the worker's, as its language has it."""
 

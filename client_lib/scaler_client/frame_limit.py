@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from . import wire
 from .backlog import Backlog, rows_of
-from .errors import MessageTooLargeError
+from .errors import MessageTooLargeError, ScalerError
 from .messages import Frames, Function, Message, Object, Outcome, Payload, Resolved, Results, Submit
 from .serializer import dump_exception
 
@@ -25,6 +25,16 @@ def are_within(frames: Sequence[Payload], limit: int) -> bool:
 def too_large(what: str, size: int, limit: int) -> str:
     """What is wrong, in one line."""
     return f"{what} has {size:,} bytes in one frame, and the scheduler takes {limit:,} (--message-size-limit)"
+
+
+def failed(ids: Sequence[int], error: ScalerError, is_named: bool) -> Resolved:
+    """Tasks that have failed without a worker, as if one had said so.
+
+    Args:
+        is_named: whether their function is one that workers offer by name.
+    """
+    payload: Payload = str(error).encode() if is_named else dump_exception(error, str(error))
+    return Resolved(list(ids), [Outcome.EXCEPTION.value] * len(ids), [payload] * len(ids))
 
 
 def result_frames(results: Results, limit: int) -> list[Frames]:
@@ -118,7 +128,4 @@ class FrameLimit:
         self._backlog.uncount(batch.payloads[row])
         task_id = batch.ids[row]
         text = too_large(what, size, self.bytes)
-        payload: Payload = (
-            text.encode() if self._is_named(task_id) else dump_exception(MessageTooLargeError(text), text)
-        )
-        self._resolved(Resolved([task_id], [Outcome.EXCEPTION.value], [payload]))
+        self._resolved(failed([task_id], MessageTooLargeError(text), self._is_named(task_id)))

@@ -368,6 +368,8 @@ class Notice:
 @dataclass
 class Error:
     text: str
+    tasks: list[int] = field(default_factory=list)
+    """Those that are not taken."""
 
 
 Message = Union[

@@ -68,6 +68,10 @@ class OpenTasks:
         key = task_id >> CHUNK_BITS
         return self.single.get(task_id) or self.chunks.get(key) or self._graphs[key]
 
+    def graph(self, task_id: int) -> GraphOwner | None:
+        """The same, where it is a task of a graph."""
+        return self._graphs.get(task_id >> CHUNK_BITS)
+
     def parent(self, task_id: int) -> TaskName | None:
         """The task that has submitted this one; None where none has, or it is over."""
         return self.owner(task_id).parent if self.are_known(task_id) else None

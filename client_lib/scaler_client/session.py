@@ -27,6 +27,7 @@ from .owners import CHUNK_BITS, CHUNK_ROWS, ChunkOwner, GraphOwner, Owner, Singl
 from .receipts import Receipts
 from .recovery import submit_again
 from .references import StoredObject
+from .refusals import Refusals
 from .shutting_down import PROTECTED, ShuttingDown
 
 _log = logging.getLogger(__name__)
@@ -54,6 +55,8 @@ class Session:
         self.pending = self.tasks.single
         self.chunks = self.tasks.chunks
         self.refused: messages.Refused | None = None
+        self.turned_away = ""
+        """Why the scheduler does not take this client for now; empty: it does, or has not said."""
         self._hello = hello
         self._heartbeats = Heartbeats(heartbeat_interval_seconds, timeout_seconds, now)
         self._timeout_seconds = timeout_seconds
@@ -70,6 +73,7 @@ class Session:
         self._cancels = Cancels(self.tasks, self._backlog)
         self._suspended: dict[TaskName, None] = {}
         self.frame_limit = FrameLimit(self._backlog, self._not_sent, self._is_named)
+        self._refusals = Refusals(self.tasks, self._backlog, self._rows, self._not_sent, self._is_named)
         self.take_output: Callable[[messages.Output], None] = _pass_over
         """Called with what tasks have printed; it must not block."""
 
@@ -251,6 +255,9 @@ class Session:
         if self.scheduler is not None and self.scheduler.incarnation != welcome.incarnation:
             self._shutting_down.end()  # the one that was to end has
             self.objects.forgotten_by_scheduler()
+        if self.turned_away:
+            _log.warning("the scheduler at %s takes this client now", self.address)
+            self.turned_away = ""
         self.scheduler = welcome
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.state = State.JOINED
@@ -368,6 +375,14 @@ class Session:
     def _error(self, message: messages.Error) -> None:
         if self._shutting_down.is_under_way and message.text.startswith(PROTECTED):
             self._shutting_down.end(message.text)
+        elif message.tasks:
+            told = self._refusals.take(message, self.address)
+            if self.state is State.JOINED:
+                self._rows.outgoing += told
+        elif self.state is State.JOINING:
+            if message.text != self.turned_away:
+                _log.error("%s", not_taken_text(self.address, message.text))
+            self.turned_away = message.text
         else:
             _log.error("the scheduler at %s refused a message: %s", self.address, message.text)
 
@@ -388,6 +403,10 @@ class Session:
 
 
 def _pass_over(_: messages.Output) -> None: ...
+
+
+def not_taken_text(address: str, reason: str) -> str:
+    return f"the scheduler at {address} does not take this client for now: {reason}"
 
 
 def refusal_text(address: str, refused: messages.Refused) -> str:

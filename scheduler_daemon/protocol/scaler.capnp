@@ -291,7 +291,10 @@ struct WorkerDied {
   attempt @6 :UInt32;
 }
 
-struct Error { text @0 :Text; }
+struct Error {
+  text @0 :Text;
+  tasks @1 :List(UInt64);           # by their ids those of a submit that are not taken; the rest of it is
+}
 
 struct Notice { text @0 :Text; }
 

@@ -12,6 +12,9 @@ from .options import Option
 MOST = 1 << 40
 """Of anything that is counted: more than there will be."""
 
+LEAST_ROWS = 4096
+"""What our own clients send in one message."""
+
 MOST_ROWS = 1 << 28
 MOST_HELLOS = 1_000_000
 
@@ -57,13 +60,13 @@ def _size(name: str, text: str) -> Option:
     )
 
 
-def _count(name: str, default: int, most: int, text: str, unit: str) -> Option:
-    return Option(name, options.whole(1, most), default, text, unit=unit)
+def _count(name: str, default: int, most: int, text: str, unit: str, least: int = 1) -> Option:
+    return Option(name, options.whole(least, most), default, text, unit=unit)
 
 
 LIMIT_OPTIONS = (
     _size("message-size-limit", "the longest frame that a peer may send; who announces more is disconnected"),
-    _count("batch-limit", 1 << 20, MOST_ROWS, "the most rows of one message", "rows"),
+    _count("batch-limit", 1 << 20, MOST_ROWS, "the most rows of one message", "rows", LEAST_ROWS),
     _count(
         "client-task-limit",
         1_000_000_000,

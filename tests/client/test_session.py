@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.client.session_stand_ins import (
+    ADDRESS,
     AGAIN,
     HELLO,
     Chunk,
@@ -31,6 +32,20 @@ def session() -> Session:
 
 
 # -------------------------------------------------------------------------------------------------------------- joining
+
+
+def test_a_client_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    session = new_session()
+    for _ in range(3):
+        session.handle(messages.Error("there are 2 peers already"), 0.0)
+    assert session.turned_away == "there are 2 peers already"
+    session.handle(welcome(), 0.0)
+    session.handle(welcome(), 0.0)
+    assert session.turned_away == ""
+    assert caplog.messages == [
+        f"the scheduler at {ADDRESS} does not take this client for now: there are 2 peers already",
+        f"the scheduler at {ADDRESS} takes this client now",
+    ]
 
 
 def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:

@@ -18,7 +18,7 @@ from tests.client.session_stand_ins import (
 )
 
 from scaler_client import messages
-from scaler_client.backlog import TASK_OVERHEAD
+from scaler_client.backlog import BATCH_ROWS, TASK_OVERHEAD
 from scaler_client.functions import Function
 from scaler_client.messages import Outcome
 from scaler_client.owners import CHUNK_ROWS
@@ -39,6 +39,13 @@ def test_a_cancel_that_is_granted(session: Session) -> None:
     assert answered.times == 0
     session.handle(resolved(0, outcome=Outcome.CANCELLED), 1.0)
     assert (answered.times, owner.told) == (1, [(0, Outcome.CANCELLED, b"answer")])
+
+
+def test_cancels_go_in_messages_that_any_scheduler_takes(session: Session) -> None:
+    ids = [submit(session, Owner()) for _ in range(BATCH_ROWS + 1)]
+    sent(session)
+    session.cancel(ids, Answered(), force=True)
+    assert sent(session) == [messages.Cancel(ids[:BATCH_ROWS], True), messages.Cancel(ids[BATCH_ROWS:], True)]
 
 
 def test_a_cancel_that_is_refused(session: Session) -> None:

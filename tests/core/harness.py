@@ -129,6 +129,8 @@ class Core:
         self.scheduler = Scheduler(limits or Limits(), VERSION, self.now, incarnation=EPOCH)
         self.welcomes: Dict[bytes, effects.Welcome] = {}
         """The last one to each connection."""
+        self.errors: List[effects.Error] = []
+        """All that were sent."""
         self.notices: List[Tuple[bytes, str]] = []
         """What clients were told of their tasks, each on its connection."""
         self._sent: List[Sent] = []
@@ -158,6 +160,9 @@ class Core:
                 self.notices.append((effect.route, effect.text))
             else:
                 self._sent.append(plain(effect))
+                if effect.kind == effects.ERROR:
+                    assert isinstance(effect, effects.Error)
+                    self.errors.append(effect)
         invariants.check(self.scheduler)
         invariants.check_collected(self.scheduler)
 

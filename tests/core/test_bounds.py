@@ -124,6 +124,7 @@ def test_far_past_the_limit_of_open_tasks_they_are_refused():
     assert core.take() == []
     core.submit(C, range(20, 30))
     assert the_error(core, C) == "tasks 20 to 29 are not taken: a client may have 10 open tasks"
+    assert list(core.errors[-1].tasks) == list(range(20, 30))
     assert core.scheduler.counts.waiting == 20
 
 
@@ -164,7 +165,10 @@ def test_too_many_functions():
     core.function(C, 1, b"f")  # which is there already
     assert core.take() == []
     core.function(C, 3, b"h")
-    assert the_error(core, C) == "a client may have 2 functions: forget some"
+    assert the_error(core, C) == "a client may have 2 functions (--client-function-limit): forget some"
+    core.submit(C, [1, 2], 3)
+    assert the_error(core, C) == "function 3 is not taken: a client may have 2 functions (--client-function-limit)"
+    assert core.errors[-1].tasks == [1, 2]
     core.forget(C, 2)
     core.function(C, 3, b"h")
     assert core.take() == []

@@ -100,13 +100,13 @@ def test_every_option():
         *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G --no-protected --keys /k --insecure".split(),
         *"--monitor-address ipc:///tmp/m --logging-level debug".split(),
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
-        *"--message-size-limit 1G --batch-limit 11 --client-task-limit 12 --client-object-limit 13".split(),
+        *"--message-size-limit 1G --batch-limit 4096 --client-task-limit 12 --client-object-limit 13".split(),
         *"--client-object-size-limit 2G --client-function-limit 14 --peer-limit 15 --hello-rate-limit 16".split(),
         *"--connection-limit 17 --address-connection-limit 18 --connection-rate-limit 19 --waste-limit 20".split(),
         *("--parent-process", "44", "ipc:///tmp/s"),
     )
     assert dataclasses.astuple(loaded) == (
-        *(1 << 30, 11, 12, 13, 2 << 30, 14, 15, 16, 17, 18, 19, 20),
+        *(1 << 30, 4096, 12, 13, 2 << 30, 14, 15, 16, 17, 18, 19, 20),
         ("ipc", "", 0, "/tmp/s"),
         *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False, "/k", True),
         ("ipc", "", 0, "/tmp/m"),
@@ -211,6 +211,7 @@ def test_no_address_anywhere():
         (["--io-threads", "x"], "--io-threads: 'x' is not a whole number from 1 to 256"),
         (["--io-threads", "0"], "--io-threads: '0' is not a whole number from 1 to 256"),
         (["--io-threads", "1.5"], "--io-threads: '1.5' is not a whole number from 1 to 256"),
+        (["--batch-limit", "4095"], "--batch-limit: '4095' is not a whole number from 4096 to 268435456"),
         (["--task-retries", "-1"], "--task-retries: '-1' is not a whole number from 0 to 1000000"),
         (["--per-worker-queue-size", "0"], "--per-worker-queue-size: '0' is not a whole number from 1 to 1000000"),
         (["--event-loop", "twisted"], "--event-loop: 'twisted' is not one of zmq, builtin, uvloop"),

@@ -7,6 +7,7 @@ from array import array
 from tests.core.harness import C2, W2, C, W, joined, submit_event
 
 from scaler_scheduler.core import events
+from scaler_scheduler.core.credit import TASK_OVERHEAD
 
 
 def test_a_function_goes_once_to_each_worker_whoever_brought_it(core):
@@ -87,10 +88,26 @@ def test_a_function_number_is_taken(core):
     assert core.take() == [("error", C, "function number 1 is taken")]
 
 
-def test_a_submit_that_names_an_unknown_function_changes_nothing(core):
+def test_of_a_submit_that_names_an_unknown_function_the_other_tasks_are_taken(core):
+    number = joined(core)
+    core.feed(submit_event(C, [1, 2, 4, 5], [7, 1, 7, 1], [b"a", b"bc", b"d" * 9, b"e"], [2]))
+    sent = core.take()
+    assert sent[0] == ("error", C, "submit names function 7, which this client has not sent")
+    assert core.errors[-1].tasks == [1, 4]
+    assert sent[2:] == [("dispatch", W, [(number, 2, 1, 1, b"bc")])]
+    core.results(W, [(number, 2, 1)])
+    assert core.take()[0] == ("dispatch", W, [(number, 5, 1, 1, b"e")])
+    client = core.scheduler.tables.clients.by_route[C]
+    assert client.returned == 1 + 2 + 9 + 3 * TASK_OVERHEAD, "what is not taken does not count"
+
+
+def test_of_tasks_that_read_others_none_is_taken_where_a_function_is_unknown(core):
     joined(core)
-    core.feed(submit_event(C, [1, 2], [1, 7], [b"", b""], []))
+    event = submit_event(C, [1, 2], [1, 7], [b"", b""], [])
+    event.inputs, event.input_counts = array("q", [1]), array("I", [0, 1])
+    core.feed(event)
     assert core.take() == [("error", C, "submit names function 7, which this client has not sent")]
+    assert core.errors[-1].tasks == [1, 2]
     assert core.tables()["waiting"] == 0
 
 

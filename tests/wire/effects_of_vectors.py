@@ -80,7 +80,7 @@ _BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
     "forgetFunctions": lambda fields: effects.ForgetFunctions(ROUTE, fields["numbers"]),
     "started": lambda fields: effects.Started(ROUTE, fields["ids"]),
     "cancelRefused": lambda fields: effects.CancelRefused(ROUTE, fields["ids"]),
-    "error": lambda fields: effects.Error(ROUTE, fields["text"]),
+    "error": lambda fields: effects.Error(ROUTE, fields["text"], fields.get("tasks", ())),
     "notice": lambda fields: effects.Notice(ROUTE, fields["text"]),
     "endWorker": lambda fields: effects.EndWorker(
         ROUTE, fields["incarnation"], fields["client"], fields["id"], fields["attempt"], fields["reason"]

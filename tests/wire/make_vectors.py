@@ -292,6 +292,10 @@ CASES: list[Any] = [
     }, []),
     ("worker-died-idle", "workerDied", {"incarnation": WORKER, "pid": 815, "cause": "exit code 1"}, []),
     ("error", "error", {"text": "submit names function 7, which this client has not sent"}, []),
+    ("error-tasks", "error", {
+        "text": "function 3 is not taken: a client may have 2 functions (--client-function-limit)",
+        "tasks": [10, 1 << 40],
+    }, []),
     ("notice", "notice", {"text": "3 task(s) wait for a worker with gpu=1: there is none"}, []),
     ("snapshot", "snapshot", {
         "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "uptimeMilliseconds": 86400000,

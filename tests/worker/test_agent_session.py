@@ -39,6 +39,19 @@ def test_hello_is_repeated_until_there_is_a_welcome() -> None:
     assert sent(host.at(9.0)) == []
 
 
+def test_an_agent_that_is_not_taken_says_so_once_and_again_when_it_is() -> None:
+    host = Host(welcomed=False)
+    error = Error("there are 2 peers already")
+    line = "the scheduler does not take this agent for now, which goes on asking: there are 2 peers already"
+    assert lines(host.receive(error), logging.WARNING) == [line]
+    assert lines(host.receive(error), logging.WARNING) == []
+    assert lines(host.receive(WELCOME), logging.WARNING) == [], "that it is welcome is said anyway"
+    host.receive(HelloWanted())
+    assert lines(host.receive(error), logging.WARNING) == [line]
+    assert lines(host.receive(WELCOME), logging.WARNING) == ["the scheduler at tcp://s:1 takes this agent now"]
+    assert lines(host.receive(error), logging.WARNING)[0].startswith("the scheduler dropped a message of this agent")
+
+
 def test_heartbeats_name_the_living_workers() -> None:
     host = Host(workers=2)
     assert only(Beat, host.at(2.5)) == [Beat(1, ((101, 1010), (102, 1020)))]

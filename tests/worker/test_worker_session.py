@@ -396,6 +396,18 @@ def test_an_error_is_logged(session: WorkerSession, caplog: pytest.LogCaptureFix
     assert session.take_outgoing() == []
 
 
+def test_a_worker_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    session = WorkerSession(replace(HELLO, name="host-1-0"), 2.0, 0.0)
+    for _ in range(3):
+        session.handle(messages.Error("there are 2 peers already"))
+    session.handle(WELCOME)
+    session.handle(WELCOME)
+    assert caplog.messages == [
+        "the scheduler does not take worker host-1-0 for now, which goes on asking: there are 2 peers already",
+        "the scheduler takes worker host-1-0 now",
+    ]
+
+
 def test_close_says_goodbye_after_the_answers_of_before(session: WorkerSession) -> None:
     session.answers.append((2, 10, 1, 0, 500, b"a"))
     session.close()

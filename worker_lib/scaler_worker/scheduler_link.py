@@ -45,6 +45,8 @@ class SchedulerLink:
         self._interval = heartbeat_interval_seconds
         self._is_retiring = False
         self._welcomed = False
+        self._turned_away = ""
+        """Why it is not welcomed, as the scheduler has said last."""
         self._scheduler = 0
         self._heard_at = now
         self._silent = False
@@ -147,6 +149,9 @@ class SchedulerLink:
             effects.append(Log(logging.INFO, f"welcomed by the scheduler {welcome.version} at {self.address}"))
         elif self._scheduler != welcome.incarnation:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: carrying on with it"))
+        elif self._turned_away:
+            effects.append(Log(logging.WARNING, f"the scheduler at {self.address} takes this agent now"))
+        self._turned_away = ""
         self._welcomed = True
         self._welcomed_behind = self._sequence
         self._scheduler = welcome.incarnation
@@ -181,7 +186,14 @@ class SchedulerLink:
         return [*self._heard(now), Log(logging.WARNING, text)]
 
     def on_error(self, error: Error, now: float) -> list[Effect]:
-        return [*self._heard(now), Log(logging.WARNING, f"the scheduler dropped a message of this agent: {error.text}")]
+        if self._welcomed:
+            text = f"the scheduler dropped a message of this agent: {error.text}"
+        elif error.text != self._turned_away:
+            self._turned_away = error.text
+            text = f"the scheduler does not take this agent for now, which goes on asking: {error.text}"
+        else:
+            return self._heard(now)
+        return [*self._heard(now), Log(logging.WARNING, text)]
 
     def _heard(self, now: float) -> list[Effect]:
         self._heard_at = now

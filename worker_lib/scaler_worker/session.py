@@ -62,6 +62,8 @@ class WorkerSession:
         self.frame_limit = 0
         """Bytes of one frame that the scheduler takes; 0: any."""
         self._is_joined = False
+        self._turned_away = ""
+        """Why it has not, as the scheduler has said last."""
         self._told: Row | None = None
         """The last task that was told to have started."""
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
@@ -262,6 +264,9 @@ class WorkerSession:
         self.frame_limit = welcome.message_size_limit
         # There is something to drop where a second hello has crossed the first one's welcome.
         self._is_joined = True
+        if self._turned_away:
+            _log.warning("the scheduler takes worker %s now", self._hello.name)
+            self._turned_away = ""
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.forgotten.extend(self.functions)
         self.functions.clear()
@@ -297,8 +302,13 @@ class WorkerSession:
     def _refuse(self, message: messages.Refused) -> None:
         self.refused = message
 
-    def _log_error(self, message: messages.Error) -> None:
-        _log.error("the scheduler refused a message: %s", message.text)
+    def _take_error(self, message: messages.Error) -> None:
+        if self._is_joined:
+            _log.error("the scheduler refused a message: %s", message.text)
+        elif message.text != self._turned_away:
+            self._turned_away = message.text
+            text = "the scheduler does not take worker %s for now, which goes on asking: %s"
+            _log.error(text, self._hello.name, message.text)
 
 
 _FOR_MEMBERS: dict[type, Callable[[WorkerSession, Any], None]] = {
@@ -315,5 +325,5 @@ _FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {
     messages.Welcome: WorkerSession._join,
     messages.HelloWanted: WorkerSession._say_hello,
     messages.Refused: WorkerSession._refuse,
-    messages.Error: WorkerSession._log_error,
+    messages.Error: WorkerSession._take_error,
 }

@@ -55,13 +55,14 @@ class Bounds:
         which = f"tasks {event.ids[0]} to {event.ids[-1]} are not taken"
         # Not yet, where they are just at the limit: the client's last grant may have allowed for a batch more.
         if client.waiting + len(client.tasks) >= self._limits.client_tasks + self._limits.batch_rows:
-            raise ProtocolError(f"{which}: a client may have {self._limits.client_tasks} open tasks")
+            raise ProtocolError(f"{which}: a client may have {self._limits.client_tasks} open tasks", event.ids)
         if client.worker:
             most = NESTED_PART * max(LEAST_EXCESS, self._limits.memory_limit_bytes) + client.returned
         else:
             most = client.granted + max(LEAST_EXCESS, client.result_window)
         if client.submitted > most and event.ids[0] > client.highest_id:
-            raise ProtocolError(f"{which}: they are beyond the client's credit of {client.granted} bytes")
+            text = f"{which}: they are beyond the client's credit of {client.granted} bytes"
+            raise ProtocolError(text, event.ids)
         client.submitted += weight
 
     def check_object(self, client: Client, event: events.Object) -> None:
@@ -78,4 +79,13 @@ class Bounds:
     def check_function(self, client: Client) -> None:
         """Raises ProtocolError: the client has too many."""
         if len(client.functions) >= self._limits.client_functions:
-            raise ProtocolError(f"a client may have {self._limits.client_functions} functions: forget some")
+            raise ProtocolError(f"{self._most_functions()}: forget some")
+
+    def unknown_function(self, client: Client, number: int) -> str:
+        """Why there is no function of this number."""
+        if len(client.functions) >= self._limits.client_functions:
+            return f"function {number} is not taken: {self._most_functions()}"
+        return f"submit names function {number}, which this client has not sent"
+
+    def _most_functions(self) -> str:
+        return f"a client may have {self._limits.client_functions} functions (--client-function-limit)"

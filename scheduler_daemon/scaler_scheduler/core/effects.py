@@ -347,9 +347,12 @@ class Notice(Effect):
 
 
 class Error(Effect):
-    __slots__ = ("text",)
+    """`tasks` are those of a submit that are not taken."""
+
+    __slots__ = ("tasks", "text")
     kind = ERROR
 
-    def __init__(self, route: bytes, text: str) -> None:
+    def __init__(self, route: bytes, text: str, tasks: Sequence[int] = ()) -> None:
         self.route = route
         self.text = text
+        self.tasks = tasks

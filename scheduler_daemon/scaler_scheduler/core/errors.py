@@ -1,8 +1,19 @@
 """What can go wrong in the core."""
 
+from typing import Sequence
+
 
 class ProtocolError(Exception):
-    """A legal message that is wrong here. It changed nothing; its sender is told the text."""
+    """A legal message that is wrong here, and changed nothing, unless `tasks` are only some; its sender is told so.
+
+    Args:
+        text: what is wrong, in one line.
+        tasks: those that it would have submitted, and that are not taken.
+    """
+
+    def __init__(self, text: str, tasks: Sequence[int] = ()) -> None:
+        super().__init__(text)
+        self.tasks = tasks
 
 
 class InvariantError(Exception):

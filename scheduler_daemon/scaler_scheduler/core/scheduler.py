@@ -65,7 +65,7 @@ class Scheduler:
         self.settling = Settling(dispatcher, incarnation)
         self._withdrawals = Withdrawals(tables, dispatcher, outbox, self._graphs, self._host_results, self._endings)
         self._adoption = Adoption(tables, dispatcher, giver, self._withdrawals, limits.client_timeout_seconds)
-        self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption)
+        self._submissions = Submissions(tables, dispatcher, self._graphs, self._adoption, bounds)
         self.notices = Notices()
         self._losses = Losses(
             tables,
@@ -138,7 +138,7 @@ class Scheduler:
         except ProtocolError as error:
             self.counts.refused += 1
             self.counts.vain_microseconds += VAIN_MESSAGE
-            self.outbox.add(effects.Error(event.route, str(error)))
+            self.outbox.add(effects.Error(event.route, str(error), error.tasks))
 
     def tick(self, now: float) -> None:
         """Do what is due: give up peers whose lease has run out, stop tasks whose time is over."""

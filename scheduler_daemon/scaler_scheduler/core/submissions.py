@@ -4,7 +4,9 @@ from typing import List
 
 from scaler_scheduler.core.adoption import Adoption
 from scaler_scheduler.core.batches import Batch
+from scaler_scheduler.core.bounds import Bounds
 from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.dividing import divide
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Submit
 from scaler_scheduler.core.graphs import Graphs
@@ -13,8 +15,11 @@ from scaler_scheduler.core.tables import Tables
 
 
 class Submissions:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, graphs: Graphs, adoption: Adoption) -> None:
+    def __init__(
+        self, tables: Tables, dispatcher: Dispatcher, graphs: Graphs, adoption: Adoption, bounds: Bounds
+    ) -> None:
         self._tables = tables
+        self._bounds = bounds
         self._dispatcher = dispatcher
         self._graphs = graphs
         self._adoption = adoption
@@ -23,8 +28,15 @@ class Submissions:
         """New tasks of the client's, or again those that it has no answer to.
 
         Raises:
-            ProtocolError: they name a function that the client has not sent.
+            ProtocolError: some name a function that is not here. The others are taken, but of a graph none is.
         """
+        unknown = [number for number in dict.fromkeys(event.functions) if number not in client.functions]
+        if unknown:
+            known, others, weight = divide(event, client.functions)
+            client.returned += weight
+            if known is not None:
+                self.take(client, known, now)
+            raise ProtocolError(self._bounds.unknown_function(client, unknown[0]), others)
         functions = []
         kinds: List[str] = []
         """Those of neighbours that differ: one, but for clients that mix languages."""

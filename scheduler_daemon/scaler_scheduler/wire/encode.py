@@ -250,7 +250,8 @@ def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
 
 
 def _error(effect: Any, identity: Identity) -> List[bytes]:
-    return [Message.new_error(Error(text=effect.text)).dumps()]
+    tasks = list(effect.tasks) or None
+    return [Message.new_error(Error(text=effect.text, tasks=tasks)).dumps()]
 
 
 def _notice(effect: effects.Notice, identity: Identity) -> List[bytes]:

@@ -2012,7 +2012,7 @@ _WorkerDied_list_item_type = _StructItemType(WorkerDied)
 class Error(_Struct):
     __capnpy_id__ = 0x9258ea883e66b6f6
     __static_data_size__ = 0
-    __static_ptrs_size__ = 1
+    __static_ptrs_size__ = 2
     
     
     @property
@@ -2027,20 +2027,37 @@ class Error(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def tasks(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_tasks(self):
+        res = self.tasks
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_tasks(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
     @staticmethod
-    def __new(text=None):
+    def __new(text=None, tasks=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(8)
+        pos = builder.allocate(16)
         builder.alloc_text(pos + 0, _encode_maybe(text))
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), tasks)
         return builder.as_string()
     
-    def __init__(self, text=None):
-        _buf = Error.__new(text)
-        self._init_from_buffer(_buf, 0, 0, 1)
+    def __init__(self, text=None, tasks=None):
+        _buf = Error.__new(text, tasks)
+        self._init_from_buffer(_buf, 0, 0, 2)
     
     def shortrepr(self):
         parts = []
         if self.has_text(): parts.append("text = %s" % _text_unicode_repr(self.get_text()))
+        if self.has_tasks(): parts.append("tasks = %s" % self.get_tasks().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Error_list_item_type = _StructItemType(Error)
