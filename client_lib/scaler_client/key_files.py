@@ -30,6 +30,10 @@ class KeyFileError(ValueError):
     """A key can't be had; the text is one line that names the file and says what is wrong with it."""
 
 
+class KeyAccessError(KeyFileError):
+    """A key can't be read by this user."""
+
+
 @dataclass(frozen=True)
 class PeerKeys:
     """What somebody who connects needs: the server's public key, to know it by, and a pair of its own."""
@@ -78,7 +82,7 @@ def _read(directory: str, path: str) -> bytes:
         with open(path, "rb") as file:
             content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
     except PermissionError:
-        raise KeyFileError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
+        raise KeyAccessError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
     except OSError as error:
         raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
     lines = [line.strip() for line in content.splitlines()]
