@@ -67,7 +67,18 @@ def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
         raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
     if stat.S_IMODE(mode) & (stat.S_IRWXO | stat.S_IWGRP):
         raise KeyFileError(f"the key {path} is open to others (mode {stat.S_IMODE(mode):04o}): chmod 600 {path}")
-    return read_public(directory, name), secret
+    public = read_public(directory, name)
+    if not _belongs(public, secret):
+        raise KeyFileError(f"{path} is not the secret of {name + PUBLIC_SUFFIX} beside it: copy both of one pair")
+    return public, secret
+
+
+def _belongs(public: bytes, secret: bytes) -> bool:
+    import zmq  # here and not above: -h and a wrong option get their answer without
+    from zmq.utils import z85
+
+    expected: bytes = zmq.curve_public(z85.encode(secret))
+    return z85.decode(expected) == public
 
 
 def read_public(directory: str, name: str) -> bytes:
