@@ -41,7 +41,7 @@ fuzz: ## what decodes and the core, fed with bytes that coverage guides (SECONDS
 	@packaging/within.sh python -m tests.fuzz.run --seconds $(or $(SECONDS),600) --target $(or $(TARGET),all)
 
 conformance: ## any worker or client that is started at ADDRESS=tcp://..., or any scheduler at SCHEDULER=tcp://..., by PROTOCOL.md (KEYS=)
-	@packaging/setup.sh test
+	@packaging/setup.sh run
 	@packaging/within.sh python -m tests.conformance.run $(if $(ADDRESS),--address $(ADDRESS)) \
 		$(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(KEYS),--keys '$(KEYS)') $(if $(CALL),--call '$(CALL)') $(if $(SLOW),--slow '$(SLOW)')
 

@@ -56,7 +56,7 @@ SCHEDULER_PARTS: dict[str, set[str]] = {
     "connections": {"syn_filter", "descriptors"},
     "syn_filter": {"descriptors"},
 }
-IMPORT_ZMQ = {"sockets", "bound_socket", "monitor_socket", "doorkeeper"}
+IMPORT_ZMQ = {"sockets", "bound_socket", "monitor_socket", "doorkeeper", "key_files"}
 TABLES = ["functions", "clients", "workers", "objects", "timers"]
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "mixins", "mixin", "manager", "managers"}
 

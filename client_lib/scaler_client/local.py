@@ -70,6 +70,7 @@ class LocalCluster:
         self._address = dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
         if _is_listened_at(self._address):
             raise RuntimeError(f"the address {bind} is in use")
+        self._is_local = _is_local(bind)
         self._keys = _checked_keys(keys, bind)
         self._watch = Watch(bind)
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -144,10 +145,16 @@ class LocalCluster:
         while not _is_listened_at(self._address):
             for name, process in zip(("scaler_scheduler", "scaler_cluster"), self._processes):
                 if process.poll() is not None:
-                    raise RuntimeError(f"{name} ended at its start with exit status {process.returncode}")
+                    status = f"exit status {process.returncode}{self._likely_reason(name)}"
+                    raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
             if time.monotonic() > deadline:
                 raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
             time.sleep(LOOK_SECONDS)
+
+    def _likely_reason(self, name: str) -> str:
+        if name != "scaler_scheduler" or self._keys or self._is_local:
+            return ""
+        return ", as it does without keys= at an address that others reach"
 
     def __enter__(self: Cluster) -> Cluster:
         return self
@@ -210,11 +217,15 @@ def _checked_bind(address: Any) -> Address:
 
 def _checked_keys(keys: Any, bind: Address) -> str:
     if keys is None:
-        is_local = bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
-        return "" if is_local else absolute(os.environ.get(KEYS_VARIABLE, ""))
+        return "" if _is_local(bind) else absolute(os.environ.get(KEYS_VARIABLE, ""))
     if not isinstance(keys, (str, os.PathLike)):
         raise TypeError(f"keys must be a folder's path, not {keys!r}")
     return absolute(keys)
+
+
+def _is_local(bind: Address) -> bool:
+    """Whether this machine alone reaches it, as far as its text shows."""
+    return bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
 
 
 def _checked_level(level: Any) -> str:

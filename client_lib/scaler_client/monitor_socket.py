@@ -33,12 +33,19 @@ TICK_SECONDS = 0.5
 """How often, at the least, `read` is to be called: nothing comes when the scheduler falls silent."""
 
 
+OWN_ADDRESS = "; or this is no monitor address, but the scheduler's own"
+"""To be said where the other side hangs up without a word: to a monitor's key the scheduler's own address does so."""
+
 REFUSED_RETRY_SECONDS = 2.0
 """Until it is tried again where the scheduler has refused the key."""
 
 
 class MonitorAccessError(Exception):
     """Nobody of this user will ever hear anything at a monitor address; the text is one line that says why."""
+
+
+class MonitorKeysError(MonitorAccessError):
+    """The folder of keys that was given has not what a monitor needs."""
 
 
 class MonitorSocket:
@@ -51,7 +58,8 @@ class MonitorSocket:
         keys: the folder with a monitor's keys, for an address of tcp; None takes it from SCALER_KEYS, empty means none.
 
     Raises:
-        MonitorAccessError: the socket's file is there and not for this user, or is none; the keys can't be read.
+        MonitorAccessError: the socket's file is there and not for this user, or is none; MonitorKeysError, which is
+            one: the keys can't be read.
     """
 
     def __init__(
@@ -141,7 +149,8 @@ class MonitorSocket:
         seen (yet)."""
         failure = self._handshakes.failure
         if failure is not None:
-            return failure.text(self._keys)
+            is_unknown = self._keys is not None and not failure.is_final
+            return failure.text(self._keys) + (OWN_ADDRESS if is_unknown else "")
         return obstacle(self.address) or self._host.complaint()
 
     def close(self) -> None:
@@ -161,7 +170,7 @@ def _keys_for(address: Address, directory: str | None) -> PeerKeys | None:
     try:
         return given_keys(directory, MONITOR) if address.transport == "tcp" else None
     except KeyFileError as error:
-        raise MonitorAccessError(f"{address}: {error}") from None
+        raise MonitorKeysError(f"{address}: {error}") from None
 
 
 def check_access(address: Address) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from dataclasses import replace
 from typing import Optional, Sequence
 
 from . import __version__, logs
@@ -15,6 +16,7 @@ from .interpreter import restart_with_nursery
 from .key_commands import is_key_command
 from .key_commands import run as run_key_command
 from .options import OptionError, interpreter
+from .refusals import refusals
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -27,7 +29,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return run_key_command(given)
     try:
         arguments = parse_arguments(COMMAND, given)
-        status = answer(COMMAND, PROGRAM, _versions, arguments)
+        status = answer(replace(COMMAND, check=refusals), PROGRAM, _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)

@@ -89,6 +89,8 @@ def _keygen(parsed: argparse.Namespace) -> None:
     public = {name: _make_pair(directory, name) for name in names}
     if parsed.role:
         print(f"Let it in: scaler_scheduler authorize DIR {public[parsed.role]} --as {parsed.role} --name NAME")
+        copy = f"{SERVER}{PUBLIC_SUFFIX} of the scheduler's folder to {directory}"
+        print(f"Copy {copy}: whoever connects knows the scheduler by it")
         return
     authorized.create(directory, [Entry(role, public[role], role) for role in ROLES])
     print(f"The scheduler: scaler_scheduler --keys {directory} ADDRESS; {SERVER}{SECRET_SUFFIX} stays here")

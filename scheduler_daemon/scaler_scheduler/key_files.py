@@ -30,6 +30,10 @@ class KeyFileError(ValueError):
     """A key can't be had; the text is one line that names the file and says what is wrong with it."""
 
 
+class KeyAccessError(KeyFileError):
+    """A key can't be read by this user."""
+
+
 @dataclass(frozen=True)
 class PeerKeys:
     """What somebody who connects needs: the server's public key, to know it by, and a pair of its own."""
@@ -63,7 +67,18 @@ def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
         raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
     if stat.S_IMODE(mode) & (stat.S_IRWXO | stat.S_IWGRP):
         raise KeyFileError(f"the key {path} is open to others (mode {stat.S_IMODE(mode):04o}): chmod 600 {path}")
-    return read_public(directory, name), secret
+    public = read_public(directory, name)
+    if not _belongs(public, secret):
+        raise KeyFileError(f"{path} is not the secret of {name + PUBLIC_SUFFIX} beside it: copy both of one pair")
+    return public, secret
+
+
+def _belongs(public: bytes, secret: bytes) -> bool:
+    import zmq  # here and not above: -h and a wrong option get their answer without
+    from zmq.utils import z85
+
+    expected: bytes = zmq.curve_public(z85.encode(secret))
+    return z85.decode(expected) == public
 
 
 def read_public(directory: str, name: str) -> bytes:
@@ -78,7 +93,7 @@ def _read(directory: str, path: str) -> bytes:
         with open(path, "rb") as file:
             content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
     except PermissionError:
-        raise KeyFileError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
+        raise KeyAccessError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
     except OSError as error:
         raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
     lines = [line.strip() for line in content.splitlines()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -54,6 +55,18 @@ def test_a_missing_package(no_processes: None, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(local.shutil, "which", lambda name: None)  # type: ignore[attr-defined]
     with pytest.raises(ModuleNotFoundError, match=f"needs {missing.replace('_', '-')}, which is not installed in"):
         LocalCluster(n_workers=1)
+
+
+@pytest.mark.parametrize(
+    ("host", "hint"), [("0.0.0.0", ", as it does without keys= at an address that others reach"), ("127.0.0.1", "")]
+)
+def test_a_scheduler_that_does_not_start(monkeypatch: pytest.MonkeyPatch, host: str, hint: str) -> None:
+    monkeypatch.delenv("SCALER_KEYS", raising=False)
+    ending = [sys.executable, "-c", "raise SystemExit(2)"]
+    monkeypatch.setattr(local, "_scheduler_command", lambda python: ending)
+    text = f"scaler_scheduler ended at its start with exit status 2{hint}; standard error says why"
+    with pytest.raises(RuntimeError, match=f"^{text}$"):
+        LocalCluster(n_workers=1, address=f"tcp://{host}:{local._free_port()}")
 
 
 # --------------------------------------------------------------------------------------------------------- a client's

@@ -33,7 +33,11 @@ class Listener:
         self._context = zmq.Context()
         self._guard = Guard(self._context, keys) if keys else None
         self._wanted = address
-        self._socket = self._bound()
+        try:
+            self._socket = self._bound()
+        except BaseException:
+            self.close()
+            raise
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self.route = b""
         """Of the peer that is looked at."""

@@ -13,14 +13,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import NoReturn
 
+import zmq
 from tests.conformance.calls import Call
 from tests.conformance.findings import Findings, WrongError
+from tests.conformance.keys import keys_for
 from tests.conformance.listener import Gone, Listener
 from tests.conformance.of_client import ClientConversation
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.of_worker import WorkerConversation
 
+from scaler_client.addresses import AddressError, parse_bind_address, parse_connect_address
 from scaler_client.key_files import KeyFileError
 
 HELLO_SECONDS = 120.0
@@ -49,8 +53,13 @@ def check_peer(
             raise WrongError(str(error)) from None
 
 
-def _wait_for_peer(given: argparse.Namespace, findings: Findings) -> None:
-    listener = Listener(given.address, findings, given.keys)
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Instead of argparse's page of usage."""
+        self.exit(2, f"conformance: {message}\n")
+
+
+def _wait_for_peer(listener: Listener, given: argparse.Namespace, findings: Findings) -> None:
     print(f"at {listener.address}: start a worker or a client there", flush=True)
     try:
         check_peer(listener, findings, given.call, given.slow)
@@ -58,26 +67,41 @@ def _wait_for_peer(given: argparse.Namespace, findings: Findings) -> None:
         listener.close()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    parser = _Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--address", help="where a scripted scheduler waits for a worker or client under test")
     parser.add_argument("--scheduler", help="where the scheduler under test is")
     parser.add_argument("--call", type=Call.parse, help="a worker's: what it runs soon, as: named json add [1, 2]")
     parser.add_argument("--slow", type=Call.parse, help="likewise, what runs until it is stopped")
     parser.add_argument("--keys", default="", help="a folder of keys: the scheduler's, and those of all roles")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     if bool(given.address) == bool(given.scheduler):
-        parser.error("one of --address and --scheduler must be given (make conformance ADDRESS=... or SCHEDULER=...)")
+        parser.error(
+            "give ADDRESS=tcp://HOST:PORT, where a worker or client under test will be started, or "
+            "SCHEDULER=tcp://HOST:PORT, where the scheduler under test is (either with KEYS=DIR)"
+        )
     findings = Findings()
     try:
         if given.scheduler:
+            parse_connect_address(given.scheduler)
+            for role in ("client", "worker"):  # before anybody is asked
+                keys_for(given.keys, role, 0)
             SchedulerConversation(given.scheduler, findings, given.keys).run()
         else:
-            _wait_for_peer(given, findings)
-    except KeyFileError as error:
+            parse_bind_address(given.address)
+            _wait_for_peer(_listener(given, findings), given, findings)
+    except (AddressError, KeyFileError, Gone) as error:
         parser.error(str(error))
     print(findings.summary())
     return 1 if findings.wrong else 0
+
+
+def _listener(given: argparse.Namespace, findings: Findings) -> Listener:
+    try:
+        return Listener(given.address, findings, given.keys)
+    except zmq.ZMQError as error:
+        raise Gone(f"cannot listen at {given.address}: {error.strerror}") from None
 
 
 if __name__ == "__main__":

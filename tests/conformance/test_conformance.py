@@ -18,7 +18,7 @@ from tests.conformance.listener import Listener
 from tests.conformance.messages import Received
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.peer import Peer
-from tests.conformance.run import check_peer
+from tests.conformance.run import check_peer, main
 from tests.integration.commands import cluster, key_command, scheduler
 from tests.interop.cpp_programs import cpp_client, cpp_worker
 
@@ -53,6 +53,25 @@ def guarded(findings: Findings, keys: str) -> Iterator[Listener]:
     listener = Listener("tcp://127.0.0.1:*", findings, keys)
     yield listener
     listener.close()
+
+
+@pytest.mark.parametrize(
+    "arguments, wanted",
+    [
+        ([], "give ADDRESS=tcp://HOST:PORT, "),
+        (["--address", "tcp://127.0.0.1:1", "--scheduler", "tcp://127.0.0.1:1"], "give ADDRESS=tcp://HOST:PORT, "),
+        (["--scheduler", "foo"], "bad address 'foo'"),
+        (["--address", "tcp://foo"], "bad address 'tcp://foo'"),
+        (["--address", "tcp://192.0.2.1:1"], "cannot listen at tcp://192.0.2.1:1: "),
+        (["--scheduler", "tcp://127.0.0.1:1", "--keys", "/nowhere"], "there is no folder of keys at /nowhere"),
+        (["--address", "tcp://127.0.0.1:*", "--call", "add"], "argument --call: "),
+    ],
+)
+def test_what_is_given_wrong(arguments: list[str], wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1) and err.startswith(f"conformance: {wanted}")
 
 
 def test_our_scheduler(tmp_path: Path, findings: Findings) -> None:

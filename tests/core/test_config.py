@@ -13,7 +13,7 @@ import types
 
 import pytest
 
-from scaler_scheduler import addresses, cli, command_line, config, logs, machine, options
+from scaler_scheduler import addresses, cli, command_line, config, gate, key_files, logs, machine, options
 from scaler_scheduler.changes import Changes
 
 ADDRESS = "tcp://127.0.0.1:2345"
@@ -405,7 +405,7 @@ def test_files_that_are_no_toml_at_all(toml, tmp_path):
 
 
 def test_check_config(toml, capsys):
-    good = toml("io_threads = 2\naddress = 'tcp://*:2345'\nmonitor_address = ''\n")
+    good = toml("io_threads = 2\naddress = 'tcp://127.0.0.1:2345'\nmonitor_address = ''\n")
     assert cli.main(["--check-config", good]) == 0
     assert capsys.readouterr() == (f"{good}: OK\n", "")
     bad = toml('bogus = 1\nio_threads = 0\nwhat\nlogging_level = "x\ntask_retries = -1\nwhy\n', "bad.toml")
@@ -421,6 +421,41 @@ def test_check_config(toml, capsys):
     ]
     assert cli.main(["--check-config", "/no/such"]) == 2
     assert capsys.readouterr().err == "cannot read /no/such: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "content, wanted",
+    [
+        ("io_threads = 1\naddress = 'tcp://*:2345'\n", ":2: address: tcp://*:2345 can be reached from other machines"),
+        ("address = 'ipc://@x'\nmonitor_address = 'tcp://0.0.0.0:1'\n", ":2: monitor_address: tcp://0.0.0.0:1 can be"),
+        ("address = 'tcp://*:2345'\nkeys = '/no/such'\n", ":2: keys: there is no folder of keys at /no/such"),
+        ("keys = '/'\ninsecure = true\n", ":1: keys: cannot read the key /server.secret: No such file or directory"),
+        ("address = 'tcp://*:2345'\ninsecure = true\n", ""),
+    ],
+)
+def test_check_config_says_what_the_scheduler_refuses_to_start_with(toml, capsys, content, wanted):
+    path = toml(content)
+    assert cli.main(["--check-config", path]) == (2 if wanted else 0)
+    out, err = capsys.readouterr()
+    if not wanted:
+        assert (out, err) == (f"{path}: OK\n", "")
+        return
+    (line,) = err.splitlines()
+    assert line.startswith(path + wanted)
+
+
+def test_check_config_with_keys(toml, capsys, tmp_path, monkeypatch):
+    keys = str(tmp_path / "keys")
+    assert cli.main(["keygen", keys]) == 0
+    path = toml(f"address = 'tcp://*:2345'\nkeys = '{keys}'\n")
+    assert cli.main(["--check-config", path]) == 0
+
+    def not_ours(*_):
+        raise key_files.KeyAccessError("cannot read the key")
+
+    monkeypatch.setattr(gate, "read_pair", not_ours)  # the scheduler's user may, who asks may not
+    assert cli.main(["--check-config", path]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

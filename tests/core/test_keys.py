@@ -78,7 +78,8 @@ def test_a_pair_for_somebody_else_is_let_in_by_its_file(keys, tmp_path, capsys):
     assert cli.main(["keygen", other, "--as", "client"]) == 0
     assert sorted(os.listdir(other)) == ["client.key", "client.secret"]
     public = read_public(other, CLIENT).hex()
-    assert public in capsys.readouterr().out
+    authorize, copy = capsys.readouterr().out.splitlines()
+    assert public in authorize and copy.startswith(f"Copy server.key of the scheduler's folder to {other}: ")
     assert cli.main(["authorize", keys, f"{other}/client.key", "--as", "client", "--name", "alice"]) == 0
     assert authorized.read(keys)[public] == authorized.Entry("client", public, "alice")
     assert cli.main(["list", keys]) == 0
@@ -161,6 +162,16 @@ def test_a_secret_that_others_may_read_is_not_used(keys):
             read_peer_keys(keys, CLIENT)
     os.chmod(path, 0o440)  # as where an operator gives it to a group
     assert "secret" not in repr(read_peer_keys(keys, CLIENT)).replace(keys, "")
+
+
+def test_a_secret_of_another_pair_is_named(keys, tmp_path):
+    other = str(tmp_path / "other")
+    assert cli.main(["keygen", other, "--as", "client"]) == 0
+    Path(keys, "client.secret").write_bytes(Path(other, "client.secret").read_bytes())
+    with pytest.raises(KeyFileError) as caught:
+        read_peer_keys(keys, CLIENT)
+    assert str(caught.value) == f"{keys}/client.secret is not the secret of client.key beside it: copy both of one pair"
+    assert read_pair(keys, SERVER)
 
 
 @pytest.mark.parametrize("content", ["", "zz" * 32, KEY[:-2], f"{KEY}\n{KEY2}\n", "\xff" * 64])

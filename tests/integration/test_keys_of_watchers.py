@@ -22,6 +22,8 @@ SERVING = (("ui", "aiohttp"), ("exporter", "prometheus_client"))
 @dataclass(frozen=True)
 class Scene:
     monitor: str
+    address: str
+    """The scheduler's own."""
     keys: str
     strangers: str
     """Keys that nobody has authorized."""
@@ -36,7 +38,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         assert done.returncode == 0, done.stderr
     Path(strangers, "server.key").write_bytes(Path(made, "server.key").read_bytes())
     with scheduler(folder, "--keys", made, "--monitor-address", "tcp://127.0.0.1:*") as daemon:
-        yield Scene(daemon.monitor_address, made, strangers)
+        yield Scene(daemon.monitor_address, daemon.address, made, strangers)
 
 
 @pytest.mark.parametrize("question", ASKING, ids=" ".join)
@@ -54,10 +56,20 @@ def test_who_asks_gets_an_answer_by_the_right_keys(scene: Scene, question: tuple
         assert refused.returncode == 1 and why in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
 
 
+def test_the_schedulers_own_address(scene: Scene) -> None:
+    asking = [sys.executable, "-m", "scaler_client", "status", scene.address, "--timeout", "6", "--keys", scene.keys]
+    refused = run_once(asking)
+    assert refused.returncode == 1 and "this is no monitor address, but the scheduler's own" in refused.stderr
+
+
 def test_keys_that_are_not_there(scene: Scene) -> None:
     for question in ASKING:
         refused = run_once([sys.executable, "-m", *question, scene.monitor, "--keys", "/nowhere"])
-        assert refused.returncode in (1, 2) and "there is no folder of keys at /nowhere" in refused.stderr
+        assert (
+            refused.returncode == 2
+            and refused.stderr.count("\n") == 1
+            and "there is no folder of keys at /nowhere" in refused.stderr
+        )
 
 
 @contextmanager
@@ -79,8 +91,9 @@ def test_who_serves_hears_of_the_scheduler_by_the_right_keys(
         wait_until(lambda: health(url) == 200, SECONDS, "the scheduler")
 
 
-def test_the_exporter_says_why_it_hears_nothing(scene: Scene, tmp_path: Path) -> None:
-    with serving(scene, tmp_path, "exporter", "prometheus_client", scene.strangers) as (command, url):
+@pytest.mark.parametrize(("module", "library"), SERVING)
+def test_who_serves_says_why_it_hears_nothing(scene: Scene, tmp_path: Path, module: str, library: str) -> None:
+    with serving(scene, tmp_path, module, library, scene.strangers) as (command, url):
         wait_until(lambda: "there it takes" in command.log(), SECONDS, "the reason")
         assert health(url) == 503
 

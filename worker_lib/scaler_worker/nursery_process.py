@@ -37,6 +37,7 @@ GRACE_SECONDS = 2.0
 """How long workers may take to end after SIGTERM, once the agent is gone."""
 
 LONGEST_COMPLAINT = 300  # characters
+MODULES_HINT = "modules are looked for in PYTHONPATH, and where those of this Python are installed"
 
 AGENT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else ()
 """Signals that are the agent's to act on, also where a terminal or service manager sends them to every process."""
@@ -255,7 +256,8 @@ def _exit_status(leaving: SystemExit) -> int:
 def in_one_line(error: BaseException) -> str:
     """An exception, with the place in the code that is nearest to it."""
     if isinstance(error, preload.PreloadError):
-        return f"{error}: {in_one_line(error.__cause__ or error)}"
+        hint = f" ({MODULES_HINT})" if isinstance(error.__cause__, ModuleNotFoundError) else ""
+        return f"{error}: {in_one_line(error.__cause__ or error)}{hint}"
     if isinstance(error, SystemExit) and isinstance(error.code, (int, type(None))):
         return f"sys.exit({error.code})"
     if isinstance(error, SystemExit):

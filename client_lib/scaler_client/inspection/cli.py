@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import __version__
 from ..monitor_options import monitor_address
+from ..monitor_socket import MonitorKeysError
 from ..options import OptionError, fail, interpreter
 from ..task_names import parse_wanted
 from .arguments import PROGRAM, parse_question
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{PROGRAM} {_versions()}")
             return 0
         return _answer(question.subcommand, question.values)
-    except OptionError as error:
+    except (OptionError, MonitorKeysError) as error:
         return fail(PROGRAM, str(error))
     except (NothingHeardError, UnknownTaskError) as error:
         fail(PROGRAM, str(error))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..addresses import Address
 from ..host_names import unresolved
-from ..monitor_socket import MonitorAccessError, MonitorSocket
+from ..monitor_socket import MonitorAccessError, MonitorKeysError, MonitorSocket
 from ..monitoring import MonitorReader, Presence
 from ..picture import Picture
 
@@ -28,6 +28,7 @@ class Watching:
         keys: the folder of a monitor's keys, as MonitorSocket takes it.
 
     Raises:
+        MonitorKeysError: the keys can't be read, or are none.
         NothingHeardError: nobody of this user will ever hear anything there, or there is no such host.
     """
 
@@ -39,6 +40,8 @@ class Watching:
             raise NothingHeardError(f"{address}: {complaint}")
         try:
             self._monitor = MonitorSocket(address, keys=keys)
+        except MonitorKeysError:
+            raise
         except MonitorAccessError as error:
             raise NothingHeardError(str(error)) from None
 

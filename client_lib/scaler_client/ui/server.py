@@ -100,7 +100,11 @@ class _Server:
         is_new = self._monitor.read()
         reader = self._monitor.reader
         if reader.presence is Presence.UNHEARD:
-            is_new |= self._live.note_obstacle(self._monitor.obstacle())
+            obstacle = self._monitor.obstacle()
+            if self._live.note_obstacle(obstacle):
+                is_new = True
+                if obstacle:
+                    _log.warning("nothing is heard of the scheduler: %s", obstacle)
         if is_new:
             self._live.look(time.monotonic())
             self._web.tell()
