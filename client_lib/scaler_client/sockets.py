@@ -45,9 +45,10 @@ class Reconnects:
     Used by the thread that uses the socket. Costs nothing while the connection stands.
     """
 
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
-        """Before the socket connects."""
+    def __init__(self, socket: zmq.Socket[bytes], cut_seconds: float = LEAST_CUT_SECONDS) -> None:
+        """Before the socket connects. Handshakes that are cut for so long are a failure."""
         self._watched = socket
+        self._cut_seconds = cut_seconds
         self._events = socket.get_monitor_socket(_SUCCEEDED | FAILURES)
         self._events.setsockopt(zmq.LINGER, 0)
         self._has_connected = False
@@ -84,7 +85,7 @@ class Reconnects:
             self._cut_since = now
         self._cut += 1
         # A scheduler that was there before is rather ended, or started again, just now.
-        is_certain = self._cut >= LEAST_CUT_HANDSHAKES and now - self._cut_since >= LEAST_CUT_SECONDS
+        is_certain = self._cut >= LEAST_CUT_HANDSHAKES and now - self._cut_since >= self._cut_seconds
         if failure.is_final or (is_certain and not self._has_connected):
             self.failure = failure
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import zmq
 
-from scaler_client.curve import secure
+from scaler_client.curve import SERVING_CUT_SECONDS, secure
 from scaler_client.host_names import warn_if_unresolved
 from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
@@ -110,7 +110,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         context = zmq.Context()
         connection = _make_socket(context, config)
         secure(connection, keys)
-        reconnects = Reconnects(connection)
+        reconnects = Reconnects(connection, SERVING_CUT_SECONDS)
         try:
             connection.connect(str(config.address))
         except zmq.ZMQError as error:

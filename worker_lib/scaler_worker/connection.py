@@ -11,7 +11,7 @@ import zmq
 
 from scaler_client import messages, wire
 from scaler_client.addresses import parse_connect_address
-from scaler_client.curve import given_keys, secure
+from scaler_client.curve import SERVING_CUT_SECONDS, given_keys, secure
 from scaler_client.frame_limit import result_frames
 from scaler_client.key_files import WORKER
 from scaler_client.sockets import Reconnects, all_frames, receive
@@ -56,7 +56,7 @@ class Connection:
         self._socket.setsockopt(zmq.SNDHWM, 0)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._socket.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
-        self._reconnects = Reconnects(self._socket)
+        self._reconnects = Reconnects(self._socket, SERVING_CUT_SECONDS)
         self._sources: list[Any] = [
             (source, int(zmq.POLLIN)) for source in (self._socket, bell.fileno(), self._reconnects.fileno())
         ]
