@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator
@@ -21,6 +22,11 @@ _LAST_RECEIVED = 52
 """Where the milliseconds since the last byte are in Linux' `struct tcp_info`."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+_NOTHING = os.open(os.devnull, os.O_RDONLY)
+_SPARE = os.dup(_NOTHING)
+"""For `duplicate`, from the beginning on."""
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -76,12 +82,19 @@ def set_option(descriptor: int, option: int, value: ctypes.Array[ctypes.c_char])
 
 @contextmanager
 def duplicate(descriptor: int) -> Iterator[int]:
-    """The same connection by a number of our own, that of no other whatever ZeroMQ closes. Raises OSError."""
-    number = os.dup(descriptor)
-    try:
-        yield number
-    finally:
-        os.close(number)
+    """The same connection by a number of our own, that of no other whatever ZeroMQ closes.
+
+    Needs no further file: when there are too many connections there may be none.
+
+    Raises:
+        OSError: it is closed.
+    """
+    with _lock:
+        os.dup2(descriptor, _SPARE)
+        try:
+            yield _SPARE
+        finally:
+            os.dup2(_NOTHING, _SPARE)
 
 
 def _name(call: ctypes._NamedFuncPointer, descriptor: int) -> Name:

@@ -5,6 +5,7 @@ All of it in a thread of its own, as nobody shall wait for the loop's next turn 
 
 from __future__ import annotations
 
+import logging
 import struct
 import threading
 import time
@@ -35,6 +36,11 @@ _DISCONNECTED, _STOPPED = int(zmq.EVENT_DISCONNECTED), int(zmq.EVENT_MONITOR_STO
 _EVENTS = _LISTENING | _ACCEPTED | _DISCONNECTED | _STOPPED | _FAILURES
 _EVENT = struct.Struct("=Hi")
 _POLLIN = int(zmq.POLLIN)
+
+_AGAIN_SECONDS = 0.1
+"""After a failure, until it is tried again."""
+
+_log = logging.getLogger(__name__)
 
 
 class Access(Protocol):
@@ -83,6 +89,8 @@ class Doorkeeper:
         if access is not None:
             self._questions.bind("inproc://zeromq.zap.01")
         self._watched: List[Tuple[zmq.Socket[bytes], Listener]] = []
+        """Sockets that tell of others."""
+        _make_each_call_once(context)
         threading.Thread(target=self._run, name="doorkeeper", daemon=True).start()
 
     def watch(self, bound: zmq.Socket[bytes], is_for_peers: bool) -> None:
@@ -103,28 +111,35 @@ class Doorkeeper:
             bound.setsockopt(zmq.ZAP_DOMAIN, domain)
 
     def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._questions, zmq.POLLIN)
-        watched: List[Tuple[zmq.Socket[bytes], Listener]] = []
-        try:
-            while True:
-                if self._watched:
-                    told, listener = self._watched.pop(0)
+        """Whatever fails, somebody must be there to let others in."""
+        while True:
+            try:
+                self._serve()
+            except zmq.ContextTerminated:
+                for one in (self._questions, *(told for told, _ in self._watched)):
+                    one.close()
+                return
+            except Exception:
+                _log.exception("failed at who connects; going on")
+                time.sleep(_AGAIN_SECONDS)
+
+    def _serve(self) -> None:
+        watched: Optional[List[Tuple[zmq.Socket[bytes], Listener]]] = None
+        while True:
+            if watched != self._watched:
+                poller = zmq.Poller()
+                poller.register(self._questions, zmq.POLLIN)
+                watched = list(self._watched)
+                for told, _ in watched:
                     poller.register(told, zmq.POLLIN)
-                    watched.append((told, listener))
-                    continue
-                poller.poll(int(self.connections.seconds_to_look * 1000))
-                if self._answer_all() == QUESTIONS_A_ROUND:
-                    time.sleep(ROUND_SECONDS)
-                for entry in list(watched):
-                    if not self._take_all(*entry):
-                        watched.remove(entry)
-                        poller.unregister(entry[0])
-                        entry[0].close()
-                self.connections.look(time.monotonic())
-        except zmq.ContextTerminated:
-            for one in (self._questions, *(told for told, _ in (*watched, *self._watched))):
-                one.close()
+            poller.poll(int(self.connections.seconds_to_look * 1000))
+            if self._answer_all() == QUESTIONS_A_ROUND:
+                time.sleep(ROUND_SECONDS)
+            for entry in watched:
+                if not self._take_all(*entry):
+                    self._watched.remove(entry)
+                    entry[0].close()
+            self.connections.look(time.monotonic())
 
     def _answer_all(self) -> int:
         for answered in range(QUESTIONS_A_ROUND):
@@ -167,3 +182,20 @@ class Doorkeeper:
         self.refused += 1
         if event != _FAILED_AUTH:
             self.last = "somebody has no key, or the key of another server"
+
+
+def _make_each_call_once(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    """Each that the thread makes, before it is there: PyPy's cffi reads the name of a type at its first use, and two
+    threads that do so at once may get each other's type, for good."""
+    one, other = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+    address = f"inproc://once-{time.monotonic_ns()}"
+    one.bind(address)
+    other.connect(address)
+    poller = zmq.Poller()
+    poller.register(other, zmq.POLLIN)
+    one.send_multipart([b"", b""])
+    poller.poll()
+    other.getsockopt(zmq.EVENTS)
+    other.recv_multipart()
+    one.close(0)
+    other.close(0)

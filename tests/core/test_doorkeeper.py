@@ -1,0 +1,59 @@
+"""The thread that lets others in outlives whatever fails in it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, List
+
+import pytest
+import zmq
+
+from scaler_scheduler.connections import ConnectionLimits, Connections
+from scaler_scheduler.doorkeeper import MAIN_DOMAIN, Doorkeeper, new_key_pair
+
+SECONDS = 30
+
+
+class Access:
+    """Everybody may connect."""
+
+    def __init__(self) -> None:
+        self.public, self.secret = new_key_pair()
+        self.allowed = frozenset([b"somebody"])
+
+    def user(self, domain: bytes, key: bytes) -> bytes:
+        return b"somebody"
+
+
+def test_a_failure_does_not_keep_others_out(caplog: pytest.LogCaptureFixture) -> None:
+    failed: List[str] = []
+    has_failed = threading.Event()
+
+    class Failing(Connections):
+        def look(self, now: float) -> None:
+            if not failed:
+                failed.append("look")
+                has_failed.set()
+                raise ValueError("once")
+            super().look(now)
+
+    context: Any = zmq.Context()
+    access = Access()
+    doorkeeper = Doorkeeper(context, Failing(ConnectionLimits(100, 100, 100, 60.0)), access)
+    try:
+        bound, client = context.socket(zmq.ROUTER), context.socket(zmq.DEALER)
+        doorkeeper.watch(bound, is_for_peers=True)
+        doorkeeper.guard(bound, MAIN_DOMAIN)
+        assert has_failed.wait(SECONDS)
+        bound.bind("tcp://127.0.0.1:*")
+        client.curve_serverkey = access.public
+        client.curve_publickey, client.curve_secretkey = new_key_pair()
+        client.connect(bound.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode())
+        client.send(b"in")
+        assert bound.poll(SECONDS * 1000)
+        assert bound.recv_multipart()[1] == b"in"
+    finally:
+        bound.close(0)
+        client.close(0)
+        context.term()
+    assert "failed at who connects" in caplog.text
