@@ -158,7 +158,7 @@ def test_another_scheduler_at_the_same_address(scheduler: FakeScheduler, log: Pa
         try:
             another.receive("heartbeat")
             another.say("helloWanted")
-            assert another.welcome(incarnation=6000) == hello
+            assert another.welcome(incarnation=6000) == {**hello, "scheduler": 5000}
             assert cluster_of(another.receive("heartbeat")) == workers
             assert cluster.process.poll() is None
             assert "new one" in cluster.log()

@@ -52,7 +52,7 @@ def test_who_asks_gets_an_answer_by_the_right_keys(scene: Scene, question: tuple
         (["--keys", scene.strangers], f"{scene.strangers}/monitor.key (as monitor): there it takes"),
         ([], "wants keys, and none were given"),
     ):
-        refused = run_once([*command, "2", *keys])
+        refused = run_once([*command, "6", *keys])
         assert refused.returncode == 1 and why in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
 
 
