@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import zmq
 from tests.conformance.findings import Findings, must
@@ -32,7 +28,7 @@ def check_keys(address: str, folder: str, findings: Findings) -> None:
     _check_roles(address, client, worker, findings)
     with (
         findings.check("Security", "who names its own routing id gets no answer"),
-        _peer(address, "client", client, routing_id=b"chosen") as peer,
+        Peer(address, "client", client, routing_id=b"chosen") as peer,
     ):
         peer.hello()
         peer.say("heartbeat", sequence=1)
@@ -74,36 +70,25 @@ def _check_roles(address: str, client: PeerKeys, worker: PeerKeys, findings: Fin
         ("agent", client, "a client's key is no agent's"),
         ("client", worker, "a worker's key is no client's"),
     ):
-        with findings.check("Security", what), _peer(address, role, keys) as peer:
+        with findings.check("Security", what), Peer(address, role, keys) as peer:
             peer.hello()
             must(peer.expect("refused").fields["reason"] == "notAuthorized", "it is refused for another reason")
-    with _peer(address, "worker", worker, kinds=["named raw nothing"]) as able:
+    with Peer(address, "worker", worker, kinds=["named raw nothing"]) as able:
         able.join()
         with findings.check("Security", "a worker's key is that of its tasks' client"):
-            with _peer(address, "client", worker, worker=able.incarnation) as nested:
+            with Peer(address, "client", worker, worker=able.incarnation) as nested:
                 nested.join()
         with findings.check("Security", "a client's key is not that of a worker's tasks"):
-            with _peer(address, "client", client, worker=able.incarnation) as nested:
+            with Peer(address, "client", client, worker=able.incarnation) as nested:
                 nested.hello()
                 must(nested.expect("refused").fields["reason"] == "notAuthorized", "it is refused for another reason")
         with findings.check("Security", "an incarnation is its first key's, while it is known"):
             with (
-                _peer(address, "client", worker, worker=able.incarnation) as first,
-                _peer(address, "client", client) as second,
+                Peer(address, "client", worker, worker=able.incarnation) as first,
+                Peer(address, "client", client) as second,
             ):
                 first.join()
                 second.hello(incarnation=first.incarnation)
                 second.expect("refused")
                 first.say("heartbeat", sequence=1)
                 first.expect("heartbeatEcho")
-
-
-@contextmanager
-def _peer(address: str, role: str, keys: PeerKeys, **options: Any) -> Iterator[Peer]:
-    peer = Peer(address, role, keys, **options)
-    try:
-        yield peer
-    finally:
-        peer.say("goodbye", reason="done")
-        time.sleep(0.05)  # the socket is closed without waiting for anybody
-        peer.close()

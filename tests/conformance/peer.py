@@ -17,6 +17,9 @@ from scaler_client.key_files import PeerKeys
 
 WAIT_SECONDS = 10.0
 
+LEAVE_MILLISECONDS = 1000
+"""How long a goodbye may take to go out; where there is no connection for it, it never does."""
+
 
 class Peer:
     def __init__(
@@ -37,7 +40,16 @@ class Peer:
             "name": f"conformance {role}", **hello,
         }  # fmt: skip
 
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Leave, as a peer does that is done."""
+        self.say("goodbye", reason="done")
+        self._context.destroy(linger=LEAVE_MILLISECONDS)
+
     def close(self) -> None:
+        """Be gone without a word."""
         self._context.destroy(linger=0)
 
     def join(self) -> Received:

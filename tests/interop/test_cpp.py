@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -11,9 +10,10 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
-from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
-from tests.integration.restarts import restarts
+from tests.integration.commands import SchedulerCommand, cluster, scheduler
+from tests.integration.restarts import Restarts
 from tests.interop.cpp_programs import SECONDS, CppClient, build, cpp_client, cpp_worker
+from tests.interop.restart_story import begun, check_restart, until
 from tests.waiting import wait_until
 
 from scaler_client import Client, RemoteError, TaskTimeoutError, WorkerDiedError, named
@@ -41,16 +41,6 @@ def client(daemon: SchedulerCommand) -> Iterator[CppClient]:
     with cpp_client(daemon.address) as started:
         started.expect("welcome")
         yield started
-
-
-def until(gate: Path, log: Path) -> str:
-    """A C++ client's task that runs until the gate is there; the log has a line for each time that it began."""
-    return f"submit json until {json.dumps([str(gate), str(log)])}"
-
-
-def begun(log: Path) -> list[int]:
-    """By which processes."""
-    return [int(line) for line in log.read_text().split()] if log.exists() else []
 
 
 def kill_that_begins(log: Path, before: int) -> None:
@@ -207,24 +197,8 @@ def test_what_kills_each_worker_is_given_up(daemon: SchedulerCommand, tmp_path: 
             future.result(SECONDS)
 
 
-def test_a_restarted_scheduler_gets_everything_again(tmp_path: Path) -> None:
-    """Both join again: what runs goes on and runs once, what was queued runs, and everything is resolved once."""
-    gate, log = tmp_path / "gate", tmp_path / "runs"
-    with restarts(tmp_path) as daemon, cpp_worker(tmp_path, daemon.now.address):
-        with cpp_client(daemon.now.address) as client:
-            first = client.expect("welcome")
-            client.say(until(gate, log), "many json add 3000")
-            client.expect("started 0")
-            daemon.kill()
-            daemon.start(daemon.now.address)
-            assert client.expect("welcome") != first
-            with monitor(daemon.now.monitor_address) as watch:
-                wait_until(lambda: watch.next().dispatched, SECONDS, "the worker is back with its task")
-            gate.touch()
-            client.end()
-    assert client.resolved[0] == ("value", str(begun(log)[0]))
-    assert [client.resolved[1 + i] for i in range(3000)] == [("value", str(i + 1)) for i in range(3000)]
-    assert len(begun(log)) == 1
+def test_a_killed_scheduler_gets_everything_again(tmp_path: Path) -> None:
+    check_restart(tmp_path, Restarts.kill)
 
 
 def test_goodbye(daemon: SchedulerCommand, tmp_path: Path) -> None:

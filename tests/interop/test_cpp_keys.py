@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -11,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.commands import Command, SchedulerCommand, key_command, monitor, scheduler
-from tests.integration.restarts import restarts
+from tests.integration.commands import Command, SchedulerCommand, key_command, scheduler
+from tests.integration.restarts import Restarts
 from tests.interop.cpp_programs import SECONDS, build, cpp_client, cpp_worker
-from tests.waiting import wait_until
+from tests.interop.restart_story import check_restart
 
 from scaler_client import Client, named
 
@@ -38,11 +37,6 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> str:
 def daemon(tmp_path: Path, keys: str) -> Iterator[SchedulerCommand]:
     with scheduler(tmp_path, "--keys", keys) as started:
         yield started
-
-
-def until(gate: Path, log: Path) -> str:
-    """A C++ client's task that runs until the gate is there; the log has a line for each time that it began."""
-    return f"submit json until {json.dumps([str(gate), str(log)])}"
 
 
 def ends(command: Command) -> str:
@@ -87,25 +81,7 @@ def test_clients_of_both_languages_and_its_worker(tmp_path: Path, keys: str, dae
 
 
 def test_a_restarted_scheduler_gets_everything_again(tmp_path: Path, keys: str) -> None:
-    gate, log = tmp_path / "gate", tmp_path / "runs"
-    with (
-        restarts(tmp_path, "--keys", keys) as daemon,
-        cpp_worker(tmp_path, daemon.now.address, "--keys", keys),
-        cpp_client(daemon.now.address, "--keys", keys) as client,
-    ):
-        first = client.expect("welcome")
-        client.say(until(gate, log), "many json add 1000")
-        client.expect("started 0")
-        daemon.stop()
-        daemon.start(daemon.now.address)
-        assert client.expect("welcome") != first
-        with monitor(daemon.now.monitor_address) as watch:
-            wait_until(lambda: watch.next().dispatched, SECONDS, "the worker is back with its task")
-        gate.touch()
-        client.end()
-    assert [client.resolved[1 + i] for i in range(1000)] == [("value", str(i + 1)) for i in range(1000)]
-    (began,) = log.read_text().split()
-    assert client.resolved[0] == ("value", began)
+    check_restart(tmp_path, Restarts.stop, "--keys", keys)
 
 
 def test_who_is_not_let_in_says_why_and_ends(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
