@@ -134,23 +134,15 @@ def test_several_that_come_back_wait_from_the_first_on(core):
     assert sorted(rows_of(core)) == [(11, 1, 1), (12, 1, 1)]
 
 
-def test_what_is_cancelled_meanwhile(core):
+@pytest.mark.parametrize("before", [[1], [1, 2]], ids=["all", "some"])
+def test_what_is_cancelled_meanwhile(core, before):
     back(core)
-    core.submit(C, [1, 2])
+    core.submit(C, before)
     core.worker(W, 22)
     core.cancel(C, 1)
     assert core.take() == [resolved(1, outcome=CANCELLED)]
-    settle(core)
-    assert core.take_dispatched(W) == [(11, 2, 1)]
-
-
-def test_all_is_cancelled_meanwhile(core):
-    back(core)
-    core.submit(C, [1])
-    core.worker(W, 22)
-    core.cancel(C, 1)
-    assert core.take() == [resolved(1, outcome=CANCELLED)]
-    core.submit(C, [2])
+    if 2 not in before:
+        core.submit(C, [2])
     settle(core)
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
