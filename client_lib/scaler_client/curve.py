@@ -15,10 +15,11 @@ LEAST_CUT_HANDSHAKES = 5
 a scheduler that is just ended does so as well."""
 
 LEAST_CUT_SECONDS = 2.0
+"""And for so long, at a client."""
 
 SERVING_CUT_SECONDS = 15.0
-"""The same for workers and their agents, which have time: a scheduler that has all the connections it may have cuts
-handshakes too, until those who have said nothing for ten seconds are cut off."""
+"""And for so long at workers and their agents, which have time: a scheduler that has all the connections it may have
+cuts handshakes too, until those who have said nothing for ten seconds are cut off."""
 
 _OTHER_MECHANISM = 0x11000002
 """ZeroMQ's number for a side with keys and one without."""

@@ -16,7 +16,7 @@ from .interpreter import restart_with_nursery
 from .key_commands import is_key_command
 from .key_commands import run as run_key_command
 from .options import OptionError, interpreter
-from .refusals import refusals
+from .start_check import start_complaints
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -29,7 +29,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return run_key_command(given)
     try:
         arguments = parse_arguments(COMMAND, given)
-        status = answer(replace(COMMAND, check=refusals), PROGRAM, _versions, arguments)
+        status = answer(replace(COMMAND, check=start_complaints), PROGRAM, _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)

@@ -1,4 +1,5 @@
-"""The scheduler's sockets. Only this file, `bound_socket.py`, `monitor_socket.py` and `doorkeeper.py` import zmq."""
+"""The scheduler's sockets. Only this file, `bound_socket.py`, `monitor_socket.py`, `doorkeeper.py` and `key_files.py`
+(to make keys) import zmq."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from .key_files import KeyAccessError, KeyFileError
 from .options import Found
 
 
-def refusals(found: Mapping[str, Found]) -> Iterator[str]:
+def start_complaints(found: Mapping[str, Found]) -> Iterator[str]:
     """A line for each complaint, as of `Command.check`. What only another user may read is taken to be right: the file
     may be looked at by somebody else than the scheduler's user."""
     keys = found.get("keys")
