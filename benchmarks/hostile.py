@@ -52,11 +52,12 @@ class Sizes:
     batches: int
     """Submits of one stretch."""
     warm_up_batches: int
+    """Before anything is measured, and again beside each peer: PyPy compiles what the scheduler does with both."""
     settle_seconds: float
     """For which a hostile peer is at it before a run begins."""
 
 
-FULL = Sizes(runs=5, pairs=8, batches=60, warm_up_batches=800, settle_seconds=1.0)
+FULL = Sizes(runs=5, pairs=4, batches=240, warm_up_batches=800, settle_seconds=1.0)
 QUICK = Sizes(runs=1, pairs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
 
 
@@ -82,6 +83,7 @@ class Subject:
                 if peer.stdout.readline() != "ready\n":
                     raise RuntimeError(f"the hostile peer did not start: {self.behaviour}")
                 time.sleep(sizes.settle_seconds)
+                client.run(sizes.warm_up_batches, WINDOW)
                 if is_quiet:
                     beside = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)]
                     shares.append(sum(before) / sum(beside))

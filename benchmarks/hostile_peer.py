@@ -48,6 +48,9 @@ _VARIANTS = 500
 _STEP_SECONDS = 0.01
 """How evenly a rate is kept."""
 
+_MOST_BEHIND_SECONDS = 0.02
+"""What was not sent longer ago is let go: while the measure has it stopped, a peer does not save up."""
+
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(16) + b"\x00" + bytes(31)
 _READY_BODY = b"\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
 _READY = bytes([4, len(_READY_BODY)]) + _READY_BODY
@@ -199,7 +202,7 @@ def _send(send: Callable[[bytes], object], frames: Iterator[bytes], rate: int) -
     while True:
         for frame in itertools.islice(frames, share):
             send(frame)
-        due = max(due + share / rate, time.monotonic() - 1)
+        due = max(due + share / rate, time.monotonic() - _MOST_BEHIND_SECONDS)
         time.sleep(max(0.0, due - time.monotonic()))
 
 
