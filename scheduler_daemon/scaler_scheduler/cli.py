@@ -13,7 +13,7 @@ from .changes import Changes
 from .command_line import answer, ignored_variables, parse_arguments
 from .config import COMMAND, PROGRAM, fail, load
 from .interpreter import restart_with_nursery
-from .key_commands import is_key_command
+from .key_commands import complaint, is_key_command
 from .key_commands import run as run_key_command
 from .options import OptionError, interpreter
 from .start_check import start_complaints
@@ -27,6 +27,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     if is_key_command(given):
         return run_key_command(given)
+    if complaint(given):
+        return fail(complaint(given))
     try:
         arguments = parse_arguments(COMMAND, given)
         status = answer(replace(COMMAND, check=start_complaints), PROGRAM, _versions, arguments)

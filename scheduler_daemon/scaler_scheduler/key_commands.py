@@ -11,6 +11,7 @@ from . import authorized
 from .authorized import Entry
 from .config import PROGRAM, fail
 from .key_files import PUBLIC_SUFFIX, ROLES, SECRET_SUFFIX, SERVER, KeyFileError
+from .options import shown, suggestion
 
 _WHERE = {
     "client": "programs with a Client: Client(address, keys=FOLDER), or SCALER_KEYS=FOLDER",
@@ -34,6 +35,14 @@ class _Parser(argparse.ArgumentParser):
 
 def is_key_command(arguments: Sequence[str]) -> bool:
     return bool(arguments) and arguments[0] in _COMMANDS
+
+
+def complaint(arguments: Sequence[str]) -> str:
+    """Of what stands where one of these commands was meant, probably; empty for everything else."""
+    if not arguments or arguments[0].startswith("-") or "://" in arguments[0]:
+        return ""
+    hint = suggestion(arguments[0], list(_COMMANDS))
+    return f"there is no command {shown(arguments[0])}{hint}" if hint else ""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -262,5 +262,11 @@ def test_the_refusal_has_the_commands():
     assert all(command in text for command in commands) and "\n" not in text and "--insecure" in text
 
 
+def test_a_command_mistyped(tmp_path, capsys):
+    assert cli.main(["keygn", str(tmp_path / "keys")]) == 2
+    said = "scaler_scheduler: there is no command 'keygn' (did you mean keygen?)\n"
+    assert capsys.readouterr().err == said and not (tmp_path / "keys").exists()
+
+
 def test_an_address_is_no_key_command():
     assert not key_commands.is_key_command(["tcp://127.0.0.1:1"]) and not key_commands.is_key_command([])
