@@ -71,9 +71,9 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     return Config(**values)
 
 
-def fail(message: str) -> int:
-    """Print `scaler_scheduler: message` to standard error, on one line; returns the exit status 2."""
-    return options.fail(PROGRAM, message)
+def fail(message: str, status: int = options.WRONG) -> int:
+    """Print `scaler_scheduler: message` to standard error, on one line; returns the exit status."""
+    return options.fail(PROGRAM, message, status)
 
 
 def _parse_event_loop(given: str) -> str:

@@ -30,6 +30,7 @@ from .intake import Intake
 from .key_files import KeyFileError
 from .monitor_socket import Monitor
 from .muting import Muting
+from .options import UNAVAILABLE, WRONG
 from .publishing import PAUSE_SECONDS, Publisher
 from .service_manager import ServiceManager, take_variables
 from .sockets import Context, Router
@@ -244,14 +245,14 @@ def run(config: Config, changes: Changes) -> int:
         router = context.bind_router(config.address, config.message_size_limit)
     except BindError as error:
         context.close()
-        return fail(str(error))
+        return fail(str(error), UNAVAILABLE)
     try:
         address = config.monitor_address or _default_monitor_address(router.address)
         monitor = context.bind_monitor(address)
     except (BindError, ValueError) as error:
         router.close()
         context.close()
-        return fail(str(error))
+        return fail(str(error), UNAVAILABLE if isinstance(error, BindError) else WRONG)
     manager = ServiceManager(take_variables(os.environ))
     daemon = Daemon(config, changes, router, monitor, context.doorkeeper, manager, time.monotonic)
     if gate is not None:

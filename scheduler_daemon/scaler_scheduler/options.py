@@ -222,10 +222,14 @@ def shown(given: object) -> str:
     return quoted if len(quoted) <= LONGEST_SHOWN else quoted[:LONGEST_SHOWN] + "..."
 
 
-def fail(program: str, message: str) -> int:
-    """Print one line to standard error; returns the exit status 2."""
+WRONG, UNAVAILABLE = 2, 1
+"""Exit statuses: it can't work as it is configured; what it needs is not to be had, now."""
+
+
+def fail(program: str, message: str, status: int = WRONG) -> int:
+    """Print one line to standard error; returns the exit status."""
     print(f"{program}: {' '.join(message.splitlines())}", file=sys.stderr, flush=True)
-    return 2
+    return status
 
 
 def interpreter() -> str:

@@ -240,7 +240,7 @@ def test_bad_input_gets_one_line_and_status_2(command: object, arguments: list[s
 def test_a_port_in_use(tmp_path: Path) -> None:
     with scheduler(tmp_path) as daemon:
         ended = run_once(scheduler_command(daemon.address))
-        assert ended.returncode == 2
+        assert ended.returncode == 1
         (line,) = ended.stderr.splitlines()
         assert daemon.address in line and "in use" in line
         with pytest.raises(RuntimeError, match="in use"):
@@ -248,8 +248,8 @@ def test_a_port_in_use(tmp_path: Path) -> None:
 
 
 def test_an_address_of_another_host() -> None:
-    ended = run_once(scheduler_command("tcp://192.0.2.77:2345"))
-    assert ended.returncode == 2
+    ended = run_once(scheduler_command("tcp://192.0.2.77:2345", "--insecure"))
+    assert ended.returncode == 1, "it may come up later"
     (line,) = ended.stderr.splitlines()
     assert "192.0.2.77" in line
 
@@ -294,7 +294,7 @@ def test_cluster_without_a_scheduler_gives_up(tmp_path: Path) -> None:
 
 def test_a_preload_that_fails_ends_the_cluster_with_one_line(tmp_path: Path) -> None:
     with cluster(tmp_path, f"ipc://{tmp_path}/nobody", 3, "--preload", "no_such_module:load") as workers:
-        assert workers.process.wait(STOP_SECONDS + 20) == 2
+        assert workers.process.wait(STOP_SECONDS + 20) == 1
         (line,) = [line for line in workers.log().splitlines() if "no_such_module" in line]
         assert line.startswith("[ERROR]")
         assert ": the first worker could not be prepared: --preload no_such_module:load: ModuleNotFoundError: " in line
@@ -303,7 +303,7 @@ def test_a_preload_that_fails_ends_the_cluster_with_one_line(tmp_path: Path) -> 
 
 def test_an_offered_function_that_is_not_there_ends_the_cluster_with_one_line(tmp_path: Path) -> None:
     with cluster(tmp_path, f"ipc://{tmp_path}/nobody", 2, "--offer", "math:sqrt,math:square") as workers:
-        assert workers.process.wait(STOP_SECONDS + 20) == 2
+        assert workers.process.wait(STOP_SECONDS + 20) == 1
         (line,) = [line for line in workers.log().splitlines() if "square" in line]
         assert "the first worker could not be prepared: --offer math:square: AttributeError: module 'math'" in line
         assert "Traceback" not in workers.log()
@@ -342,6 +342,6 @@ def test_a_file_that_is_no_socket_stays(tmp_path: Path, option: list[str]) -> No
     path.write_text("mine")
     address = ["tcp://127.0.0.1:*"] if option else []
     ended = run_once(scheduler_command(*address, *option, f"ipc://{path}"))
-    assert ended.returncode == 2
+    assert ended.returncode == 1
     assert f"can't bind ipc://{path}: the path exists and is not a socket" in ended.stderr
     assert path.read_text() == "mine"

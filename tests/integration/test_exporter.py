@@ -165,9 +165,9 @@ def test_wrong_options_and_ports(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         text = f"scaler_exporter: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
-        assert once(monitor, "--port", str(port)) == (2, text)
+        assert once(monitor, "--port", str(port)) == (1, text)
     status, text = once(monitor, "--host", "no.such.host.invalid")
-    assert status == 2 and text.startswith("scaler_exporter: cannot listen on no.such.host.invalid, port 9464: ")
+    assert status == 1 and text.startswith("scaler_exporter: cannot listen on no.such.host.invalid, port 9464: ")
     assert once(monitor, "--port", "x") == (2, "scaler_exporter: --port: 'x' is not a whole number from 0 to 65535\n")
     status, text = once(monitor, "--host", "300.1.1.1")
     assert (status, text) == (2, "scaler_exporter: --host: '300.1.1.1' is no address or name of an interface\n")

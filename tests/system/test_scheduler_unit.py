@@ -53,6 +53,19 @@ def test_hung_it_is_ended_by_the_watchdog_and_every_future_resolves(service: Ser
     assert "Watchdog timeout" in service.machine.journal(UNIT)
 
 
+def test_a_wrong_file_fails_it_and_a_taken_port_does_not(service: Service) -> None:
+    service.configure("io_threads = 0.5")
+    service.machine.run("systemctl", "restart", UNIT, status=None)
+    wait_until(lambda: service.property("ActiveState") == "failed", what="systemd to give it up")
+    assert service.property("NRestarts") == "0"
+    assert "/etc/scaler/scheduler.toml:2: io_threads: 0.5 is not a whole number" in service.machine.journal(UNIT)
+    service.configure()
+    with socket.create_server(("127.0.0.1", int(service.address.rpartition(":")[2]))):
+        service.machine.run("systemctl", "restart", "--no-block", UNIT)
+        wait_until(lambda: int(service.property("NRestarts")) > 1, what="systemd to try again")
+    service.await_restart(1)
+
+
 def test_reload_opens_the_log_files_again_and_says_what_waits_for_a_restart(service: Service) -> None:
     log = "/var/log/scaler/scheduler.log"
     service.configure(f'logging_paths = ["{log}"]')

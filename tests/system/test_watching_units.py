@@ -110,6 +110,7 @@ def test_what_is_edited_holds_from_its_restart_on(watching: Watching) -> None:
     machine.write(watching.file, "port = 0.5\n")
     machine.run("systemctl", "restart", unit, status=None)
     wait_until(lambda: f"{watching.file}:1: port: 0.5 is not a whole number" in machine.journal(unit), SECONDS)
+    wait_until(lambda: watching.property("ActiveState") == "failed", SECONDS, "systemd to give it up")
 
 
 def test_by_tcp_with_keys_that_systemd_hands_over(service: Service, watching: Watching) -> None:

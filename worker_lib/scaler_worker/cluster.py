@@ -23,6 +23,7 @@ from scaler_client.curve import SERVING_CUT_SECONDS, secure
 from scaler_client.host_names import warn_if_unresolved
 from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
+from scaler_client.options import UNAVAILABLE
 from scaler_client.service_manager import ServiceManager, take_variables
 from scaler_client.sockets import Reconnects, receive
 from scaler_client.wire import WireError, decode, encode
@@ -104,7 +105,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     try:
         objects = make_directory(incarnation)  # right before there is a nursery, which removes it whatever happens
     except OSError as error:
-        return fail(f"cannot make a directory for objects: {error}")
+        return fail(f"cannot make a directory for objects: {error}", UNAVAILABLE)
     nursery: Nursery = SubprocessNursery() if worker_main is None else ForkNursery(worker_main, page, objects)
     try:
         context = zmq.Context()
@@ -116,7 +117,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         except zmq.ZMQError as error:
             reconnects.close()
             context.destroy(linger=0)
-            return fail(f"cannot connect to {config.address}: {error}")
+            return fail(f"cannot connect to {config.address}: {error}", UNAVAILABLE)
         warn_if_unresolved(config.address, _log)
         manager = ServiceManager(variables)
         agent = _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path, manager, keys)

@@ -88,9 +88,9 @@ def workers_in_words(number: int) -> str:
     return f"{number} worker{'' if number == 1 else 's'}"
 
 
-def fail(message: str) -> int:
-    """Print `scaler_cluster: message` to standard error, on one line; returns the exit status 2."""
-    return options.fail(program_name(), message)
+def fail(message: str, status: int = options.WRONG) -> int:
+    """Print `scaler_cluster: message` to standard error, on one line; returns the exit status."""
+    return options.fail(program_name(), message, status)
 
 
 def _parse_worker_name(given: str) -> str:

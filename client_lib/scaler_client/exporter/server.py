@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from ..metrics import SchedulerCollector
 from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from ..monitoring import MonitorReader, Presence
-from ..options import fail
+from ..options import UNAVAILABLE, fail
 from ..service_manager import ServiceManager, take_variables
 from .config import PROGRAM, Config
 
@@ -78,7 +78,7 @@ class _Exporter:
             server = make_server(config.host, config.port, application, _server_class(config.host), _Handler)
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {reason}")
+            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {reason}", UNAVAILABLE)
         thread = threading.Thread(target=server.serve_forever, name="scrapes", daemon=True)
         thread.start()
         host = f"[{config.host}]" if ":" in config.host else config.host

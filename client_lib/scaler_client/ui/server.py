@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from .. import __version__
 from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from ..monitoring import Presence
-from ..options import fail, interpreter
+from ..options import UNAVAILABLE, fail, interpreter
 from ..published import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
 from ..service_manager import ServiceManager, take_variables
 from .access import Access, is_loopback, made_token
@@ -70,7 +70,7 @@ class _Server:
             await web.TCPSite(runner, config.host, config.port).start()
         except OSError as error:
             await runner.cleanup()
-            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {_reason(error)}")
+            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {_reason(error)}", UNAVAILABLE)
         _log.info("%s %s on %s, process %d", PROGRAM, __version__, interpreter(), os.getpid())
         _log.info("shows the scheduler that publishes at %s", self._monitor.address)
         print(self._url(runner), flush=True)  # no log line: it may have a token, and is what somebody waits for
