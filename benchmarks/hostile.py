@@ -57,7 +57,7 @@ class Sizes:
     """For which a hostile peer is at it before a run begins."""
 
 
-FULL = Sizes(runs=5, pairs=4, batches=240, warm_up_batches=800, settle_seconds=1.0)
+FULL = Sizes(runs=5, pairs=4, batches=240, warm_up_batches=3000, settle_seconds=1.0)
 QUICK = Sizes(runs=1, pairs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
 
 
