@@ -215,6 +215,8 @@ class Contract:
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):
                 self._expect_peer(effect.route, self._workers, "a retract or stop goes to no worker")
+                if isinstance(effect, effects.Stop):
+                    self._given_up(effect)
             elif isinstance(effect, effects.EndWorker):
                 self._expect_peer(effect.route, self._agents, "EndWorker goes to no agent")
             elif isinstance(effect, (effects.Started, effects.CancelRefused, effects.Credit)):
@@ -240,6 +242,24 @@ class Contract:
                 self._trace.count("taken from a silent worker")
                 self._taken(name)
                 self._drop(name)
+
+    def undelivered(self, effect: effects.Effect) -> None:
+        """There is no connection for it: no worker has got these tasks."""
+        if isinstance(effect, effects.Dispatch) and effect.route in self._workers:
+            for name, attempt in zip(zip(effect.clients, effect.ids), effect.attempts):
+                if self._held.is_holder(effect.route, name, attempt):
+                    self._trace.count("dispatched to nobody")
+                    self._drop(name)
+
+    def _given_up(self, effect: effects.Stop) -> None:
+        """What is stopped as its client has stayed away for its lease is nobody's: should that come after all before the
+        worker is done, the task runs anew."""
+        for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
+            unclaimed = self._core.tables.unclaimed.get((client, task_id))
+            if unclaimed is not None and unclaimed.is_over:
+                if self._held.is_holder(effect.route, (client, task_id), attempt):
+                    self._trace.count("given up, as nobody asked for it")
+                    self._drop((client, task_id))
 
     def _dispatched(self, effect: effects.Dispatch) -> None:
         worker = self._workers.get(effect.route)
