@@ -57,7 +57,10 @@ class Failure:
         if self.value == _OTHER_MECHANISM and self.is_final:
             return f"the {what} has no keys, and is not talked to with those of {keys.directory}: leave them out here"
         path = os.path.join(keys.directory, "server.key")
-        return f"the {what} has another key than {path} ({keys.server.hex()}), or none"
+        return (
+            f"the {what} has another key than {path} ({keys.server.hex()}), or none, or as many connections as it may "
+            "have (its log says so)"
+        )
 
 
 def given_keys(directory: str | None, role: str) -> PeerKeys | None:

@@ -20,6 +20,9 @@ would try to accept again and again."""
 
 LEAST_CONNECTIONS = 16
 
+LOCAL_MONITORS = 16
+"""Connections to a monitor's ipc address beyond those that there may be: who runs the scheduler can look, then above all."""
+
 HOLD_SECONDS = 1.0
 """For which rates are counted, and an address that has had its share waits at the most."""
 
@@ -144,7 +147,8 @@ class Connections:
         peer = remote_name(connection)
         network = _network(peer)
         is_waved_through = not network or self._count_new(network, now)
-        if len(self._open) >= limits.total:
+        is_local_monitor = not network and not listener.is_for_peers
+        if len(self._open) >= limits.total + (LOCAL_MONITORS if is_local_monitor else 0):
             self._refuse(connection, "total", f"there are {limits.total} already (--connection-limit, or open files)")
         elif network and self._of_network.get(network, 0) >= limits.of_address:
             self._refuse(

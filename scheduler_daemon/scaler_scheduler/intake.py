@@ -158,8 +158,9 @@ class Intake:
             if self._router.send(effect.route, encode(effect, self._identity)):
                 sent[effect.kind] += 1
             else:
-                # It reconnects with a new route and a hello, which tells the core; or its lease runs out.
+                # It reconnects with a new route and a hello; or its lease runs out.
                 self._traffic.dropped["unreachable"] += 1
+                self._core.undelivered(effect)
 
     def give_up_stuck(self, now: float) -> None:
         """Of those who do not read, and for whom so much waits that there is no room: as if they had left."""

@@ -7,7 +7,7 @@ not asked for fails it at its end.
 from __future__ import annotations
 
 from array import array
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core import effects, events, invariants
 from scaler_scheduler.core.limits import Limits
@@ -134,6 +134,10 @@ class Core:
         self.notices: List[Tuple[bytes, str]] = []
         """What clients were told of their tasks, each on its connection."""
         self._sent: List[Sent] = []
+        self.probes: List[bytes] = []
+        """Connections of workers that were quiet, as all are in tests, and had to show that they are there."""
+        self.gone: Set[bytes] = set()
+        """Connections that are lost, which the core learns when it sends something there."""
 
     def feed(self, *fed: events.Event) -> None:
         """Events of one turn of the daemon's loop."""
@@ -153,17 +157,26 @@ class Core:
             self._collect()
 
     def _collect(self) -> None:
+        is_any_lost = False
         for effect in self.scheduler.collect():
+            if effect.route in self.gone:
+                self.scheduler.undelivered(effect)
+                is_any_lost = True
+                continue
             if effect.kind == effects.WELCOME:
                 self.welcomes[effect.route] = effect
             if effect.kind == effects.NOTICE:
                 self.notices.append((effect.route, effect.text))
+            elif isinstance(effect, effects.HeartbeatEcho) and not effect.sequence:
+                self.probes.append(effect.route)
             else:
                 self._sent.append(plain(effect))
                 if effect.kind == effects.ERROR:
                     assert isinstance(effect, effects.Error)
                     self.errors.append(effect)
         invariants.check(self.scheduler)
+        if is_any_lost:
+            self._collect()
         invariants.check_collected(self.scheduler)
 
     def take(self) -> List[Sent]:

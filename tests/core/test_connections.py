@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 
-from scaler_scheduler.connections import ConnectionLimits, Connections, Listener, limit_by_files
+from scaler_scheduler.connections import LOCAL_MONITORS, ConnectionLimits, Connections, Listener, limit_by_files
 
 LIMITS: Dict[str, Any] = {"total": 100, "of_address": 100, "a_second": 100, "silence_seconds": 60.0}
 
@@ -149,6 +149,16 @@ def test_a_file_s_connections_count_in_all_alone(scenes: List[Scene], tmp_path: 
     scenes.append(scene)
     with scene.connect(1.0) as first, scene.connect(1.0) as second, scene.connect(1.0) as third:
         assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
+
+
+def test_who_looks_by_a_monitor_s_file_can_when_all_are_taken(scenes: List[Scene], tmp_path: Any) -> None:
+    scene = Scene(socket.AF_UNIX, str(tmp_path / "monitor"), total=0)
+    scenes.append(scene)
+    scene.listener.is_for_peers = False
+    clients = [scene.connect() for _ in range(LOCAL_MONITORS + 1)]
+    assert [is_cut(each) for each in clients] == [False] * LOCAL_MONITORS + [True]
+    for each in clients:
+        each.close()
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the system does not tell")

@@ -83,6 +83,20 @@ def test_beyond_the_limit_they_are_cut_and_the_log_says_so(tmp_path: Path) -> No
             all_is_well(other)
 
 
+def test_workers_beyond_the_limit_keep_nothing_and_who_looks_still_can(tmp_path: Path) -> None:
+    """A client, an agent, two of its four workers: the others' hellos may come through before they are cut."""
+    with (
+        scheduler(tmp_path, "--connection-limit", "4", "--worker-timeout-seconds", "2") as daemon,
+        Client(daemon.address, timeout_seconds=SECONDS) as client,
+        cluster(tmp_path, daemon.address, 4),
+    ):
+        client.submit(pow, 2, 2).result(SECONDS)
+        with monitor(daemon.monitor_address) as watch:
+            wait_until(is_counted(watch, 10), SECONDS)
+            for _ in range(5):
+                assert client.gather([client.submit(pow, i, 2) for i in range(40)]) == [i * i for i in range(40)]
+
+
 def test_where_the_system_allows_few_files_there_is_always_one_left(tmp_path: Path) -> None:
     with few_files(tmp_path, 128) as daemon, cluster(tmp_path, daemon.address, 1):
         with Client(daemon.address, timeout_seconds=SECONDS) as client, many(daemon.address, 200) as strangers:

@@ -170,7 +170,7 @@ def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
         # Which of the two sides ends the handshake first is a matter of luck.
         no_keys = f"the scheduler has no keys, and is not talked to with those of {keys}"
         another = f"the scheduler has another key than {keys}/server.key ({read_public(keys, 'server').hex()}), or none"
-        assert text.endswith(another) or no_keys in text
+        assert another in text or no_keys in text
 
 
 def test_a_folder_without_the_files(tmp_path: Path) -> None:

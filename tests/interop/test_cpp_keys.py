@@ -103,7 +103,7 @@ def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
     with scheduler(tmp_path) as daemon:
         text = denied(daemon.address, "--keys", keys)
     # Which of the two sides ends the handshake first is a matter of luck.
-    another = f"the scheduler has another key than {keys}/server.key, or none"
+    another = f"the scheduler has another key than {keys}/server.key, or none, or as many connections as it may have"
     assert text.endswith(another) or "the scheduler has no keys" in text
 
 

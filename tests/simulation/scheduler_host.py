@@ -111,6 +111,9 @@ class SchedulerHost:
             self._trace.count("messages from the scheduler")
             if not self._network.send(effect.route, [bytes(frame) for frame in encode(effect, self._identity)]):
                 self._trace.count("messages to unreachable peers")
+                contract.undelivered(effect)
+                core.undelivered(effect)
+                invariants.check(core)
         if self._inbox and not self._is_stepping:
             self._is_stepping = True
             self._process.later(0.0, self._step)

@@ -17,6 +17,11 @@ SILENT_LOOKS = 2
 nothing since the one before. Then its queue is taken away; what runs stays where it is."""
 
 
+QUIET_LOOKS = 5
+"""At so many looks in a row a worker has said nothing, whose heartbeats come every second or two. What it runs may keep
+it from that; or its connection is gone, which nobody notices where nothing is sent, as its agent's heartbeats go on."""
+
+
 def choose(dispatcher: Dispatcher) -> List[Task]:
     """Tasks that idle workers should get."""
     chosen: List[Task] = []
@@ -37,12 +42,18 @@ def choose_at_silent(workers: Iterable[Worker], idle: List[Worker]) -> List[List
         queued = [task for task in worker.tasks.values() if task.state == DISPATCHED] if is_busy else []
         is_silent = worker.said == worker.seen and any(task.is_retracting for task in queued)
         worker.silent_looks = worker.silent_looks + 1 if is_silent else 0
+        worker.quiet_looks = worker.quiet_looks + 1 if worker.said == worker.seen else 0
         worker.seen = worker.said
         if does_not_answer(worker) and idle:
             taken = [task for task in queued if task.wish in (NO_WISH, BALANCE) and _is_servable(task, idle)]
             if taken:
                 chosen.append(taken)
     return chosen
+
+
+def may_be_cut_off(worker: Worker) -> bool:
+    """Whether it has been quiet for so long that it is to be looked, now, whether it still has its connection."""
+    return worker.quiet_looks > 0 and worker.quiet_looks % QUIET_LOOKS == 0 and not worker.is_cut_off
 
 
 def does_not_answer(worker: Worker) -> bool:

@@ -78,8 +78,8 @@ class Dispatcher:
                 self.enqueue(lane, 0)
 
     def offer(self, worker: Worker) -> None:
-        """The worker can take more: put it where it is looked for, unless it retires."""
-        if worker.is_retiring:
+        """The worker can take more: put it where it is looked for, unless it retires or is cut off."""
+        if worker.is_retiring or worker.is_cut_off:
             return
         held = worker.held
         if worker.is_ready:

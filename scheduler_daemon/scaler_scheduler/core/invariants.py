@@ -73,7 +73,7 @@ def _check_queue(scheduler: Scheduler) -> None:
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.stuck]:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
-    known = {worker for worker in known if not worker.is_retiring}
+    known = {worker for worker in known if not (worker.is_retiring or worker.is_cut_off)}
     idle = {worker for worker in known if not worker.held}
     _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
     ready = {worker for worker in known - idle if worker.is_ready}

@@ -216,7 +216,8 @@ class Peers:
             for row, incarnation in enumerate(event.workers):
                 named = tables.workers.find(incarnation)
                 if named is not None and named.agent == agent.incarnation:
-                    named.deadline = worker_deadline
+                    if not named.is_cut_off:
+                        named.deadline = worker_deadline
                     if event.usages:
                         named.usage = event.usages[row]
                 else:

@@ -424,6 +424,7 @@ class Worker:
         "functions",
         "host",
         "incarnation",
+        "is_cut_off",
         "is_ready",
         "is_retiring",
         "kinds",
@@ -433,6 +434,7 @@ class Worker:
         "objects",
         "outgoing",
         "pid",
+        "quiet_looks",
         "route",
         "running",
         "said",
@@ -486,6 +488,8 @@ class Worker:
         self.seen = 0
         """Of those, how many there were when it was looked at last; and at how many looks it was silent."""
         self.silent_looks = 0
+        self.quiet_looks = 0
+        """At how many looks in a row it had said nothing at all."""
         self.load = 0
         """Nanoseconds of work that it holds, by the functions' mean run times at dispatch; none for suspended tasks."""
         self.bytes = 0
@@ -498,6 +502,9 @@ class Worker:
         """Whether it stands in the dispatcher's list."""
         self.is_retiring = False
         """Whether it gets nothing new, as its agent is about to end it."""
+        self.is_cut_off = False
+        """Whether its connection is gone, as far as is known: it gets nothing before it joins again, and its agent's word
+        does not keep it."""
         self.outgoing: Optional[Dispatch] = None
         self.sent = 0
         """Tasks that it was sent since it joined."""

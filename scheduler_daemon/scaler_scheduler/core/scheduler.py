@@ -191,6 +191,17 @@ class Scheduler:
             self._credits.settle()
         return self.outbox.take()
 
+    def undelivered(self, effect: effects.Effect) -> None:
+        """There is no such connection any more. A worker may be kept by its agent's heartbeats for as long as it lives,
+        and never come back: what it was to be given goes to others, and its lease is its own from now on."""
+        worker = self.tables.workers.by_route.get(effect.route)
+        if worker is None:
+            return
+        worker.is_cut_off = True
+        self.dispatcher.withdraw(worker)
+        if isinstance(effect, effects.Dispatch):
+            self._withdrawals.take_undelivered(effect, worker)
+
     def farewell(self, reason: str) -> List[effects.Effect]:
         """What to tell every peer when the scheduler stops on purpose."""
         tables = self.tables
@@ -414,3 +425,6 @@ class Scheduler:
             text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"
             self.notices.info(f"{text}: {len(tasks)} task(s) that it has queued run elsewhere")
             self._withdrawals.take_away(tasks)
+        for worker in self.tables.workers:
+            if balance.may_be_cut_off(worker):
+                self.outbox.add(effects.HeartbeatEcho(worker.route, 0))

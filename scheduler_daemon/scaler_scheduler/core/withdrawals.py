@@ -270,6 +270,16 @@ class Withdrawals:
         for client, ids in refused.items():
             self._outbox.add(effects.CancelRefused(client.route, ids))
 
+    def take_undelivered(self, dispatch: effects.Dispatch, worker: Worker) -> None:
+        """The worker can't have these, nor anything else before it joins again."""
+        for client, task_id, attempt in zip(dispatch.clients, dispatch.ids, dispatch.attempts):
+            task = self._tables.held(worker, client, task_id, attempt)
+            if task is not None and task.state == DISPATCHED:
+                task.is_retracting = False
+                self._endings.leave_worker(task)
+                task.move(RETRACT)
+                self._endings.settle_returned(task, worker)
+
     def flush(self) -> None:
         """Put what gathered into the outbox."""
         for worker, names in self._retracts.items():

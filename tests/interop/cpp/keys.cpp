@@ -115,5 +115,6 @@ std::string Handshakes::meaning(int event, int value) const {
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL && value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
         return "the scheduler has no keys, and is not talked to with those of " + keys_->folder;
     }
-    return "the scheduler has another key than " + keys_->file("server.key") + ", or none";
+    return "the scheduler has another key than " + keys_->file("server.key") +
+           ", or none, or as many connections as it may have";
 }
