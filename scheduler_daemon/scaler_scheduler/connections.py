@@ -21,7 +21,7 @@ would try to accept again and again."""
 LEAST_CONNECTIONS = 16
 
 LOCAL_MONITORS = 16
-"""Connections to a monitor's ipc address beyond those that there may be: who runs the scheduler can look, then above all."""
+"""Connections to a monitor's ipc address beyond those that there may be: its operator can look, then above all."""
 
 HOLD_SECONDS = 1.0
 """For which rates are counted, and an address that has had its share waits at the most."""

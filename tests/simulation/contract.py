@@ -252,8 +252,8 @@ class Contract:
                     self._drop(name)
 
     def _given_up(self, effect: effects.Stop) -> None:
-        """What is stopped as its client has stayed away for its lease is nobody's: should that come after all before the
-        worker is done, the task runs anew."""
+        """What is stopped as its client has stayed away for its lease is nobody's: should that come after all before
+        the worker is done, the task runs anew."""
         for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
             unclaimed = self._core.tables.unclaimed.get((client, task_id))
             if unclaimed is not None and unclaimed.is_over:

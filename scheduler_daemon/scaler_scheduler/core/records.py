@@ -503,8 +503,8 @@ class Worker:
         self.is_retiring = False
         """Whether it gets nothing new, as its agent is about to end it."""
         self.is_cut_off = False
-        """Whether its connection is gone, as far as is known: it gets nothing before it joins again, and its agent's word
-        does not keep it."""
+        """Whether its connection is gone, as far as is known: it gets nothing before it joins again, and its agent's
+        word does not keep it."""
         self.outgoing: Optional[Dispatch] = None
         self.sent = 0
         """Tasks that it was sent since it joined."""
