@@ -90,6 +90,17 @@ def test_what_it_runs_goes_on_when_it_is_back(core):
     assert resolved(1) in core.take()
 
 
+def test_the_log_says_so_now_and_then(core):
+    core.scheduler.notices.take()
+    core.submit(C, [1])
+    core.worker(W2, 22, agent=33)
+    core.gone.add(W2)
+    core.submit(C, [2])
+    ((is_warning, text),) = core.scheduler.notices.take()
+    assert text == "worker name on host (process 4711) can't be reached: it gets nothing before it is back"
+    assert not is_warning
+
+
 def test_what_was_cancelled_meanwhile_is_over(core):
     core.submit(C, [1])
     core.cancel(C, 1)

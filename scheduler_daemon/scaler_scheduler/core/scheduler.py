@@ -39,6 +39,9 @@ from scaler_scheduler.core.withdrawals import Withdrawals, begin
 LONG_TASK_NS = 10_000_000
 """For how long a task runs at least when its worker says that it has begun, unless it was asked to say so."""
 
+CUT_OFF_LINE_SECONDS = 10.0
+"""At most one line in this time about workers that can't be reached: those that are cut off come again and again."""
+
 
 class Scheduler:
     def __init__(
@@ -94,6 +97,7 @@ class Scheduler:
             self.settling,
         )
         self._leases = LeaseTimer(now)
+        self._next_cut_off_line = now
         self.is_shut_down = False
         """Whether a client has asked that everything ends."""
         self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
@@ -197,6 +201,11 @@ class Scheduler:
         worker = self.tables.workers.by_route.get(effect.route)
         if worker is None:
             return
+        now = self.tables.history.now
+        if not worker.is_cut_off and now >= self._next_cut_off_line:
+            self._next_cut_off_line = now + CUT_OFF_LINE_SECONDS
+            text = f"worker {worker.name} on {worker.host} (process {worker.pid}) can't be reached"
+            self.notices.info(f"{text}: it gets nothing before it is back")
         worker.is_cut_off = True
         self.dispatcher.withdraw(worker)
         if isinstance(effect, effects.Dispatch):
