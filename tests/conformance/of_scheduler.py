@@ -101,6 +101,9 @@ class SchedulerConversation:
             "a function that was never sent": [message_of("submit", ids=[1], functions=[5], sizes=[0])],
             "a message of another role": [message_of("retracted", clients=[1], ids=[1], attempts=[1], given=[0])],
             "an object without frames": [message_of("object", id=1)],
+            "a delimiter frame": [b"", message_of("cancel", ids=[1])],
+            "a function without a kind": [message_of("function", number=9, name="f"), b""],
+            "force that is neither 0 nor 1": [message_of("cancel", ids=[1], force=[2])],
         }
         with self._peer("client") as client:
             client.join()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.harness import C2, CANCELLED, W2, A, C, W, joined, resolved, results_event, rows_of
+from tests.core.harness import C2, CANCELLED, W2, A, C, W, joined, resolved, results_event, rows_of, warnings_of
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.credit import TASK_OVERHEAD, UNLIMITED
@@ -253,6 +253,33 @@ def test_tasks_that_come_back_wait_as_well(core, is_queued):
     assert core.take() == [resolved(1, body=bytes(WINDOW + 1))]
     core.received(C, WINDOW + 1)
     assert core.take_dispatched(W2) == [(11, 2, 2)]
+
+
+def test_a_client_that_never_says_received_is_told_so_once(core):
+    stalled(core, 3)
+    core.wait(9)
+    assert core.notices == []
+    core.wait(20)
+    text = (
+        "client name has said `received` of 0 of the 1048577 bytes of results that it was sent: its 3 waiting task(s) "
+        "are given out when it has taken more"
+    )
+    assert core.notices == [(C, text)]
+    assert warnings_of(core) == [text]
+    core.received(C, 1)
+    core.wait(20)
+    assert len(core.notices) == 1
+
+
+def test_a_client_that_is_slow_to_read_is_not_told(core):
+    stalled(core, 3)
+    for taken in (1, 2, 3):
+        core.wait(8)
+        core.received(C, taken)
+    core.received(C, WINDOW + 1)
+    core.take()
+    core.wait(20)
+    assert core.notices == []
 
 
 def test_cancelled_while_it_is_stalled(core):

@@ -275,10 +275,10 @@ def submit_frames(ids: Any, functions: Any, sizes: Any, large: Any, payload: byt
         (submit_frames([1, 2], [1], [0xFFFFFFFF], [], b"x"), "payload of 1 bytes where 8589934590 are announced"),
         (submit_frames([1, 2], [1], [0], [0], b""), "0 payload frames where 1 are announced"),
         (submit_frames([1, 2], [1], [0], [], b"", [b""]), "1 payload frames where 0 are announced"),
-        (submit_frames([1, 2], [1], [0], [2], b"", [b""]), "large payload for row 2 of 2"),
-        (submit_frames([1, 2], [1], [0], [1, 0], b"", [b"", b""]), "large payload for row 0 of 2"),
-        (submit_frames([1, 2], [1], [0], [1, 1], b"", [b"", b""]), "large payload for row 1 of 2"),
-        (submit_frames([1, 2], [1], [0, 1], [1], b"x", [b""]), "large payload for row 1 of 2"),
+        (submit_frames([1, 2], [1], [0], [2], b"", [b""]), "large names row 2, of 2 rows that are numbered from 0"),
+        (submit_frames([1, 2], [1], [0], [1, 0], b"", [b"", b""]), "ascend: row 0 stands behind row 1"),
+        (submit_frames([1, 2], [1], [0], [1, 1], b"", [b"", b""]), "ascend: row 1 stands behind row 1"),
+        (submit_frames([1, 2], [1], [0, 1], [1], b"x", [b""]), "row 1 is in large and has size 1: its size must be 0"),
     ],
 )
 def test_contradictions_in_a_batch(frames, text):
@@ -461,8 +461,37 @@ def test_force_is_one_element():
         event = decode(ROUTE, [columns_message(events.CANCEL, ((UINT64, [1, 2]), (UINT8, force)))])
         assert isinstance(event, events.Cancel)
         assert event.force is expected
-    with pytest.raises(WireError, match="column force has 2 elements"):
-        decode(ROUTE, [columns_message(events.CANCEL, ((UINT64, [1, 2]), (UINT8, [1, 1])))])
+    for force, text in (([1, 1], "column force has 2 elements, more than 1"), ([2], "force is 2, not 0 or 1")):
+        with pytest.raises(WireError, match=text):
+            decode(ROUTE, [columns_message(events.CANCEL, ((UINT64, [1, 2]), (UINT8, force)))])
+
+
+def astray(name: str) -> bytes:
+    """The vector's message, the pointer to its union's member leading far behind its end."""
+    frame = bytearray(BY_NAME[name].frames[0])
+    frame[27] = 1
+    return bytes(frame)
+
+
+@pytest.mark.parametrize(
+    "frames, text",
+    [
+        ([], "a message without frames"),
+        ([b""], "frame 0 is empty: it must be the message, without a delimiter frame before it"),
+        ([b"", BY_NAME["submit"].frames[0]], "frame 0 is empty: .* delimiter frame"),
+        ([b"garbage"], "frame 0 is no Cap'n Proto message in stream framing, or it is truncated"),
+        ([b'{"hello": {"role": "worker"}}'], "frame 0 is no Cap'n Proto message"),
+        ([BY_NAME["submit"].frames[0][:12]], "frame 0 is no Cap'n Proto message"),
+        (
+            [astray("hello-client")],
+            "malformed hello: frame 0 is truncated, a pointer leads elsewhere, or a text is no UTF-8",
+        ),
+    ],
+)
+def test_what_is_no_message_is_said_in_words(frames, text):
+    with pytest.raises(WireError, match=text) as raised:
+        decode(ROUTE, frames)
+    assert "Error" not in str(raised.value)
 
 
 def hello_with(*capabilities: Tuple[str, int]) -> bytes:
@@ -555,3 +584,16 @@ def test_a_kind_that_would_have_to_be_cut_is_refused():
     frame = Message.new_function(Function(number=1, name="f", kind="x" * (NAME_LIMIT + 1))).dumps()
     with pytest.raises(WireError, match="257 characters"):
         decode(ROUTE, [frame, b""])
+
+
+@pytest.mark.parametrize("kind", ["", None])
+def test_a_function_has_a_kind(kind):
+    with pytest.raises(WireError, match="a function without a kind"):
+        decode(ROUTE, [Message.new_function(Function(number=1, name="f", kind=kind)).dumps(), b""])
+
+
+def test_batches_without_rows_that_are_taken():
+    """PROTOCOL.md says which: those that ask for an answer to each row, or have bytes, are not."""
+    kinds = (events.STARTED, events.SUSPENDED, events.RESUMED, events.RETRACTED, events.CANCEL)
+    for kind in (*kinds, events.FORGET_FUNCTIONS, events.FORGET_OBJECTS):
+        assert decode(ROUTE, [columns_message(kind, [(UINT64, [])])]).kind == kind

@@ -33,6 +33,7 @@ from scaler_scheduler.core.submissions import Submissions
 from scaler_scheduler.core.suspension import take_resumed, take_suspended
 from scaler_scheduler.core.tables import Tables
 from scaler_scheduler.core.timers import LeaseTimer
+from scaler_scheduler.core.unreceived import Unreceived
 from scaler_scheduler.core.unserved import Unserved
 from scaler_scheduler.core.withdrawals import Withdrawals, begin
 
@@ -81,6 +82,7 @@ class Scheduler:
             self.notices,
         )
         self.unserved = Unserved(tables, dispatcher, outbox, self.notices)
+        self._unreceived = Unreceived(tables, outbox, self.notices)
         self._peers = Peers(
             tables,
             dispatcher,
@@ -158,6 +160,7 @@ class Scheduler:
             self._credits.look_at_all()
             self._look_for_silent()
             self.unserved.look(now)
+            self._unreceived.look(now)
 
     def knows(self, route: bytes) -> bool:
         """Whether somebody was welcomed on this connection."""

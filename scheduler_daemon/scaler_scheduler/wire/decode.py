@@ -59,16 +59,28 @@ def decode(route: bytes, frames: List[bytes]) -> events.Event:
         event = single.decode(route, frames[0])
         if event is not None:
             return event
+    message, kind = _read(frames[0])
+    decoder = _DECODERS.get(kind)
+    name = KIND_NAMES[kind] if 0 <= kind < len(KIND_NAMES) else str(kind)
+    if decoder is None:
+        raise WireError(f"message {name} is not for the scheduler")
     try:
-        message = Message.loads(frames[0])
-        kind = message.__which__()
-        decoder = _DECODERS.get(kind)
-        if decoder is None:
-            name = KIND_NAMES[kind] if 0 <= kind < len(KIND_NAMES) else str(kind)
-            raise WireError(f"message {name} is not for the scheduler")
         return decoder(route, message, frames)
-    except _MALFORMED as error:
-        raise WireError(f"malformed message: {type(error).__name__} {str(error)[:80]}".rstrip()) from None
+    except _MALFORMED:
+        raise WireError(
+            f"malformed {name}: frame 0 is truncated, a pointer leads elsewhere, or a text is no UTF-8"
+        ) from None
+
+
+def _read(frame: bytes) -> Tuple[Any, int]:
+    """A message and the number of its union's member."""
+    if not frame:
+        raise WireError("frame 0 is empty: it must be the message, without a delimiter frame before it")
+    try:
+        message = Message.loads(frame)
+        return message, message.__which__()
+    except _MALFORMED:
+        raise WireError("frame 0 is no Cap'n Proto message in stream framing, or it is truncated") from None
 
 
 def _text(value: Any) -> str:
@@ -190,6 +202,8 @@ def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     payload = frames[1]
     # The scheduler names a function by what it holds, not by what somebody says that it holds.
     kind = _kind(function.kind)
+    if not kind:
+        raise WireError("a function without a kind")
     digest = hashlib.blake2b(kind.encode(errors="replace"), digest_size=16)
     digest.update(payload)
     return events.Function(route, function.number, _text(function.name), kind, digest.digest(), payload)
@@ -224,8 +238,12 @@ def _payloads(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]",
     large: Dict[int, bytes] = {}
     previous = -1
     for position, row in enumerate(large_rows):
-        if not previous < row < rows or sizes[row]:
-            raise WireError(f"large payload for row {row} of {rows}")
+        if row >= rows:
+            raise WireError(f"large names row {row}, of {rows} rows that are numbered from 0")
+        if row <= previous:
+            raise WireError(f"large does not ascend: row {row} stands behind row {previous}")
+        if sizes[row]:
+            raise WireError(f"row {row} is in large and has size {sizes[row]}: its size must be 0")
         large[row] = frames[1 + position]
         previous = row
     return sizes, joined, large
@@ -394,7 +412,9 @@ def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     cancel = _member(message.cancel)
     force = read_column(cancel.force, UINT8, "force")
     if len(force) > 1:
-        raise WireError(f"column force has {len(force)} elements")
+        raise WireError(f"column force has {len(force)} elements, more than 1")
+    if force and force[0] > 1:
+        raise WireError(f"force is {force[0]}, not 0 or 1")
     return events.Cancel(route, read_column(cancel.ids, UINT64, "ids"), bool(force) and force[0] != 0)
 
 
