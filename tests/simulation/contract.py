@@ -255,8 +255,8 @@ class Contract:
         """What is stopped as its client has stayed away for its lease is nobody's: should that come after all before
         the worker is done, the task runs anew."""
         for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
-            unclaimed = self._core.tables.unclaimed.get((client, task_id))
-            if unclaimed is not None and unclaimed.is_over:
+            is_unclaimed = (client, task_id) in self._core.tables.unclaimed
+            if is_unclaimed and self._core.tables.clients.find(client) is None:
                 if self._held.is_holder(effect.route, (client, task_id), attempt):
                     self._trace.count("given up, as nobody asked for it")
                     self._drop((client, task_id))
