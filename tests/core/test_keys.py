@@ -252,14 +252,42 @@ def test_addresses_of_this_machine_alone(address):
 def test_addresses_that_others_reach(address):
     wide, local = parse_bind_address(address), parse_bind_address("tcp://127.0.0.1:1")
     assert not exposure.is_local(wide)
-    assert exposure.exposed(wide, None) == exposure.exposed(local, wide) == wide
-    assert exposure.exposed(local, local) is None
+    for is_said in (exposure.refusal, exposure.insecure_warning):
+        assert str(wide) in is_said(wide, None) and str(wide) in is_said(local, wide)
+        assert not is_said(local, local) and not is_said(local, None)
 
 
 def test_the_refusal_has_the_commands():
-    text = exposure.refusal(parse_bind_address("tcp://*:2345"))
+    text = exposure.refusal(parse_bind_address("tcp://*:2345"), None)
     commands = ["scaler_scheduler keygen DIR", "scaler_scheduler --keys DIR tcp://*:2345", "scaler_cluster --keys DIR"]
     assert all(command in text for command in commands) and "\n" not in text and "--insecure" in text
+
+
+def test_a_monitor_address_runs_no_code():
+    both = parse_bind_address("tcp://127.0.0.1:2390"), parse_bind_address("tcp://0.0.0.0:2391")
+    text = exposure.refusal(*both)
+    assert text.startswith("--monitor-address: tcp://0.0.0.0:2391 can be reached from other machines")
+    assert "`scaler_scheduler --keys DIR tcp://127.0.0.1:2390 --monitor-address tcp://0.0.0.0:2391`" in text
+    assert "`scaler_top --keys DIR`" in text
+    for line in (text, exposure.insecure_warning(*both)):
+        assert "sees names of functions" in line and "run code" not in line and "--monitor-address" in line
+
+
+def test_a_list_of_nobody_is_a_list(keys, caplog):
+    Path(keys, "authorized").write_text("# nobody\n")
+    gate = Gate(keys)
+    gate.warn_of_nobody()
+    assert caplog.messages == [
+        f"{keys}/authorized lists nobody, so nobody can connect: scaler_scheduler authorize {keys} PUBLICKEY --as ROLE "
+        "--name NAME, then SIGHUP"
+    ]
+    assert cli.main(["authorize", keys, KEY, "--as", "client", "--name", "alice"]) == 0
+    caplog.clear()
+    gate.read_again(lambda users: 0)
+    assert "nobody" not in caplog.text
+    assert cli.main(["revoke", keys, "alice"]) == 0
+    gate.read_again(lambda users: 0)
+    assert "lists nobody" in caplog.text
 
 
 def test_a_command_mistyped(tmp_path, capsys):
