@@ -453,7 +453,7 @@ def test_check_config(toml, capsys):
         ("io_threads = 1\naddress = 'tcp://*:2345'\n", ":2: address: tcp://*:2345 can be reached from other machines"),
         ("address = 'ipc://@x'\nmonitor_address = 'tcp://0.0.0.0:1'\n", ":2: monitor_address: tcp://0.0.0.0:1 can be"),
         ("address = 'tcp://*:2345'\nkeys = '/no/such'\n", ":2: keys: there is no folder of keys at /no/such"),
-        ("keys = '/'\ninsecure = true\n", ":1: keys: cannot read the key /server.secret: No such file or directory"),
+        ("keys = '/'\ninsecure = true\n", ":1: keys: / is no scheduler's folder of keys: it has no server.secret"),
         ("address = 'tcp://*:2345'\ninsecure = true\n", ""),
     ],
 )

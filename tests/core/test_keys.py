@@ -186,10 +186,44 @@ def test_missing_folders_and_files_are_named(keys, tmp_path):
     with pytest.raises(KeyFileError, match="there is no folder of keys at /nowhere"):
         read_peer_keys("/nowhere", CLIENT)
     os.unlink(os.path.join(keys, "server.key"))
-    with pytest.raises(KeyFileError, match="cannot read the key .*/server.key: No such file"):
+    with pytest.raises(KeyFileError, match="cannot read the key .*/server.key: No such file or directory$"):
+        Gate(keys)
+    os.unlink(os.path.join(keys, "server.secret"))
+    with pytest.raises(
+        KeyFileError, match="/server.key: No such file .*: copy it from the scheduler's folder of keys$"
+    ):
         read_peer_keys(keys, CLIENT)
-    with pytest.raises(KeyFileError, match="server.secret"):
-        Gate(str(tmp_path))
+
+
+def test_a_folder_of_another_role_is_named(tmp_path, capsys):
+    alice, text = str(tmp_path / "alice"), "is no scheduler's folder of keys: it has no"
+    assert cli.main(["keygen", alice, "--as", "client"]) == 0
+    with pytest.raises(KeyFileError) as caught:
+        read_peer_keys(alice, WORKER)
+    assert str(caught.value) == f"{alice} has a client's key; a worker needs server.key, worker.key and worker.secret"
+    with pytest.raises(KeyFileError) as caught:
+        Gate(alice)
+    assert str(caught.value) == f"{alice} {text} server.secret"
+    capsys.readouterr()
+    assert complaint(capsys, "list", alice) == f"scaler_scheduler: {alice} {text} authorized"
+    assert complaint(capsys, "list", "/nowhere").endswith("there is no folder of keys at /nowhere")
+    authorize = ["authorize", alice, KEY, "--as", "client", "--name", "x"]
+    assert complaint(capsys, *authorize) == f"scaler_scheduler: {alice} {text} authorized"
+
+
+def test_a_file_named_for_another_role_is_not_authorized(keys, tmp_path, capsys):
+    alice = str(tmp_path / "alice")
+    assert cli.main(["keygen", alice, "--as", "client"]) == 0
+    capsys.readouterr()
+    path = f"{alice}/client.key"
+    assert complaint(capsys, "authorize", keys, path, "--as", "worker", "--name", "rack1") == (
+        f"scaler_scheduler: '{path}' is a client's key: a worker connects with worker.key of `scaler_scheduler keygen "
+        "DIR --as worker`"
+    )
+    own = f"{keys}/server.key"
+    assert "is the scheduler's own key" in complaint(capsys, "authorize", keys, own, "--as", "client", "--name", "x")
+    os.rename(path, f"{alice}/alice.key")
+    assert cli.main(["authorize", keys, f"{alice}/alice.key", "--as", "worker", "--name", "rack1"]) == 0
 
 
 def test_the_gate_lets_each_in_where_it_belongs(keys):

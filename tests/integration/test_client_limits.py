@@ -13,7 +13,7 @@ from scaler_client import Client, TaskRefusedError
 from scaler_client.functions import _RECENT
 
 SECONDS = 30
-WHY = r"function adding.<locals>.<lambda> is not taken: a client may have 2 functions at one time \(--client-function-limit"
+WHY = r"function adding.<locals>.<lambda> is not taken: a client may have 2 functions .*\(--client-function-limit\)"
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -59,6 +59,8 @@ def test_a_peer_too_many(tmp_path: Path) -> None:
         why = f"^the scheduler at {daemon.address} does not take this client for now: there is 1 peer already"
         with pytest.raises(ConnectionError, match=why):
             Client(daemon.address, timeout_seconds=1)
+        daemon.logged(r"WARNING.*: (client \(process \d+ on .*\) is refused: there is 1 peer already)")
+        assert daemon.log().count("says hello") == 1
 
 
 def test_there_is_room_again_once_functions_are_dropped(daemon: SchedulerCommand) -> None:
