@@ -53,8 +53,18 @@ def absolute(directory: Union[str, os.PathLike[str]]) -> str:
 
 def read_peer_keys(directory: str, role: str) -> PeerKeys:
     """What a program of this role connects with. Raises KeyFileError."""
+    _check_role(directory, role)
     public, secret = read_pair(directory, role)
     return PeerKeys(directory, role, read_public(directory, SERVER), public, secret)
+
+
+def _check_role(directory: str, role: str) -> None:
+    """Raises KeyFileError where the folder has keys, but of other roles."""
+    there = [each for each in ROLES if os.path.exists(os.path.join(directory, each + SECRET_SUFFIX))]
+    if there and role not in there:
+        needed = f"{SERVER}{PUBLIC_SUFFIX}, {role}{PUBLIC_SUFFIX} and {role}{SECRET_SUFFIX}"
+        has = " and ".join(f"a {each}'s key" for each in there)
+        raise KeyFileError(f"{directory} has {has}; a {role} needs {needed}")
 
 
 def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
@@ -94,6 +104,8 @@ def _read(directory: str, path: str) -> bytes:
             content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
     except PermissionError:
         raise KeyAccessError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
+    except FileNotFoundError:
+        raise KeyFileError(_missing(directory, path)) from None
     except OSError as error:
         raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
     lines = [line.strip() for line in content.splitlines()]
@@ -101,3 +113,20 @@ def _read(directory: str, path: str) -> bytes:
     if len(lines) != 1 or not _HEX.fullmatch(lines[0]):
         raise KeyFileError(f"{path} is no key: it must have one line of 64 hex digits")
     return bytes.fromhex(lines[0])
+
+
+def _missing(directory: str, path: str) -> str:
+    name, servers = os.path.basename(path), SERVER + SECRET_SUFFIX
+    if name == servers:
+        return not_schedulers(directory, name)
+    text = f"cannot read the key {path}: No such file or directory"
+    if name == SERVER + PUBLIC_SUFFIX and not os.path.exists(os.path.join(directory, servers)):
+        return f"{text}: copy it from the scheduler's folder of keys"
+    return text
+
+
+def not_schedulers(directory: str, missing: str) -> str:
+    """What is wrong with a folder that was given as the scheduler's."""
+    if not os.path.isdir(directory):
+        return f"there is no folder of keys at {directory or 'an empty path'}"
+    return f"{directory} is no scheduler's folder of keys: it has no {missing}"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Callable, Dict, Iterator, List, Optional
 
-from .key_files import KEY_BYTES, PUBLIC_SUFFIX, ROLES, KeyFileError, read_public
+from .key_files import KEY_BYTES, PUBLIC_SUFFIX, ROLES, SERVER, KeyFileError, not_schedulers, read_public
 from .options import shown
 
 FILE_NAME = "authorized"
@@ -40,6 +40,8 @@ def read(directory: str) -> Dict[str, Entry]:
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
+    except FileNotFoundError:
+        raise KeyFileError(not_schedulers(directory, FILE_NAME)) from None
     except OSError as error:
         raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
     except ValueError:
@@ -118,6 +120,17 @@ def checked_key(given: str, decode_z85: Callable[[str], bytes]) -> str:
     if key is None or len(key) != KEY_BYTES:
         raise KeyFileError(f"{shown(given)} is no public key: 64 hex digits, ZeroMQ's 40 characters, or a file *.key")
     return key.hex()
+
+
+def check_role(given: str, role: str) -> None:
+    """Raises KeyFileError where the key is given as a file that by its name is for another role: programs take theirs
+    by name, and so it would never be used."""
+    name = os.path.basename(given)
+    for other in (SERVER, *ROLES):
+        if name == other + PUBLIC_SUFFIX and other != role:
+            whose = "the scheduler's own" if other == SERVER else f"a {other}'s"
+            wanted = f"{role}{PUBLIC_SUFFIX} of `scaler_scheduler keygen DIR --as {role}`"
+            raise KeyFileError(f"{shown(given)} is {whose} key: a {role} connects with {wanted}")
 
 
 def _change(directory: str, change: Callable[[Dict[str, Entry]], None]) -> None:

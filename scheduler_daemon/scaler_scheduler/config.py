@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Mapping, Optional
+from typing import Iterator, Mapping, Optional
 
 from . import limit_options, options
 from .addresses import ADDRESS_VARIABLE, Address, parse_bind_address
@@ -13,7 +13,7 @@ from .key_files import KEYS_VARIABLE
 from .limit_options import LIMIT_OPTIONS, PeerLimits
 from .logs import LOGGING_OPTIONS
 from .machine import usable_memory
-from .options import Command, Kind, Option, parse_text
+from .options import Command, Found, Kind, Option, parse_text
 
 PROGRAM = "scaler_scheduler"
 EVENT_LOOPS = ("zmq", "builtin", "uvloop")
@@ -88,6 +88,19 @@ def _parse_event_loop(given: str) -> str:
     return value
 
 
+def _check(found: Mapping[str, Found]) -> Iterator[str]:
+    address, monitor = found.get("address"), found.get("monitor_address")
+    if address is None or monitor is None:
+        return
+    one, other = address.value, monitor.value
+    hosts = {one.host, other.host}
+    is_same_host = len(hosts) == 1 or bool(hosts & _EVERY_HOST)
+    if one == other if one.transport == "ipc" else is_same_host and one.port == other.port != 0:
+        yield f"{monitor.source}: {other} is taken, by the scheduler's own address {one}: give another port or path"
+
+
+_EVERY_HOST = {"*", "0.0.0.0", "::"}
+
 _ADDRESS = Kind("ADDRESS", parse_bind_address, (str,))
 
 _MEMORY_LIMIT = Option(
@@ -105,6 +118,7 @@ COMMAND = Command(
     "scaler_scheduler keygen, authorize, revoke and list (-h behind each explains it).",
     environment_prefix="SCALER_SCHEDULER",
     default_file="/etc/scaler/scheduler.toml",
+    check=_check,
     options=(
         Option(
             "address",

@@ -24,7 +24,7 @@ from .core.errors import InvariantError
 from .core.limits import Limits
 from .core.scheduler import Scheduler
 from .doorkeeper import Doorkeeper
-from .exposure import INSECURE_WARNING, exposed, refusal
+from .exposure import insecure_warning, refusal
 from .gate import Gate
 from .intake import Intake
 from .key_files import KeyFileError
@@ -168,6 +168,7 @@ class Daemon:
         if now >= self._next_listen:
             self._next_listen = now + LISTEN_AGAIN_SECONDS
             self._intake.listen_again(now)
+            self._intake.tell_refusals(now)
         if now >= self._publisher.next:
             self._publisher.turn(now)
         if now >= self._next_look_around:
@@ -237,9 +238,12 @@ def run(config: Config, changes: Changes) -> int:
         gate = Gate(config.keys) if config.keys else None
     except KeyFileError as error:
         return fail(str(error))
-    exposed_address = None if gate else exposed(config.address, config.monitor_address)
-    if exposed_address is not None and not config.insecure:
-        return fail(refusal(exposed_address))
+    warning = ""
+    if gate is None:  # one that lists nobody is false
+        complaint = refusal(config.address, config.monitor_address)
+        if complaint and not config.insecure:
+            return fail(complaint)
+        warning = insecure_warning(config.address, config.monitor_address)
     context = Context(config.io_threads, _connection_limits(config), gate)
     try:
         router = context.bind_router(config.address, config.message_size_limit)
@@ -257,8 +261,8 @@ def run(config: Config, changes: Changes) -> int:
     daemon = Daemon(config, changes, router, monitor, context.doorkeeper, manager, time.monotonic)
     if gate is not None:
         daemon.guard(gate)
-    if exposed_address is not None:
-        _log.warning(INSECURE_WARNING, exposed_address)
+    if warning:
+        _log.warning(warning)
     status = 0
     try:
         _run_until_signal(config, daemon, manager)
@@ -296,6 +300,7 @@ def _log_start(config: Config, daemon: Daemon) -> None:
     _log.info("monitor address %s", daemon.monitor.address)
     if daemon._gate is not None:
         _log.info("keys of %s: %d may connect", config.keys, len(daemon._gate))
+        daemon._gate.warn_of_nobody()
 
 
 def _run_until_signal(config: Config, daemon: Daemon, manager: ServiceManager) -> None:

@@ -8,18 +8,7 @@ from typing import Optional
 
 from .addresses import Address
 
-INSECURE_WARNING = (
-    "INSECURE: %s is bound without keys (--insecure): whoever reaches it can run code on the workers, and reads what "
-    "others send"
-)
-
-
-def exposed(address: Address, monitor_address: Optional[Address]) -> Optional[Address]:
-    """The first of the addresses that can be reached from other machines."""
-    for one in (address, monitor_address):
-        if one is not None and not is_local(one):
-            return one
-    return None
+_SEES = "sees names of functions, tasks, hosts and clients, and the errors of tasks"
 
 
 def is_local(address: Address) -> bool:
@@ -35,13 +24,44 @@ def is_local(address: Address) -> bool:
     return all(_is_loopback(str(each[4][0])) for each in found)
 
 
-def refusal(address: Address) -> str:
-    """What to do instead, in a line."""
+def refusal(address: Address, monitor_address: Optional[Address]) -> str:
+    """Why these are not bound without keys, and what to do instead, in a line; empty where nobody else reaches them."""
+    if not is_local(address):
+        return address_refusal(address)
+    if monitor_address is not None and not is_local(monitor_address):
+        return f"--monitor-address: {monitor_refusal(monitor_address, str(address))}"
+    return ""
+
+
+def address_refusal(address: Address) -> str:
+    """Of the address where clients and workers connect, which others reach."""
     return (
         f"{address} can be reached from other machines, and whoever reaches it can run code on the workers: make keys "
         f"with `scaler_scheduler keygen DIR`, start `scaler_scheduler --keys DIR {address}`, and the workers with "
         "`scaler_cluster --keys DIR ADDRESS` (clients: SCALER_KEYS=DIR); or give --insecure"
     )
+
+
+def monitor_refusal(monitor_address: Address, address: str) -> str:
+    """Of the monitor's address, which others reach; `address` is where clients and workers connect."""
+    return (
+        f"{monitor_address} can be reached from other machines, and whoever reaches it {_SEES}: make "
+        f"keys with `scaler_scheduler keygen DIR`, start `scaler_scheduler --keys DIR {address} --monitor-address "
+        f"{monitor_address}`, and who watches, workers and clients with these keys too (`scaler_top --keys DIR`, "
+        "`scaler_cluster --keys DIR`, SCALER_KEYS=DIR); or give --insecure"
+    )
+
+
+def insecure_warning(address: Address, monitor_address: Optional[Address]) -> str:
+    """What the log says where both are bound without keys all the same; empty where nobody else reaches them."""
+    if not is_local(address):
+        return (
+            f"INSECURE: {address} is bound without keys (--insecure): whoever reaches it can run code on the workers, "
+            "and reads what others send"
+        )
+    if monitor_address is not None and not is_local(monitor_address):
+        return f"INSECURE: --monitor-address {monitor_address} is bound without keys: whoever reaches it {_SEES}"
+    return ""
 
 
 def _is_loopback(number: str) -> bool:

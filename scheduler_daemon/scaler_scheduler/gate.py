@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Callable, Dict, FrozenSet, Set
 
 from . import authorized, logs
@@ -35,6 +36,13 @@ class Gate:
         """How many keys may connect."""
         return len(self._entries)
 
+    def warn_of_nobody(self) -> None:
+        """Log what to do where no key may connect."""
+        if not self._entries:
+            path = os.path.join(self._directory, authorized.FILE_NAME)
+            command = f"scaler_scheduler authorize {self._directory} PUBLICKEY --as ROLE --name NAME"
+            _log.warning("%s lists nobody, so nobody can connect: %s, then SIGHUP", path, command)
+
     def user(self, domain: bytes, key: bytes) -> bytes:
         """Who has this public key; empty where it may not connect there."""
         entry = self._entries.get(key.hex())
@@ -66,6 +74,7 @@ class Gate:
             _log.warning("the key of %s %s was revoked (%s)", entry.role, entry.name, entry.key)
         peers = cut_off({entry.user for entry in gone}) if gone else 0
         _log.info("keys read again: %d may connect, %d connection(s) cut off", len(self), peers)
+        self.warn_of_nobody()
         return any(entry.role == MONITOR for entry in gone)
 
     def tell_refused(self, refused: int, doorkeeper: Doorkeeper, now: float) -> None:

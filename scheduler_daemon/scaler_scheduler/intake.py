@@ -12,6 +12,7 @@ from . import logs
 from .core import effects, events
 from .core.scheduler import Scheduler
 from .muting import BYTES_A_MICROSECOND, MALFORMED_MICROSECONDS, STRANGER_MICROSECONDS, Muting
+from .refusals import Refusals
 from .sockets import Router
 from .status import Traffic
 from .wire.decode import decode
@@ -64,6 +65,7 @@ class Intake:
         self._next_malformed_line = self._next_muted_line = clock()
         self._malformed_unsaid = 0
         self._malformed_answers = 0
+        self._refusals = Refusals()
 
     # --------------------------------------------------------------------------------------------------------------- in
 
@@ -109,11 +111,19 @@ class Intake:
                 self.send([effects.HelloWanted(route)])
                 return
             self._muting.awaited.discard(route)
-        if event.kind == events.HELLO:
-            self._tell_hello(event)
+        is_known = False
+        if isinstance(event, events.Hello):
+            event.user = self._router.user(route)
+            is_known = self._is_known(event)
         counts = self._core.counts
         vain = counts.vain_microseconds
         self._core.handle(event, now)
+        refusal = self._core.refusal
+        if refusal is not None:
+            self._core.refusal = None
+            self._tell_refusal(event, refusal, now)
+        elif isinstance(event, events.Hello):
+            self._tell_hello(event, is_known)
         if counts.vain_microseconds != vain:
             self._waste(route, counts.vain_microseconds - vain, now)
 
@@ -134,21 +144,29 @@ class Intake:
             self._malformed_answers -= 1
             self.send([effects.Error(route, str(error))])
 
-    def _tell_hello(self, event: events.Event) -> None:
-        """Log who comes, and have the core know by which key."""
-        assert isinstance(event, events.Hello)
-        event.user = self._router.user(event.route)
-        # Until it is welcomed an agent repeats its hello, and all of them arrive together.
+    def _is_known(self, hello: events.Hello) -> bool:
+        """Until it is welcomed an agent repeats its hello, and all of them arrive together."""
         tables = self._core.tables
-        peer = tables.clients.by_route.get(event.route) or tables.agents.by_route.get(event.route)
-        is_known = peer is not None and peer.incarnation == event.incarnation
-        level = logging.DEBUG if is_known or event.role == events.WORKER else logging.INFO
-        role = events.ROLE_NAMES[event.role] if 0 <= event.role < len(events.ROLE_NAMES) else "peer"
-        who = " ".join(filter(None, (role, event.name)))
-        text = f"{who} says hello: {event.language}, process {event.pid} on {event.host}"
+        peer = tables.clients.by_route.get(hello.route) or tables.agents.by_route.get(hello.route)
+        return peer is not None and peer.incarnation == hello.incarnation
+
+    def _tell_hello(self, hello: events.Hello, is_known: bool) -> None:
+        level = logging.DEBUG if is_known or hello.role == events.WORKER else logging.INFO
+        if _log.isEnabledFor(level):
+            _log.log(level, logs.on_one_line(f"{_caller(hello)} says hello: {hello.language}, {self._origin(hello)}"))
+
+    def _tell_refusal(self, event: events.Event, refusal: Exception, now: float) -> None:
+        if isinstance(event, events.Hello):
+            who = f"{_caller(event)} ({self._origin(event)})"
+        else:
+            who = f"a message of {self._core.name_of(event.route)}"
+        self._refusals.note((event.kind, type(refusal)), who, str(refusal), now)
+
+    def _origin(self, hello: events.Hello) -> str:
+        text = f"process {hello.pid} on {hello.host}"
         if self.name_of_key is not None:
-            text += f", by the key of {self.name_of_key(event.user)}"
-        _log.log(level, logs.on_one_line(text))
+            text += f", by the key of {self.name_of_key(hello.user)}"
+        return text
 
     # -------------------------------------------------------------------------------------------------------------- out
 
@@ -173,6 +191,10 @@ class Intake:
 
     # -------------------------------------------------------------------------------------------------------- bad peers
 
+    def tell_refusals(self, now: float) -> None:
+        """Log those for which it was too early."""
+        self._refusals.tell(now)
+
     def listen_again(self, now: float) -> None:
         """Connections whose second is over are to say hello, as after a lost connection."""
         muting, core = self._muting, self._core
@@ -187,3 +209,9 @@ class Intake:
             self._next_muted_line = now + BAD_PEER_LOG_SECONDS
             who = logs.on_one_line(self._core.name_of(route))
             _log.warning("%s wastes the scheduler's time: its messages are dropped for a second", who)
+
+
+def _caller(hello: events.Hello) -> str:
+    """Who it says that it is."""
+    role = events.ROLE_NAMES[hello.role] if 0 <= hello.role < len(events.ROLE_NAMES) else "peer"
+    return " ".join(filter(None, (role, hello.name)))

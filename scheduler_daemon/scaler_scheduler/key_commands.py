@@ -131,6 +131,7 @@ def _authorize(parsed: argparse.Namespace) -> None:
     from .doorkeeper import decode_z85
 
     name = authorized.checked_name(parsed.name)
+    authorized.check_role(parsed.key, parsed.role)
     key = authorized.checked_key(parsed.key, decode_z85)
     authorized.add(parsed.directory, Entry(parsed.role, key, name))
     print(f"{name} may connect as {parsed.role} ({key}); a scheduler that runs takes it in at SIGHUP")

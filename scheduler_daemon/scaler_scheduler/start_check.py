@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping
 
-from .exposure import is_local, refusal
+from .config import COMMAND
+from .exposure import address_refusal, is_local, monitor_refusal
 from .key_files import KeyAccessError, KeyFileError
 from .options import Found
 
@@ -12,6 +13,7 @@ from .options import Found
 def start_complaints(found: Mapping[str, Found]) -> Iterator[str]:
     """A line for each complaint, as of `Command.check`. What only another user may read is taken to be right: the file
     may be looked at by somebody else than the scheduler's user."""
+    yield from COMMAND.check(found)
     keys = found.get("keys")
     if keys is not None and keys.value:
         from .gate import Gate  # here and not above: most starts check no file
@@ -25,7 +27,8 @@ def start_complaints(found: Mapping[str, Found]) -> Iterator[str]:
         return
     if "insecure" in found and found["insecure"].value:
         return
-    for key in ("address", "monitor_address"):
-        one = found.get(key)
-        if one is not None and not is_local(one.value):
-            yield f"{one.source}: {refusal(one.value)}"
+    address, monitor = found.get("address"), found.get("monitor_address")
+    if address is not None and not is_local(address.value):
+        yield f"{address.source}: {address_refusal(address.value)}"
+    if monitor is not None and not is_local(monitor.value):
+        yield f"{monitor.source}: {monitor_refusal(monitor.value, str(address.value) if address else 'ADDRESS')}"

@@ -372,7 +372,8 @@ def test_a_pipe_has_80_columns_and_no_colours(monkeypatch: pytest.MonkeyPatch, t
     ("arguments", "complaint"),
     [
         ("", "no command: one of status, workers, story, dump"),
-        ("statsu", "invalid choice: 'statsu'"),
+        ("stat", "there is no command 'stat' (did you mean status?)"),
+        ("nonsense", "there is no command 'nonsense': one of status, workers, story, dump"),
         ("status --timeot 1", "status: unknown option --timeot (did you mean --timeout?)"),
         ("status --timeout 0", "--timeout: '0' is not a number of seconds above 0"),
         ("status tcp://x", "monitor-address: bad address 'tcp://x'"),

@@ -4,7 +4,7 @@ PyPy and CPython."""
 from __future__ import annotations
 
 import pytest
-from tests.core.harness import C2, CANCELLED, W2, A, C, Core, W, dispatched, resolved
+from tests.core.harness import C2, CANCELLED, W2, A, C, Core, W, dispatched, resolved, warnings_of
 
 from scaler_scheduler.core import effects, events
 
@@ -112,6 +112,7 @@ def test_who_claimed_to_live_in_a_worker_goes_when_it_comes(core):
         refused(C, "it doesn't live in the worker that it has named"),
         ("welcome", W),
     ]
+    assert warnings_of(core) == ["client name is cut off: it doesn't live in the worker that it has named"]
     core.heartbeat(C2)
 
 

@@ -34,7 +34,7 @@ def test_too_many_rows_in_a_submit():
     core.submit(C, range(10))
     core.take()
     core.submit(C, range(20, 31))
-    assert the_error(core, C) == "a batch of 11 rows, more than 10"
+    assert the_error(core, C) == "a batch of 11 rows, more than 10 (--batch-limit)"
     assert core.scheduler.counts.refused == 1
     assert core.scheduler.tables.clients.by_route[C].highest_id == 9
 
@@ -44,9 +44,9 @@ def test_too_many_rows_of_results_and_cancels():
     joined(core)
     core.submit(C, [1, 2])
     core.results(W, core.take_dispatched(W) * 3)
-    assert the_error(core, W) == "a batch of 3 rows, more than 2"
+    assert the_error(core, W) == "a batch of 3 rows, more than 2 (--batch-limit)"
     core.cancel(C, 5, 6, 7)
-    assert the_error(core, C) == "a batch of 3 rows, more than 2"
+    assert the_error(core, C) == "a batch of 3 rows, more than 2 (--batch-limit)"
 
 
 def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credit():
@@ -123,7 +123,7 @@ def test_far_past_the_limit_of_open_tasks_they_are_refused():
     core.submit(C, range(10, 20))
     assert core.take() == []
     core.submit(C, range(20, 30))
-    assert the_error(core, C) == "tasks 20 to 29 are not taken: a client may have 10 open tasks"
+    assert the_error(core, C) == "tasks 20 to 29 are not taken: a client may have 10 open tasks (--client-task-limit)"
     assert list(core.errors[-1].tasks) == list(range(20, 30))
     assert core.scheduler.counts.waiting == 20
 
@@ -137,7 +137,9 @@ def test_too_many_objects():
     core.feed(events.Object(C, 2, "", [b"abc"]))  # which is there already
     assert core.take() == []
     core.feed(events.Object(C, 3, "", [b"abc"]))
-    assert the_error(core, C) == "object 3 is not taken: a client may have 2 objects"
+    assert the_error(core, C) == "object 3 is not taken: a client may have 2 objects (--client-object-limit)"
+    core.feed(events.Object(C, 5, "prices", [b"abc"]))
+    assert the_error(core, C).startswith("object prices (5) is not taken: ")
     core.feed(events.ForgetObjects(C, array("q", [1])), events.Object(C, 4, "", [b"abc"]))
     assert core.take() == []
 
@@ -148,8 +150,9 @@ def test_objects_of_one_client_that_are_too_large():
     core.feed(events.Object(C, 1, "", [bytes(500)]))
     core.take()
     core.feed(events.Object(C, 2, "", [bytes(501)]))
-    assert the_error(core, C).startswith(
-        "object 2 is not taken: with its 501 bytes the client's objects would have more"
+    assert the_error(core, C) == (
+        "object 2 is not taken: with its 501 bytes the client's objects would have more than 1000 bytes "
+        "(--client-object-size-limit)"
     )
     event = submit_event(C, [3], [1], [b""], ())
     event.inputs, event.input_counts = array("q", [2]), array("I", [1])
@@ -165,20 +168,32 @@ def test_too_many_functions():
     core.function(C, 1, b"f")  # which is there already
     assert core.take() == []
     core.function(C, 3, b"h")
-    assert the_error(core, C) == "a client may have 2 functions (--client-function-limit): forget some"
+    most = "a client may have 2 functions at one time (--client-function-limit); a new client begins with none"
+    assert the_error(core, C) == f"function function 3 is not taken: {most}"
     core.submit(C, [1, 2], 3)
-    assert the_error(core, C) == "function 3 is not taken: a client may have 2 functions (--client-function-limit)"
+    assert the_error(core, C) == f"function function 3 is not taken: {most}", "by its name"
     assert core.errors[-1].tasks == [1, 2]
+    core.submit(C, [3], 4)
+    assert the_error(core, C) == f"function 4 is not taken: {most}"
     core.forget(C, 2)
     core.function(C, 3, b"h")
     assert core.take() == []
+
+
+def test_of_refused_functions_some_names_are_kept():
+    core = core_with(client_functions=1)
+    joined(core)
+    for number in range(2, 3 * bounds.REFUSED_FUNCTIONS):
+        core.function(C, number, b"%d" % number)
+    assert len(core.scheduler.tables.clients.by_route[C].refused_functions) <= bounds.REFUSED_FUNCTIONS
+    core.take()
 
 
 def test_too_many_peers():
     core = core_with(peers=3)
     joined(core)
     core.hello(b"fourth", events.CLIENT, 13)
-    assert the_error(core, b"fourth") == "there are 3 peers already, the most that this scheduler serves"
+    assert the_error(core, b"fourth") == "there are 3 peers already, the most that this scheduler serves (--peer-limit)"
     core.worker(b"worker, again", 22, agent=33)
     core.client(b"client, again", 11)
     core.goodbye(b"client, again")
@@ -190,9 +205,20 @@ def test_too_many_hellos_in_a_second():
     core = core_with(hellos_a_second=3)
     joined(core)
     core.hello(C, events.CLIENT, 11)
-    assert the_error(core, C) == "more than 3 hellos in a second: say it again"
+    assert the_error(core, C) == "more than 3 hellos in a second (--hello-rate-limit): say it again"
     core.wait(1)
     core.client(C, 11)
+
+
+def test_a_limit_of_one_is_singular():
+    core = core_with(peers=1)
+    core.client(C, 11)
+    core.hello(C2, events.CLIENT, 12)
+    assert the_error(core, C2) == "there is 1 peer already, the most that this scheduler serves (--peer-limit)"
+    core = core_with(hellos_a_second=1)
+    core.client(C, 11)
+    core.hello(C2, events.CLIENT, 12)
+    assert the_error(core, C2) == "more than 1 hello in a second (--hello-rate-limit): say it again"
 
 
 def test_a_million_tasks_of_one_client_and_a_thousand_workers_at_once_are_within_the_limits():

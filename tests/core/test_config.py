@@ -219,11 +219,35 @@ def test_no_address_anywhere():
         (["--logging-paths", ","], "--logging-paths: names nothing"),
         (["--config", "/no/such/file"], "cannot read /no/such/file: No such file or directory"),
         (["--config", "/"], "cannot read /: Is a directory"),
+        (
+            ["--monitor-address", ADDRESS],
+            f"--monitor-address: {ADDRESS} is taken, by the scheduler's own address {ADDRESS}: give another port or "
+            "path",
+        ),
         (["--monitor-address", "x"], "--monitor-address: bad address 'x': it must be tcp://HOST:PORT or ipc://PATH"),
     ],
 )
 def test_wrong_arguments(argv, wanted):
     assert complaint(ADDRESS, *argv) == wanted
+
+
+@pytest.mark.parametrize(
+    "address, monitor, is_wrong",
+    [
+        ("tcp://127.0.0.1:2390", "tcp://*:2390", True),
+        ("tcp://0.0.0.0:2390", "tcp://127.0.0.1:2390", True),
+        ("ipc:///tmp/a", "ipc:///tmp/a", True),
+        ("ipc:///tmp/a", "ipc:///tmp/b", False),
+        ("tcp://127.0.0.1:2390", "tcp://127.0.0.1:2391", False),
+        ("tcp://127.0.0.1:2390", "tcp://127.0.0.2:2390", False),
+        ("tcp://127.0.0.1:*", "tcp://127.0.0.1:*", False),
+        ("tcp://127.0.0.1:2390", "ipc:///tmp/a", False),
+    ],
+)
+def test_the_monitor_needs_an_address_of_its_own(toml, capsys, address, monitor, is_wrong):
+    path = toml(f"address = '{address}'\nmonitor_address = '{monitor}'\ninsecure = true\n")
+    assert cli.main(["--check-config", path]) == (2 if is_wrong else 0)
+    assert (f"{path}:2: monitor_address: {monitor} is taken" in capsys.readouterr().err) == is_wrong
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "1e10", "soon", ""])
@@ -429,7 +453,7 @@ def test_check_config(toml, capsys):
         ("io_threads = 1\naddress = 'tcp://*:2345'\n", ":2: address: tcp://*:2345 can be reached from other machines"),
         ("address = 'ipc://@x'\nmonitor_address = 'tcp://0.0.0.0:1'\n", ":2: monitor_address: tcp://0.0.0.0:1 can be"),
         ("address = 'tcp://*:2345'\nkeys = '/no/such'\n", ":2: keys: there is no folder of keys at /no/such"),
-        ("keys = '/'\ninsecure = true\n", ":1: keys: cannot read the key /server.secret: No such file or directory"),
+        ("keys = '/'\ninsecure = true\n", ":1: keys: / is no scheduler's folder of keys: it has no server.secret"),
         ("address = 'tcp://*:2345'\ninsecure = true\n", ""),
     ],
 )

@@ -186,10 +186,44 @@ def test_missing_folders_and_files_are_named(keys, tmp_path):
     with pytest.raises(KeyFileError, match="there is no folder of keys at /nowhere"):
         read_peer_keys("/nowhere", CLIENT)
     os.unlink(os.path.join(keys, "server.key"))
-    with pytest.raises(KeyFileError, match="cannot read the key .*/server.key: No such file"):
+    with pytest.raises(KeyFileError, match="cannot read the key .*/server.key: No such file or directory$"):
+        Gate(keys)
+    os.unlink(os.path.join(keys, "server.secret"))
+    with pytest.raises(
+        KeyFileError, match="/server.key: No such file .*: copy it from the scheduler's folder of keys$"
+    ):
         read_peer_keys(keys, CLIENT)
-    with pytest.raises(KeyFileError, match="server.secret"):
-        Gate(str(tmp_path))
+
+
+def test_a_folder_of_another_role_is_named(tmp_path, capsys):
+    alice, text = str(tmp_path / "alice"), "is no scheduler's folder of keys: it has no"
+    assert cli.main(["keygen", alice, "--as", "client"]) == 0
+    with pytest.raises(KeyFileError) as caught:
+        read_peer_keys(alice, WORKER)
+    assert str(caught.value) == f"{alice} has a client's key; a worker needs server.key, worker.key and worker.secret"
+    with pytest.raises(KeyFileError) as caught:
+        Gate(alice)
+    assert str(caught.value) == f"{alice} {text} server.secret"
+    capsys.readouterr()
+    assert complaint(capsys, "list", alice) == f"scaler_scheduler: {alice} {text} authorized"
+    assert complaint(capsys, "list", "/nowhere").endswith("there is no folder of keys at /nowhere")
+    authorize = ["authorize", alice, KEY, "--as", "client", "--name", "x"]
+    assert complaint(capsys, *authorize) == f"scaler_scheduler: {alice} {text} authorized"
+
+
+def test_a_file_named_for_another_role_is_not_authorized(keys, tmp_path, capsys):
+    alice = str(tmp_path / "alice")
+    assert cli.main(["keygen", alice, "--as", "client"]) == 0
+    capsys.readouterr()
+    path = f"{alice}/client.key"
+    assert complaint(capsys, "authorize", keys, path, "--as", "worker", "--name", "rack1") == (
+        f"scaler_scheduler: '{path}' is a client's key: a worker connects with worker.key of `scaler_scheduler keygen "
+        "DIR --as worker`"
+    )
+    own = f"{keys}/server.key"
+    assert "is the scheduler's own key" in complaint(capsys, "authorize", keys, own, "--as", "client", "--name", "x")
+    os.rename(path, f"{alice}/alice.key")
+    assert cli.main(["authorize", keys, f"{alice}/alice.key", "--as", "worker", "--name", "rack1"]) == 0
 
 
 def test_the_gate_lets_each_in_where_it_belongs(keys):
@@ -252,14 +286,42 @@ def test_addresses_of_this_machine_alone(address):
 def test_addresses_that_others_reach(address):
     wide, local = parse_bind_address(address), parse_bind_address("tcp://127.0.0.1:1")
     assert not exposure.is_local(wide)
-    assert exposure.exposed(wide, None) == exposure.exposed(local, wide) == wide
-    assert exposure.exposed(local, local) is None
+    for is_said in (exposure.refusal, exposure.insecure_warning):
+        assert str(wide) in is_said(wide, None) and str(wide) in is_said(local, wide)
+        assert not is_said(local, local) and not is_said(local, None)
 
 
 def test_the_refusal_has_the_commands():
-    text = exposure.refusal(parse_bind_address("tcp://*:2345"))
+    text = exposure.refusal(parse_bind_address("tcp://*:2345"), None)
     commands = ["scaler_scheduler keygen DIR", "scaler_scheduler --keys DIR tcp://*:2345", "scaler_cluster --keys DIR"]
     assert all(command in text for command in commands) and "\n" not in text and "--insecure" in text
+
+
+def test_a_monitor_address_runs_no_code():
+    both = parse_bind_address("tcp://127.0.0.1:2390"), parse_bind_address("tcp://0.0.0.0:2391")
+    text = exposure.refusal(*both)
+    assert text.startswith("--monitor-address: tcp://0.0.0.0:2391 can be reached from other machines")
+    assert "`scaler_scheduler --keys DIR tcp://127.0.0.1:2390 --monitor-address tcp://0.0.0.0:2391`" in text
+    assert "`scaler_top --keys DIR`" in text
+    for line in (text, exposure.insecure_warning(*both)):
+        assert "sees names of functions" in line and "run code" not in line and "--monitor-address" in line
+
+
+def test_a_list_of_nobody_is_a_list(keys, caplog):
+    Path(keys, "authorized").write_text("# nobody\n")
+    gate = Gate(keys)
+    gate.warn_of_nobody()
+    assert caplog.messages == [
+        f"{keys}/authorized lists nobody, so nobody can connect: scaler_scheduler authorize {keys} PUBLICKEY --as ROLE "
+        "--name NAME, then SIGHUP"
+    ]
+    assert cli.main(["authorize", keys, KEY, "--as", "client", "--name", "alice"]) == 0
+    caplog.clear()
+    gate.read_again(lambda users: 0)
+    assert "nobody" not in caplog.text
+    assert cli.main(["revoke", keys, "alice"]) == 0
+    gate.read_again(lambda users: 0)
+    assert "lists nobody" in caplog.text
 
 
 def test_a_command_mistyped(tmp_path, capsys):

@@ -83,7 +83,7 @@ def test_objects_have_room_within_the_limit(core):
     assert [each[1] for each in errors] == [C, C2, C, C2]
     size = len(QUARTER)
     text = f"with its {size} bytes objects would fill more than the scheduler's memory limit of {LIMIT} bytes"
-    assert errors[0][2] == f"object 117 is not taken: {text}"
+    assert errors[0][2] == f"object 117 is not taken: {text} (--memory-limit)"
     client = core.scheduler.tables.clients.find(11)
     assert client.returned == 2 * (size + TASK_OVERHEAD), "what is not taken fills nothing"
     forget(core, 101)

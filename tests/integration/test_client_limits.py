@@ -13,7 +13,7 @@ from scaler_client import Client, TaskRefusedError
 from scaler_client.functions import _RECENT
 
 SECONDS = 30
-WHY = r"function \d+ is not taken: a client may have 2 functions \(--client-function-limit\)"
+WHY = r"function adding.<locals>.<lambda> is not taken: a client may have 2 functions .*\(--client-function-limit\)"
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -56,9 +56,11 @@ def test_a_function_too_many(client: Client) -> None:
 
 def test_a_peer_too_many(tmp_path: Path) -> None:
     with scheduler(tmp_path, "--peer-limit", "1") as daemon, Client(daemon.address, timeout_seconds=SECONDS):
-        why = f"^the scheduler at {daemon.address} does not take this client for now: there are 1 peers already"
+        why = f"^the scheduler at {daemon.address} does not take this client for now: there is 1 peer already"
         with pytest.raises(ConnectionError, match=why):
             Client(daemon.address, timeout_seconds=1)
+        daemon.logged(r"WARNING.*: (client \(process \d+ on .*\) is refused: there is 1 peer already)")
+        assert daemon.log().count("says hello") == 1
 
 
 def test_there_is_room_again_once_functions_are_dropped(daemon: SchedulerCommand) -> None:

@@ -368,13 +368,21 @@ def test_a_self_chosen_name_of_a_connection_is_not_taken(tmp_path: Path, keys: s
             assert not peer.poll(0)
 
 
+def test_keys_that_let_in_nobody_are_keys(tmp_path: Path, keys: str) -> None:
+    (Path(keys) / "authorized").write_text("")
+    with scheduler(tmp_path, "--keys", keys, address="tcp://0.0.0.0:*") as daemon:
+        daemon.logged(r"WARNING.*(/authorized lists nobody, so nobody can connect: scaler_scheduler authorize )")
+        assert "INSECURE" not in daemon.log()
+
+
 @pytest.mark.parametrize("options", [["tcp://0.0.0.0:0"], ["tcp://127.0.0.1:0", "--monitor-address", "tcp://*:0"]])
 def test_without_keys_only_this_machine_is_served(options: list[str]) -> None:
     done = run_once(scheduler_command(*options))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    for command in ("scaler_scheduler keygen DIR", "scaler_scheduler --keys DIR tcp://", "scaler_cluster --keys DIR"):
-        assert f"`{command}" in line
+    for command in ("keygen DIR", "--keys DIR " + re.sub(":0\\b", ":*", " ".join(options))):
+        assert f"`scaler_scheduler {command}`" in line
+    assert "`scaler_cluster --keys DIR" in line
 
 
 def test_insecure_warns_at_every_start(tmp_path: Path) -> None:

@@ -163,6 +163,7 @@ def test_worker_names(toml):
         (["-n", "-1"], "--num-of-workers: '-1' is not a whole number from 1 to 10000"),
         (["-n", "many"], "--num-of-workers: 'many' is not a whole number from 1 to 10000"),
         (["--worker-names", "a,b,a"], "--worker-names: 'a' is there more than once"),
+        (["-n", "2", "--worker-names", "a"], "--worker-names: 1 name for 2 workers (--num-of-workers)"),
         (["-n", "1", "--worker-names", "a,b"], "--worker-names: 2 names for 1 worker (--num-of-workers)"),
         (["-n", "3", "--worker-names", "a,b"], "--worker-names: 2 names for 3 workers (--num-of-workers)"),
         (["--worker-names", "a\tb"], "--worker-names: 'a\\tb' is not a name of 1 to 128 printable characters"),

@@ -140,7 +140,7 @@ def _check(found: Mapping[str, Found]) -> Iterator[str]:
         yield f"{names.source}: {options.shown(repeated)} is there more than once"
     if number is not None and number.value != len(names.value):
         wanted = f"{workers_in_words(number.value)} ({number.source})"
-        yield f"{names.source}: {len(names.value)} names for {wanted}"
+        yield f"{names.source}: {len(names.value)} name{'' if len(names.value) == 1 else 's'} for {wanted}"
 
 
 COMMAND = Command(
@@ -230,7 +230,7 @@ COMMAND = Command(
             Kind("MODULE:FUNCTION", _parse_preload, (str,)),
             "",
             "a function without arguments that each worker calls before its first task; when it fails in the first "
-            "worker, the command ends with status 2",
+            "worker, the command ends with status 1",
         ),
         Option(
             "offer",
@@ -238,7 +238,7 @@ COMMAND = Command(
             {},
             "functions that clients in any language may call by name, its own unless another is given, comma separated "
             "or by giving the option several times; when one can't be imported in the first worker, the command ends "
-            "with status 2",
+            "with status 1",
         ),
         Option(
             "retire-seconds",

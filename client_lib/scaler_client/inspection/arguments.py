@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ..command_line import Arguments, resolve
 from ..monitor_options import MONITOR_OPTIONS
-from ..options import Command, Option, OptionError, choice, seconds, suggestion, text
+from ..options import Command, Option, OptionError, choice, seconds, shown, suggestion, text
 from .workers import SORT_KEYS
 
 PROGRAM = "scaler_client"
@@ -116,10 +116,13 @@ def parse_question(argv: Sequence[str], environ: Mapping[str, str]) -> Question:
     """Raises OptionError naming what is wrong; help ends the process as argparse does."""
     import shutil
 
+    names = [each.name for each in SUBCOMMANDS]
+    if argv and not argv[0].startswith("-") and argv[0] not in names:
+        hint = suggestion(argv[0], names) or f": one of {', '.join(names)}"
+        raise OptionError(f"there is no command {shown(argv[0])}{hint}")
     parsed, unknown = argument_parser(columns=shutil.get_terminal_size().columns).parse_known_args(argv)
     if parsed.version:
         return Question("", {})
-    names = [each.name for each in SUBCOMMANDS]
     if parsed.subcommand is None:
         raise OptionError(f"no command: one of {', '.join(names)} (-h explains them)")
     subcommand = SUBCOMMANDS[names.index(parsed.subcommand)]

@@ -16,5 +16,17 @@ class ProtocolError(Exception):
         self.tasks = tasks
 
 
+class NotAdmittedError(Exception):
+    """A peer that may not join: it is told so, and does not try again.
+
+    Args:
+        reason: one of effects.REFUSED_...
+    """
+
+    def __init__(self, text: str, reason: int) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
 class InvariantError(Exception):
     """The core contradicts itself: a defect. The process ends with it, and clients submit all to the next."""

@@ -10,7 +10,7 @@ from scaler_scheduler.core.claims import Claims, claimed_twice
 from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
-from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses, likely_running
@@ -61,10 +61,7 @@ class Peers:
     def hello(self, event: events.Hello, now: float) -> None:
         self._tables.counts.vain_microseconds += VAIN_HELLO
         self._bounds.check_hello(event, now)
-        refusal = self._refusal(event)
-        if refusal is not None:
-            self._outbox.add(refusal)
-            return
+        self._check_admission(event)
         if not self._claims.must_wait(event, now):
             self._take_hello(event, now)
 
@@ -89,15 +86,17 @@ class Peers:
         else:
             self._welcome_agent(event, now)
 
-    def _refusal(self, event: events.Hello) -> Optional[effects.Refused]:
+    def _check_admission(self, event: events.Hello) -> None:
+        """Raises NotAdmittedError."""
         if event.protocol_version != self._protocol_version:
             text = f"protocol version {event.protocol_version} is not {self._protocol_version}"
-            return effects.Refused(event.route, effects.REFUSED_PROTOCOL_VERSION, text)
+            raise NotAdmittedError(text, effects.REFUSED_PROTOCOL_VERSION)
         if not 0 < event.incarnation < INCARNATION_LIMIT:
             text = f"incarnation {event.incarnation} is not between 1 and 2^63"
-            return effects.Refused(event.route, effects.REFUSED_MALFORMED_HELLO, text)
+            raise NotAdmittedError(text, effects.REFUSED_MALFORMED_HELLO)
         text = objection(event, self._tables)
-        return effects.Refused(event.route, effects.REFUSED_NOT_AUTHORIZED, text) if text else None
+        if text:
+            raise NotAdmittedError(text, effects.REFUSED_NOT_AUTHORIZED)
 
     def _leave_route(self, event: events.Hello, now: float) -> None:
         """Whoever else spoke on this connection before has been replaced."""
@@ -271,6 +270,7 @@ class Peers:
         return len(routes)
 
     def _cut_off_client(self, client: Client, text: str, now: float) -> None:
+        self._notices.warning(f"client {client.name} is cut off: {text}")
         self._losses.client_left(client, now)
         self._outbox.add(effects.Refused(client.route, effects.REFUSED_NOT_AUTHORIZED, text))
 

@@ -322,6 +322,7 @@ class Client:
         "output_dropped",
         "pauses",
         "received",
+        "refused_functions",
         "result_window",
         "returned",
         "route",
@@ -346,6 +347,8 @@ class Client:
         """When its lease runs out, in seconds of the monotonic clock."""
         self.functions: Dict[int, Function] = {}
         """By the client's own numbers."""
+        self.refused_functions: Dict[int, str] = {}
+        """Names of some that are not taken, by the same numbers."""
         self.tasks: Dict[int, Task] = {}
         """Every task that has an object: those that a worker holds, and those that wait for another attempt."""
         self.lanes: Dict[LaneKey, Lane] = {}

@@ -15,7 +15,7 @@ from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatch import wants_work
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.endings import Endings
-from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.host_results import HostResults
@@ -100,6 +100,8 @@ class Scheduler:
         )
         self._leases = LeaseTimer(now)
         self._next_cut_off_line = now
+        self.refusal: Optional[Exception] = None
+        """Why the last event that was not taken was not; whoever has told the log of it takes it away."""
         self.is_shut_down = False
         """Whether a client has asked that everything ends."""
         self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
@@ -141,7 +143,11 @@ class Scheduler:
             self._claims.hear(event.route, now)
         try:
             handler(event, now)
+        except NotAdmittedError as error:
+            self.refusal = error
+            self.outbox.add(effects.Refused(event.route, error.reason, str(error)))
         except ProtocolError as error:
+            self.refusal = error
             self.counts.refused += 1
             self.counts.vain_microseconds += VAIN_MESSAGE
             self.outbox.add(effects.Error(event.route, str(error), error.tasks))
@@ -235,7 +241,7 @@ class Scheduler:
             if known.digest == event.digest:
                 return
             raise ProtocolError(f"function number {event.number} is taken")
-        self._bounds.check_function(client)
+        self._bounds.check_function(client, event)
         function = self.tables.functions.add(event.digest, event.name, event.function_kind, event.payload)
         client.functions[event.number] = function
         self.tables.functions.hold(function, client.incarnation)
@@ -284,10 +290,7 @@ class Scheduler:
             self._graphs.take_object(client, event)
         self._credits.look_at(client)
         if not is_taken:
-            raise ProtocolError(
-                f"object {event.id} is not taken: with its {event.size} bytes objects would fill more than the "
-                f"scheduler's memory limit of {self.limits.memory_limit_bytes} bytes"
-            )
+            raise self._bounds.no_room(event)
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
