@@ -12,7 +12,7 @@ from . import logs
 from .core import effects, events
 from .core.scheduler import Scheduler
 from .muting import BYTES_A_MICROSECOND, MALFORMED_MICROSECONDS, STRANGER_MICROSECONDS, Muting
-from .refusals import Refusals
+from .refusal_log import RefusalLog
 from .sockets import Router
 from .status import Traffic
 from .wire.decode import decode
@@ -65,7 +65,7 @@ class Intake:
         self._next_malformed_line = self._next_muted_line = clock()
         self._malformed_unsaid = 0
         self._malformed_answers = 0
-        self._refusals = Refusals()
+        self._refusals = RefusalLog()
 
     # --------------------------------------------------------------------------------------------------------------- in
 

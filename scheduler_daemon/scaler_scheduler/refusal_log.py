@@ -24,7 +24,7 @@ class _Kind:
         self.next_line = 0.0
 
 
-class Refusals:
+class RefusalLog:
     def __init__(self) -> None:
         self._kinds: Dict[Hashable, _Kind] = {}
 

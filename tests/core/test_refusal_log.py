@@ -10,7 +10,7 @@ from tests.core.test_muting import Rig
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.refusals import REFUSALS_LOG_SECONDS, Refusals
+from scaler_scheduler.refusal_log import REFUSALS_LOG_SECONDS, RefusalLog
 
 A, B = b"a", b"b"
 
@@ -88,5 +88,5 @@ def test_functions_and_objects_each_have_a_line(caplog):
 
 
 def test_a_name_begins_no_line_of_its_own(caplog):
-    Refusals().note("kind", "client a\n[INFO]", "no\n", 1.0)
+    RefusalLog().note("kind", "client a\n[INFO]", "no\n", 1.0)
     assert caplog.messages == ["client a\\n[INFO] is refused: no\\n"]
