@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 
 class WrongError(Exception):
     """What came is not what the protocol says; the text says what did."""
+
+
+class OverError(Exception):
+    """With this peer there is nothing more to find out; why is among the findings."""
 
 
 class Findings:
@@ -16,7 +21,7 @@ class Findings:
         show: is given each line as it comes.
     """
 
-    def __init__(self, show: Callable[[str], object] = print) -> None:
+    def __init__(self, show: Callable[[str], object] = partial(print, flush=True)) -> None:
         self._show = show
         self.right: list[str] = []
         self.wrong: list[str] = []
@@ -35,6 +40,10 @@ class Findings:
 
     def leave_out(self, section: str, what: str, why: str) -> None:
         self._note(self.left_out, "left out", f"[{section}] {what}: {why}")
+
+    def tell(self, text: str) -> None:
+        """For whoever waits: it is neither right nor wrong."""
+        self._show(f"{'note':<9} {text}")
 
     def summary(self) -> str:
         return f"{len(self.right)} right, {len(self.wrong)} wrong, {len(self.left_out)} left out"
