@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 
 
 class WrongError(Exception):
@@ -15,13 +14,17 @@ class OverError(Exception):
     """With this peer there is nothing more to find out; why is among the findings."""
 
 
+def _print_now(line: str) -> None:
+    print(line, flush=True)
+
+
 class Findings:
     """
     Args:
         show: is given each line as it comes.
     """
 
-    def __init__(self, show: Callable[[str], object] = partial(print, flush=True)) -> None:
+    def __init__(self, show: Callable[[str], object] = _print_now) -> None:
         self._show = show
         self.right: list[str] = []
         self.wrong: list[str] = []

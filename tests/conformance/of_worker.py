@@ -362,6 +362,7 @@ class WorkerConversation:
 
     def _refused(self) -> None:
         with self.findings.check("What a bad peer gets", "refused: not the same hello again"):
+            self.listener.take("hello")  # of a worker that has answered several helloWanted
             self.listener.say("helloWanted")
             self._hello_again()
             version = SCHEMA.protocolVersion + 1

@@ -40,7 +40,7 @@ class _Scripted(threading.Thread):
                         self._take(received)
 
     def _take(self, received: Received) -> None:
-        if received.kind == "helloWanted" and not self._waits_for_welcome:
+        if received.kind == "helloWanted" and (self.fault == "many hellos" or not self._waits_for_welcome):
             self._hello()
         elif received.kind == "welcome":
             self._waits_for_welcome = False

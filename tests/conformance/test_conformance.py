@@ -257,6 +257,7 @@ QUICK, SLOW = Call("named json x", b"", b"[1]"), Call("named json wait", b"", b"
         ("never stops", ["what runs is interrupted, within 2 s"]),
         ("slow at once", ["no started of SLOW=, but results at once: functionFailed, 'no such function'"]),
         ("no scheduler", ["its hello names by `scheduler` whoever welcomed it last: scheduler is 0"]),
+        ("many hellos", []),
         ("no text", ["texts of what failed are UTF-8"]),
     ],
 )
