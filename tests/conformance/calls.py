@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import pickle
 import sys
 import time
@@ -18,10 +19,10 @@ class Call(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Call:
-        """Of "named json add [1, 2]": kind and arguments. Raises ValueError."""
+        """Of "named json add [1, 2]": kind and arguments. Raises ArgumentTypeError, whose text argparse shows."""
         words = text.split(" ", 3)
         if len(words) < 3 or words[0] != "named":
-            raise ValueError(f"a call is such as: named json add [1, 2]; not: {text}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not KIND PAYLOAD, as in: named json add [1, 2]")
         return cls(" ".join(words[:3]), b"", words[3].encode() if len(words) > 3 else b"")
 
 

@@ -10,13 +10,21 @@ class WrongError(Exception):
     """What came is not what the protocol says; the text says what did."""
 
 
+class OverError(Exception):
+    """With this peer there is nothing more to find out; why is among the findings."""
+
+
+def _print_now(line: str) -> None:
+    print(line, flush=True)
+
+
 class Findings:
     """
     Args:
         show: is given each line as it comes.
     """
 
-    def __init__(self, show: Callable[[str], object] = print) -> None:
+    def __init__(self, show: Callable[[str], object] = _print_now) -> None:
         self._show = show
         self.right: list[str] = []
         self.wrong: list[str] = []
@@ -35,6 +43,10 @@ class Findings:
 
     def leave_out(self, section: str, what: str, why: str) -> None:
         self._note(self.left_out, "left out", f"[{section}] {what}: {why}")
+
+    def tell(self, text: str) -> None:
+        """For whoever waits: it is neither right nor wrong."""
+        self._show(f"{'note':<9} {text}")
 
     def summary(self) -> str:
         return f"{len(self.right)} right, {len(self.wrong)} wrong, {len(self.left_out)} left out"

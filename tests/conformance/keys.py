@@ -58,7 +58,6 @@ class Guard:
         _public, self._secret = read_pair(folder, SERVER)
         self._entries = authorized.read(folder)
         self._turned_away: list[str] = []
-        self._events: zmq.Socket[bytes] | None = None
         self._authenticator = ThreadAuthenticator(context)
         self._authenticator.start()
         self._authenticator.configure_curve_callback("*", self)
@@ -74,12 +73,10 @@ class Guard:
         """Before the socket is bound."""
         bound.setsockopt(zmq.CURVE_SERVER, 1)
         bound.setsockopt(zmq.CURVE_SECRETKEY, self._secret)
-        self._close_events()
-        self._events = events_of(bound, CUT | OTHER_MECHANISM)
 
-    def objection(self) -> str:
+    def objection(self, handshake_failed: bool) -> str:
         """Why somebody was turned away since the last call; empty where nobody was."""
-        while self._events is not None and next_event(self._events, 0)[0]:
+        if handshake_failed:
             self._turned_away.append(f"no handshake by CURVE with the key of {self._folder}/server.key")
         return self._turned_away.pop() if self._turned_away else ""
 
@@ -90,12 +87,7 @@ class Guard:
         must(entry.role == wanted, f"{role} by the key of {entry.name}, which is a {entry.role}'s")
 
     def close(self) -> None:
-        self._close_events()
         self._authenticator.stop()
-
-    def _close_events(self) -> None:
-        if self._events is not None:
-            self._events.close()
 
 
 def user_of(frame: Any) -> str:

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import zmq
-from tests.conformance.findings import Findings, WrongError, must
-from tests.conformance.keys import Guard, check_route, user_of
+from tests.conformance.findings import Findings, OverError, WrongError, must
+from tests.conformance.keys import CUT, OTHER_MECHANISM, Guard, check_route, events_of, next_event, user_of
 from tests.conformance.messages import Received, read
 from tests.schema_messages import SCHEMA, message_of
 
 WAIT_SECONDS = 15.0
+
+LEAVE_MILLISECONDS = 1000
+"""How long the last message, a `refused` say, may take to go out."""
 
 
 class Gone(Exception):
@@ -33,6 +36,8 @@ class Listener:
         self._context = zmq.Context()
         self._guard = Guard(self._context, keys) if keys else None
         self._wanted = address
+        self._events: zmq.Socket[bytes] | None = None
+        self._has_told = False
         try:
             self._socket = self._bound()
         except BaseException:
@@ -48,12 +53,17 @@ class Listener:
         self.lease_milliseconds = 3000
         self.epoch = 1 << 50
         """This scheduler's incarnation."""
+        self.welcomed_as = 0
+        """The incarnation in the last welcome."""
 
     def _bound(self) -> Any:
         socket = self._context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.LINGER, 0)
         if self._guard is not None:
             self._guard.secure(socket)
+        if self._events is not None:
+            self._events.close()
+        self._events = events_of(socket, CUT | OTHER_MECHANISM)
         for _ in range(500):  # the one before, of the same address, is closed by another thread
             try:
                 socket.bind(self._wanted)
@@ -67,7 +77,7 @@ class Listener:
     def close(self) -> None:
         if self._guard is not None:
             self._guard.close()
-        self._context.destroy(linger=0)
+        self._context.destroy(linger=LEAVE_MILLISECONDS)
 
     def rebind(self) -> None:
         """Lose every connection; peers come again."""
@@ -88,6 +98,7 @@ class Listener:
 
     def welcome(self, **fields: Any) -> None:
         self.say("welcome", **self._welcome(), **fields)
+        self.welcomed_as = self.epoch
 
     def _welcome(self) -> dict[str, Any]:
         return {
@@ -104,6 +115,7 @@ class Listener:
 
         Raises:
             WrongError: none comes in time, of WAIT_SECONDS where no time is given.
+            OverError: whoever connects has a wrong key.
         """
         seconds = WAIT_SECONDS if seconds is None else seconds
         deadline = time.monotonic() + seconds
@@ -144,17 +156,39 @@ class Listener:
             if received.kind == "hello":
                 self._check_connection(route.bytes, user_of(parts[0]), received)
             self._take(route.bytes, received)
-        why = self._guard.objection() if self._guard is not None else ""
+        self._check_handshakes()
+
+    def _check_handshakes(self) -> None:
+        failed = False
+        while self._events is not None and next_event(self._events, 0)[0]:
+            failed = True
+        if self._guard is None:
+            if failed and not self._has_told:
+                self._has_told = True
+                self._findings.tell(
+                    "a handshake fails: whoever connects has keys (CURVE), it seems, and this run has none: "
+                    "give it KEYS=DIR, or the peer none; waiting on"
+                )
+            return
+        why = self._guard.objection(failed)
         if why:
             with self._findings.check("Security", "its keys are right"):
                 raise WrongError(why)
+            raise OverError
 
     def _check_connection(self, route: bytes, user: str, hello: Received) -> None:
         with self._findings.check("Transport", "its routing id is ZeroMQ's to choose"):
             check_route(route)
         if self._guard is not None:
+            has_its_role = False
             with self._findings.check("Security", "its key is its role's"):
                 self._guard.check_role(user, hello.fields["role"], hello.fields["worker"])
+                has_its_role = True
+            if not has_its_role:
+                fields = {"protocolVersion": SCHEMA.protocolVersion, "version": "conformance"}
+                refused = message_of("refused", reason="notAuthorized", text="its key is another role's", **fields)
+                self._socket.send_multipart([route, refused])
+                raise OverError
 
     def _take(self, route: bytes, received: Received) -> None:
         if received.kind == "hello" and received.fields["role"] == "agent":
@@ -178,6 +212,12 @@ class Listener:
     def _echo(self, route: bytes, received: Received) -> None:
         if received.kind == "heartbeat":
             self._socket.send_multipart([route, message_of("heartbeatEcho", sequence=received.fields["sequence"])])
+
+
+def check_scheduler(findings: Findings, hello: Received, welcomed_as: int) -> None:
+    """Of a hello after a welcome."""
+    with findings.check("Join", "its hello names by `scheduler` whoever welcomed it last"):
+        must(hello.fields["scheduler"] == welcomed_as, f"scheduler is {hello.fields['scheduler']}, not {welcomed_as}")
 
 
 def check_hello(hello: Received, role: str) -> None:

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tests.conformance.calls import OWN_PYTHON, Call, python_calls
-from tests.conformance.findings import Findings, must
-from tests.conformance.listener import Gone, Listener, check_hello
+from tests.conformance.findings import Findings, WrongError, must
+from tests.conformance.listener import Gone, Listener, check_hello, check_scheduler
 from tests.conformance.messages import Name, Received
 from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL
 
 CLIENT = 1 << 40
 """Whose tasks these are."""
+NEVER: Name = (CLIENT, 1 << 62, 1)
+"""What is not dispatched."""
 QUICK, SLOW = 1, 2
 """Numbers of the functions."""
 PROFILE, TELL_START = 1, 2
-VALUE, EXCEPTION, FUNCTION_FAILED, RESULT_FAILED, RETRYABLE, INPUT_LOST, STORED = 0, 1, 2, 3, 4, 9, 10
+OUTCOMES = {
+    0: "value", 1: "exception", 2: "functionFailed", 3: "resultFailed", 4: "retryable", 9: "inputLost", 10: "stored",
+}  # fmt: skip
+"""What a worker may answer."""
+VALUE, RESULT_FAILED, INPUT_LOST = 0, 3, 9
+FAILURES = (1, 2, 4)
+"""Of functions by name these have texts."""
+
+
+class Answer(NamedTuple):
+    outcome: int
+    payload: bytes
+    results: Received
+
+    def __str__(self) -> str:
+        text = self.payload.decode("utf-8", "backslashreplace")
+        return f"{OUTCOMES[self.outcome]}, {text[:200]!r}"
 
 
 @dataclass
@@ -29,11 +48,24 @@ class WorkerConversation:
     """One that runs until it is stopped."""
     hello: Received = field(init=False)
     next_id: int = field(init=False, default=0)
+    dispatched: set[Name] = field(init=False, default_factory=set)
+    answers: dict[Name, Answer] = field(init=False, default_factory=dict)
+    """Also of those that no check waits for any more, or yet."""
+    twice: set[Name] = field(init=False, default_factory=set)
+    no_text: list[str] = field(init=False, default_factory=list)
+    """What is to be UTF-8, and is not."""
+    call_was_named: bool = field(init=False, default=False)
 
     def run(self, hello: Received) -> None:
         """Play all of it, with the worker that has said this hello."""
         self.hello = hello
         self._choose_calls()
+        try:
+            self._play()
+        finally:
+            self._all_answers()
+
+    def _play(self) -> None:
         self._join()
         self._tasks()
         self._odd_messages()
@@ -41,15 +73,23 @@ class WorkerConversation:
         if self.slow is None:
             self.findings.leave_out("Retract, Stop", "what has begun", "no SLOW= call was named")
         else:
-            self._retract_and_stop()
-            self._forgotten()
+            slow = self._runs_on()
+            if slow is None:
+                self.findings.leave_out("Retract, Stop", "what has begun", "SLOW= is not told to have begun, or ends")
+            elif self._retract_and_stop(slow):
+                self._forgotten()
+            else:
+                self.findings.leave_out("A connection is lost", "all that follows", "what runs was not stopped")
+                return
         self._connection_lost()
         self._refused()
 
     def _choose_calls(self) -> None:
         kinds = self.hello.fields["kinds"]
+        self.call_was_named = self.quick is not None
         if self.quick is None and (not kinds or OWN_PYTHON in kinds):
             self.quick, self.slow = python_calls()
+            self.call_was_named = True
         if self.quick is None:
             self.quick = Call(kinds[0], b"", b"[]")
 
@@ -92,28 +132,71 @@ class WorkerConversation:
             "payload": b"" if alone else call.payload * count, "large": list(range(count)) if alone else [],
         }  # fmt: skip
         self.listener.say("dispatch", *([call.payload] * count if alone else []), **fields)
-        return [(CLIENT, task_id, 1) for task_id in ids]
+        return self._given([(CLIENT, task_id, 1) for task_id in ids])
 
-    def _results(self, names: list[Name], seconds: float | None = None) -> dict[Name, tuple[int, Received]]:
-        """Outcome and message of each; all of them once, and no others."""
-        answers: dict[Name, tuple[int, Received]] = {}
-        while len(answers) < len(names):
-            results = self.listener.expect("results", seconds)
-            for name, outcome in zip(results.names(), results.column("outcomes")):
-                must(name in names, f"results of {name}, which was not dispatched, or was answered, or was given back")
-                must(name not in answers, f"results of {name} twice")
-                allowed = (VALUE, EXCEPTION, FUNCTION_FAILED, RESULT_FAILED, RETRYABLE, INPUT_LOST, STORED)
-                must(outcome in allowed, f"outcome {outcome}")
-                answers[name] = outcome, results
-        return answers
+    def _given(self, names: list[Name]) -> list[Name]:
+        """Note that these are dispatched; names of golden messages also come again."""
+        self.dispatched.update(names)
+        for name in names:
+            self.answers.pop(name, None)
+        return names
+
+    def _results(self, names: list[Name], seconds: float | None = None) -> list[Answer]:
+        """Of each; what is said of others is kept for whoever waits for it."""
+        while not self.answers.keys() >= set(names):
+            self._take(self.listener.expect("results", seconds), names)
+        return [self.answers[name] for name in names]
+
+    def _take_what_came(self) -> None:
+        for results in self.listener.take("results"):
+            self._take(results, [])
+
+    def _take(self, results: Received, wanted: list[Name]) -> None:
+        if not _is_utf8(results.fields["errors"]):
+            self.no_text.append(f"errors, {results.fields['errors'][:200]!r}")
+        for name, outcome, payload in zip(results.names(), results.column("outcomes"), results.payloads()):
+            if name not in self.dispatched:  # of a task of an earlier check this is no more to be said
+                earlier = {each[:2] for each in self.dispatched} - {each[:2] for each in wanted}
+                must(name[:2] in earlier, f"results of {name}, which was not dispatched")
+                continue
+            must(outcome in OUTCOMES, f"outcome {outcome}")
+            if name in self.answers:
+                self.twice.add(name)
+                continue
+            self.answers[name] = Answer(outcome, payload, results)
+            if self._is_text(outcome) and not _is_utf8(payload):
+                self.no_text.append(f"{name}: {OUTCOMES[outcome]}, {payload[:200]!r}")
+
+    def _is_text(self, outcome: int) -> bool:
+        is_named = self.quick is not None and self.quick.kind.startswith("named ")
+        return outcome in (RESULT_FAILED, INPUT_LOST) or (is_named and outcome in FAILURES)
+
+    def _all_answers(self) -> None:
+        """What shows only when all is over, and is one mistake however often it was made."""
+        with self.findings.check("Submit to result", "each task is answered once"):
+            self.listener.listen(0.1)
+            self._take_what_came()
+            must(not self.twice, f"{len(self.twice)} are answered twice, such as {sorted(self.twice)[:5]}")
+        with self.findings.check("Kinds of functions", "texts of what failed are UTF-8"):
+            must(not self.no_text, "; ".join(self.no_text[:5]))
+
+    def _check_call(self, answer: Answer) -> None:
+        """Else all might be right of a worker that runs nothing."""
+        what = f"CALL= returns: {answer}"
+        if self.call_was_named or answer.outcome == VALUE:
+            with self.findings.check("Submit to result", what):
+                must(answer.outcome == VALUE, "it must be `value`")
+        else:
+            self.findings.leave_out("Submit to result", what, "no CALL= was named, and it was called without arguments")
 
     def _tasks(self) -> None:
         check = self.findings.check
+        answer: Answer | None = None
         with check("Submit to result", "one task: its results once, by client, id and attempt"):
-            ((outcome, results),) = self._results(self._dispatch(1)).values()
-            must(len(results.column("durations")) == 1, "durations are missing")
-            if self.quick is not None and self.quick.function:
-                must(outcome == VALUE, f"outcome {outcome}: {results.payloads()[0]!r}")
+            (answer,) = self._results(self._dispatch(1))
+            must(answer.results.column("durations"), "durations are missing")
+        if answer is not None:
+            self._check_call(answer)
         with check("Columns and payloads", "columns of one element hold for all rows: 300 tasks, answered once each"):
             self._results(self._dispatch(300))
         with check("Columns and payloads", "payloads that travel alone, also small ones"):
@@ -122,9 +205,10 @@ class WorkerConversation:
             self._results(self._dispatch_in_segments())
         with check("Profiling", "cpuTimes and peaks of a row that asks for it"):
             (name,) = self._dispatch(1, flags=PROFILE)
-            results = self._results([name])[name][1]
-            must(results.column("peaks") and results.column("peaks")[0] > 0, "its peak is 0, or not there")
-            must(len(results.column("cpuTimes")) == 1, "cpuTimes are missing")
+            results = self._results([name])[0].results
+            row = results.names().index(name)
+            must(results.column("peaks") and results.column("peaks")[row] > 0, "its peak is 0, or not there")
+            must(results.column("cpuTimes"), "cpuTimes are missing")
         with check("Time limits", "`started` before the results of a row that asks for it"):
             (name,) = self._dispatch(1, flags=TELL_START)
             self.listener.expect("started", where=lambda started: name in started.names())
@@ -139,7 +223,7 @@ class WorkerConversation:
         body.functions, body.sizes, body.payload = [QUICK], [len(call.payload)], call.payload * 2
         self.listener.send([message.to_bytes()])
         self.next_id += 2
-        return [(CLIENT, self.next_id - 2, 1), (CLIENT, self.next_id - 1, 1)]
+        return self._given([(CLIENT, self.next_id - 2, 1), (CLIENT, self.next_id - 1, 1)])
 
     # ------------------------------------------------------------------------------------------------ what is odd there
 
@@ -151,10 +235,9 @@ class WorkerConversation:
                 self.listener.send(frames)
             self._results(self._dispatch(1))
         with self.findings.check("Retract", "of a task that was never here: given 0"):
-            name = (CLIENT, 1 << 62, 1)
-            self.listener.say("retract", clients=[CLIENT], ids=[1 << 62], attempts=[1])
+            self.listener.say("retract", clients=[NEVER[0]], ids=[NEVER[1]], attempts=[NEVER[2]])
             answer = self.listener.expect("retracted")
-            must(answer.names() == [name] and answer.column("given") == [0], f"it answered {answer.fields}")
+            must(answer.names() == [NEVER] and answer.column("given") == [0], f"it answered {answer.fields}")
         with self.findings.check("Stop", "of a task that is not here: nothing"):
             self.listener.say("stop", clients=[CLIENT], ids=[1 << 62], attempts=[1])
             self._results(self._dispatch(1))
@@ -170,7 +253,7 @@ class WorkerConversation:
                 rows = len(vector.fields["ids"])
                 columns = vector.column("clients", rows), vector.fields["ids"], vector.column("attempts", rows)
                 self.listener.send(vector.frames)
-                self._results(list(zip(*columns)))
+                self._results(self._given(list(zip(*columns))))
         numbers = {number for each in vectors for number in each.fields["functions"]} | {QUICK, SLOW}
         self.listener.say("forgetFunctions", numbers=sorted(numbers))
         self._announce()
@@ -181,36 +264,56 @@ class WorkerConversation:
 
     def _begin(self) -> Name:
         (name,) = self._dispatch(1, function=SLOW)
-        self.listener.expect("started", where=lambda started: name in started.names())
+        try:
+            self.listener.expect("started", where=lambda started: name in started.names())
+        except WrongError as error:
+            self._take_what_came()
+            if name in self.answers:
+                raise WrongError(f"no started of SLOW=, but results at once: {self.answers[name]}") from None
+            self._stop(name)  # whatever comes next would wait behind it
+            raise error
         return name
+
+    def _runs_on(self) -> Name | None:
+        """A task of SLOW= that runs; None where that is not to be had."""
+        with self.findings.check("Limits and times", "`started` of what runs for more than 10 ms"):
+            name = self._begin()
+            self.listener.listen(0.2)
+            self._take_what_came()
+            must(name not in self.answers, f"SLOW= ends before it is stopped: {self.answers.get(name)}")
+            return name
+        return None
 
     def _stop(self, name: Name) -> None:
         self.listener.say("stop", clients=[name[0]], ids=[name[1]], attempts=[name[2]])
 
-    def _retract_and_stop(self) -> None:
+    def _retract_and_stop(self, slow: Name) -> bool:
+        """Whether it was stopped."""
         check = self.findings.check
-        slow: Name | None = None
+        queued = self._dispatch(3)
+        given: dict[Name, int] = {}
         with check("Retract", "what is queued is given back and what runs is not; no results come of what was given"):
-            slow = self._begin()
-            queued = self._dispatch(3)
             asked = [slow, *queued[1:]]
             clients, ids, attempts = zip(*asked)
             self.listener.say("retract", clients=list(clients), ids=list(ids), attempts=list(attempts))
-            given: dict[Name, int] = {}
             while len(given) < len(asked):
                 answer = self.listener.expect("retracted")
                 given.update(zip(answer.names(), answer.column("given")))
+                given.pop(NEVER, None)
             must(given == {slow: 0, queued[1]: 1, queued[2]: 1}, f"it answered {given}")
-        if slow is None:
-            return
         with check("Stop", "what runs is interrupted, within 2 s; the queue goes on behind it"):
             self._stop(slow)
             self._results([slow], 2.5)
-            self._results([queued[0]])
+            self._results(queued[:1])
         with check("Retract", "none of what was given comes after all"):
-            self.listener.listen(0.3)
-            late = [name for results in self.listener.take("results") for name in results.names()]
-            must(not late, f"results of {late}")
+            self._none_of([name for name in queued if given.get(name)])
+        return slow in self.answers
+
+    def _none_of(self, names: list[Name]) -> None:
+        self.listener.listen(0.3)
+        self._take_what_came()
+        late = [name for name in names if name in self.answers]
+        must(not late, f"results of {late}")
 
     def _forgotten(self) -> None:
         check, listener = self.findings.check, self.listener
@@ -233,9 +336,7 @@ class WorkerConversation:
             fresh = self._dispatch(1)
             self._stop(slow)
             self._results([slow, *fresh])
-            listener.listen(0.3)
-            late = [name for results in listener.take("results") for name in results.names()]
-            must(not late, f"results of {late}, of {queued} that were to be dropped")
+            self._none_of(queued)
 
     def _hello_again(self) -> Received:
         hello = self.listener.expect("hello")
@@ -244,12 +345,15 @@ class WorkerConversation:
         return hello
 
     def _connection_lost(self) -> None:
+        hello: Received | None = None
         with self.findings.check("A connection is lost", "it comes again by itself, and says hello when it is asked"):
             self.listener.say("goodbye", reason="a test")
             self.listener.rebind()
-            self._hello_again()
+            hello = self._hello_again()
         if not self.listener.route:
             raise Gone("the worker did not come again")
+        if hello is not None:
+            check_scheduler(self.findings, hello, self.listener.welcomed_as)
         self.listener.epoch += 1
         self.listener.welcome()
         self._announce()
@@ -258,6 +362,7 @@ class WorkerConversation:
 
     def _refused(self) -> None:
         with self.findings.check("What a bad peer gets", "refused: not the same hello again"):
+            self.listener.take("hello")  # of a worker that has answered several helloWanted
             self.listener.say("helloWanted")
             self._hello_again()
             version = SCHEMA.protocolVersion + 1
@@ -266,3 +371,11 @@ class WorkerConversation:
             # Another process may: an agent starts one in the place of each that ends.
             again = [hello.fields["incarnation"] for hello in self.listener.take("hello")]
             must(self.hello.fields["incarnation"] not in again, "it said hello again")
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

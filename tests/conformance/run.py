@@ -2,7 +2,7 @@
 
 make conformance ADDRESS=tcp://127.0.0.1:5555
     A scripted scheduler at this address. Start a worker or a client at it: its hello says which it is. A client is to
-    submit some 20 tasks or more (their results are nothing), and to end when it has their answers.
+    submit some 20 tasks or more at once (their results are nothing), and to end when it has their answers.
 make conformance SCHEDULER=tcp://127.0.0.1:2345
     Scripted clients and workers at a scheduler that is there, and has nobody else.
 
@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import zmq
 from tests.conformance.calls import Call
-from tests.conformance.findings import Findings, WrongError
+from tests.conformance.findings import Findings, OverError, WrongError
 from tests.conformance.keys import keys_for
 from tests.conformance.listener import Gone, Listener
 from tests.conformance.of_client import ClientConversation
@@ -30,6 +32,21 @@ from scaler_client.key_files import KeyFileError
 HELLO_SECONDS = 120.0
 
 
+@contextmanager
+def _to_its_end(findings: Findings) -> Iterator[None]:
+    """Whatever ends the block, there is a summary of what was found."""
+    try:
+        yield
+    except OverError:
+        return
+    except (AddressError, KeyFileError):
+        raise
+    except Exception as error:
+        what = str(error) if isinstance(error, (Gone, WrongError)) else f"{type(error).__name__}: {error}"
+        with findings.check("Join", "the conversation comes to its end"):
+            raise WrongError(what) from None
+
+
 def check_peer(
     listener: Listener,
     findings: Findings,
@@ -38,19 +55,15 @@ def check_peer(
     seconds: float = HELLO_SECONDS,
 ) -> None:
     """Play the conversation with whoever says hello first; what it was like is in the findings."""
-    with findings.check("Join", "a hello is what comes first"):
-        hello = listener.expect("hello", seconds)
-        role = hello.fields["role"]
-    if findings.wrong:
-        return
-    try:
-        if role == "worker":
+    with _to_its_end(findings):
+        with findings.check("Join", "a hello is what comes first"):
+            hello = listener.expect("hello", seconds)
+        if findings.wrong:
+            return
+        if hello.fields["role"] == "worker":
             WorkerConversation(listener, findings, quick, slow).run(hello)
         else:
             ClientConversation(listener, findings).run(hello)
-    except (Gone, WrongError) as error:
-        with findings.check("Join", "the conversation comes to its end"):
-            raise WrongError(str(error)) from None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -87,12 +100,16 @@ def main(argv: list[str] | None = None) -> int:
             parse_connect_address(given.scheduler)
             for role in ("client", "worker"):  # before anybody is asked
                 keys_for(given.keys, role, 0)
-            SchedulerConversation(given.scheduler, findings, given.keys).run()
+            with _to_its_end(findings):
+                SchedulerConversation(given.scheduler, findings, given.keys).run()
         else:
             parse_bind_address(given.address)
             _wait_for_peer(_listener(given, findings), given, findings)
     except (AddressError, KeyFileError, Gone) as error:
         parser.error(str(error))
+    except KeyboardInterrupt:
+        print(f"interrupted: {findings.summary()}")
+        return 130
     print(findings.summary())
     return 1 if findings.wrong else 0
 

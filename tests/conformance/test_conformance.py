@@ -19,6 +19,7 @@ from tests.conformance.messages import Received
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.peer import Peer
 from tests.conformance.run import check_peer, main
+from tests.conformance.scripted import ScriptedClient, ScriptedWorker
 from tests.integration.commands import cluster, key_command, scheduler
 from tests.interop.cpp_programs import cpp_client, cpp_worker
 
@@ -64,7 +65,10 @@ def guarded(findings: Findings, keys: str) -> Iterator[Listener]:
         (["--address", "tcp://foo"], "bad address 'tcp://foo'"),
         (["--address", "tcp://192.0.2.1:1"], "cannot listen at tcp://192.0.2.1:1: "),
         (["--scheduler", "tcp://127.0.0.1:1", "--keys", "/nowhere"], "there is no folder of keys at /nowhere"),
-        (["--address", "tcp://127.0.0.1:*", "--call", "add"], "argument --call: "),
+        (
+            ["--address", "tcp://127.0.0.1:*", "--call", "add [1, 2]"],
+            "argument --call: 'add [1, 2]' is not KIND PAYLOAD, as in: named json add [1, 2]",
+        ),
     ],
 )
 def test_what_is_given_wrong(arguments: list[str], wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,11 +166,31 @@ def test_wrong_keys_are_found(
     peer = Peer(guarded.address, "client", read_peer_keys(str(wrong), "client"))
     try:
         peer.hello()
-        with suppress(WrongError):
-            guarded.expect("hello", 2.0)
+        check_peer(guarded, findings, seconds=SECONDS)
+        guarded.close()
+        if "key of worker" in found:
+            assert peer.expect("refused").fields["reason"] == "notAuthorized"
     finally:
         peer.close()
-    assert findings.wrong and all(found in line for line in findings.wrong), findings.wrong
+    assert len(findings.wrong) == 1 and found in findings.wrong[0], findings.wrong
+
+
+def test_keys_where_the_run_has_none_are_told_and_waited_on(
+    listener: Listener, keys: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_keys, without = Peer(listener.address, "client", read_peer_keys(keys, "client")), None
+    try:
+        told = ""
+        while "a handshake fails: whoever connects has keys" not in told:
+            listener.listen(0.05)
+            told += capsys.readouterr().out
+        without = Peer(listener.address, "client")
+        without.hello()
+        listener.expect("hello")
+        assert "a handshake fails" not in capsys.readouterr().out, "once is enough"
+    finally:
+        for peer in filter(None, (with_keys, without)):
+            peer.close()
 
 
 def test_a_chosen_routing_id_is_found(findings: Findings, listener: Listener) -> None:
@@ -218,6 +242,80 @@ def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, findings: Findi
     text = "\n".join(findings.wrong)
     for found in ("incarnation is 0", "0 in a lease", "which was not dispatched", "no such retracted", "no such hello"):
         assert found in text
+
+
+QUICK, SLOW = Call("named json x", b"", b"[1]"), Call("named json wait", b"", b"[60]")
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("", []),
+        ("fails", ["CALL= returns: functionFailed, 'no such function': it must be `value`"]),
+        ("twice", ["each task is answered once"]),
+        ("never started", ["`started` before the results", "`started` of what runs for more than 10 ms: no such"]),
+        ("never stops", ["what runs is interrupted, within 2 s"]),
+        ("slow at once", ["no started of SLOW=, but results at once: functionFailed, 'no such function'"]),
+        ("no scheduler", ["its hello names by `scheduler` whoever welcomed it last: scheduler is 0"]),
+        ("many hellos", []),
+        ("no text", ["texts of what failed are UTF-8"]),
+    ],
+)
+def test_a_workers_mistake_is_found_once(
+    monkeypatch: pytest.MonkeyPatch, findings: Findings, listener: Listener, fault: str, found: list[str]
+) -> None:
+    monkeypatch.setattr("tests.conformance.listener.WAIT_SECONDS", 3.0)
+    listener.lease_milliseconds = 600
+    with ScriptedWorker(listener.address, fault):
+        check_peer(listener, findings, QUICK, SLOW, seconds=SECONDS)
+    assert len(findings.wrong) == len(found), findings.wrong
+    assert all(text in line for text, line in zip(found, findings.wrong)), findings.wrong
+
+
+def test_what_call_returns_is_shown(findings: Findings, listener: Listener) -> None:
+    listener.lease_milliseconds = 600
+    with ScriptedWorker(listener.address, ""):
+        check_peer(listener, findings, QUICK, seconds=SECONDS)
+    assert "[Submit to result] CALL= returns: value, '1'" in findings.right
+
+
+@pytest.mark.parametrize(
+    ("tasks", "fault", "found"),
+    [
+        (20, "", []),
+        (5, "", ["5 tasks are open, where 20 were expected"]),
+        (25, "descending", ["ids do not ascend from one submit to the next"] * 2),
+        (25, "no scheduler", ["its hello names by `scheduler` whoever welcomed it last: scheduler is 0"]),
+    ],
+)
+def test_a_clients_mistake_is_found(
+    monkeypatch: pytest.MonkeyPatch, findings: Findings, listener: Listener, tasks: int, fault: str, found: list[str]
+) -> None:
+    monkeypatch.setattr("tests.conformance.listener.WAIT_SECONDS", 3.0)
+    monkeypatch.setattr("tests.conformance.of_client.WAIT_SECONDS", 3.0)
+    listener.lease_milliseconds = 600
+    with ScriptedClient(listener.address, fault, tasks):
+        check_peer(listener, findings, seconds=SECONDS)
+    assert len(findings.wrong) == len(found), findings.wrong
+    assert all(text in line for text, line in zip(found, findings.wrong)), findings.wrong
+    assert bool(findings.left_out) == (tasks == 5)
+
+
+@pytest.mark.parametrize("error", [ValueError("a test"), KeyboardInterrupt()])
+def test_there_is_always_a_summary(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException
+) -> None:
+    def fail(_conversation: SchedulerConversation) -> None:
+        raise error
+
+    monkeypatch.setattr(SchedulerConversation, "run", fail)
+    status = main(["--scheduler", "tcp://127.0.0.1:1"])
+    out, err = capsys.readouterr()
+    if isinstance(error, KeyboardInterrupt):
+        assert (status, out, err) == (130, "interrupted: 0 right, 0 wrong, 0 left out\n", "")
+    else:
+        assert (status, out.splitlines()[-1], err) == (1, "0 right, 1 wrong, 0 left out", "")
+        assert "the conversation comes to its end: ValueError: a test" in out
 
 
 def test_the_command(tmp_path: Path, keys: str) -> None:

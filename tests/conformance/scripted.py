@@ -1,0 +1,168 @@
+"""A worker and a client that do what PROTOCOL.md says, but for one fault of theirs; threads, as context managers."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+from tests.conformance.findings import WrongError
+from tests.conformance.messages import Name, Received
+from tests.conformance.peer import Peer
+
+PROFILE, TELL_START = 1, 2
+VALUE, EXCEPTION, FUNCTION_FAILED = 0, 1, 2
+
+
+class _Scripted(threading.Thread):
+    def __init__(self, address: str, fault: str, role: str, **hello: Any) -> None:
+        super().__init__()
+        self.peer = Peer(address, role, **hello)
+        self.fault = fault
+        self.is_done = threading.Event()
+        self._scheduler = 0
+        self._waits_for_welcome = False
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(self, *_error: object) -> None:
+        self.is_done.set()
+        self.join()
+
+    def run(self) -> None:
+        with self.peer:
+            self._hello()
+            while not self.is_done.is_set():
+                self.peer.say("heartbeat", sequence=1)
+                with suppress(WrongError):  # of a newer protocol
+                    for received in self.peer.listen(0.02):
+                        self._take(received)
+
+    def _take(self, received: Received) -> None:
+        if received.kind == "helloWanted" and (self.fault == "many hellos" or not self._waits_for_welcome):
+            self._hello()
+        elif received.kind == "welcome":
+            self._waits_for_welcome = False
+            self._scheduler = received.fields["incarnation"]
+        if act := getattr(self, f"on_{received.kind}", None):
+            act(received)
+
+    def _hello(self) -> None:
+        self._waits_for_welcome = True
+        self.peer.hello(scheduler=0 if self.fault == "no scheduler" else self._scheduler, **self.running())
+
+    def running(self) -> dict[str, Any]:
+        return {}
+
+
+class ScriptedWorker(_Scripted):
+    """Its functions are `x`, which returns 1, and `wait`, which ends when it is stopped."""
+
+    def __init__(self, address: str, fault: str) -> None:
+        super().__init__(address, fault, "worker", kinds=["named json x", "named json wait"])
+        self._kinds: dict[int, str] = {}
+        self._queue: list[tuple[Name, str, int, bytes]] = []
+        self._runs: Name | None = None
+
+    def running(self) -> dict[str, Any]:
+        return {"running": _columns(self._runs)} if self._runs else {}
+
+    def on_welcome(self, _welcome: Received) -> None:
+        self._queue.clear()
+
+    def on_function(self, function: Received) -> None:
+        self._kinds[function.fields["number"]] = function.fields["kind"]
+
+    def on_dispatch(self, dispatch: Received) -> None:
+        kinds = [self._kinds[number] for number in dispatch.column("functions")]
+        flags = dispatch.column("flags") or [0] * len(kinds)
+        self._queue += zip(dispatch.names(), kinds, flags, dispatch.payloads())
+        self._go_on()
+
+    def on_retract(self, retract: Received) -> None:
+        queued = {row[0] for row in self._queue}
+        given = [int(name in queued) for name in retract.names()]
+        self._queue = [row for row in self._queue if row[0] not in retract.names()]
+        self.peer.say("retracted", **{**_columns(*retract.names()), "given": given})
+
+    def on_stop(self, stop: Received) -> None:
+        if self._runs in stop.names() and self.fault != "never stops":
+            self._answer(self._runs, EXCEPTION, b"stopped")
+            self._runs = None
+            self._go_on()
+
+    def _go_on(self) -> None:
+        while self._queue and self._runs is None:
+            name, kind, flags, payload = self._queue.pop(0)
+            if kind == "named json x":
+                self._run_quick(name, flags, payload)
+            elif self.fault == "slow at once":
+                self._answer(name, FUNCTION_FAILED, b"no such function")
+            else:
+                self._runs = name
+                self._start(name)
+
+    def _run_quick(self, name: Name, flags: int, payload: bytes) -> None:
+        if flags & TELL_START:
+            self._start(name)
+        measured = {"cpuTimes": [1], "peaks": [1]} if flags & PROFILE else {}
+        if self.fault == "fails":
+            self._answer(name, FUNCTION_FAILED, b"no such function", **measured)
+        elif payload != b"[1]":
+            self._answer(name, EXCEPTION, b"\xff" if self.fault == "no text" else b"bad arguments", **measured)
+        else:
+            self._answer(name, VALUE, b"1", **measured)
+
+    def _start(self, name: Name) -> None:
+        if self.fault != "never started":
+            self.peer.say("started", **_columns(name))
+
+    def _answer(self, name: Name, outcome: int, payload: bytes, **measured: Any) -> None:
+        fields = {"outcomes": [outcome], "durations": [1], "sizes": [len(payload)], "payload": payload, **measured}
+        for _ in range(2 if self.fault == "twice" else 1):
+            self.peer.say("results", **_columns(name), **fields)
+
+
+class ScriptedClient(_Scripted):
+    def __init__(self, address: str, fault: str, tasks: int) -> None:
+        super().__init__(address, fault, "client")
+        self._open = set(range(tasks))
+        self._unsent: list[int] = []
+        self._has_sent_one = False
+        self._window = self._taken = 0
+
+    def on_welcome(self, welcome: Received) -> None:
+        self._window, self._taken = welcome.fields["resultWindow"], 0
+        self._unsent = sorted(self._open)
+        self._has_sent_one = False
+        self.peer.say("function", b"", number=1, name="x", kind="named json x")
+        self._submit(welcome.fields["credit"])
+
+    def on_credit(self, credit: Received) -> None:
+        self._submit(credit.fields["bytes"])
+
+    def on_resolved(self, resolved: Received) -> None:
+        self._open.difference_update(resolved.fields["ids"])
+        self._taken += sum(map(len, resolved.payloads()))
+        if self._taken >= self._window // 4:
+            self.peer.say("received", bytes=self._taken)
+        if not self._open:
+            self.is_done.set()
+
+    def _submit(self, credit: int) -> None:
+        """Of little credit one task, once; of much all, in two messages."""
+        if credit < 1000:
+            batches = [] if self._has_sent_one or not credit else [self._unsent[:1]]
+        else:
+            half = len(self._unsent) // 2
+            batches = [self._unsent[:half], self._unsent[half:]]
+        for batch in filter(None, reversed(batches) if self.fault == "descending" else batches):
+            self._has_sent_one = True
+            self.peer.say("submit", ids=batch, functions=[1], sizes=[0])
+            self._unsent = [each for each in self._unsent if each not in batch]
+
+
+def _columns(*names: Name) -> dict[str, list[int]]:
+    clients, ids, attempts = (list(column) for column in zip(*names))
+    return {"clients": clients, "ids": ids, "attempts": attempts}
