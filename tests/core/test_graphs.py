@@ -377,6 +377,46 @@ def test_a_task_given_up_whose_input_is_made_anew_waits_for_it(core):
     forget(core, 1)
 
 
+@pytest.mark.parametrize("is_made", [True, False], ids=["made", "being made"])
+def test_what_is_made_anew_for_a_task_that_its_worker_has_still_stays_until_that_is_over(core, is_made):
+    """Its client refers to it no longer, and the worker is lost then."""
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1, 1], NO)])
+    run(core, W, 1, b"one")
+    core.started(W, (NAME, 2, 1))
+    given_up_and_back(core, [2])
+    core.worker(V, 22)
+    submit(core, [(1, [], KEEP), (2, [1, 1], NO)])
+    forget(core, 1)
+    assert dispatched(core) == [(V, 1)]
+    if is_made:
+        run(core, V, 1, b"one", attempt=2)
+        assert core.take() == [resolved((1, KEPT, b""))]
+    core.goodbye(W)
+    if not is_made:
+        assert core.take() == []
+        run(core, V, 1, b"one", attempt=2)
+        core.take_one(*resolved((1, KEPT, b"")))
+    assert dispatched(core) == [(V, 2)]
+    run(core, V, 2, b"two", attempt=2)
+    assert resolved((2, 0, b"two")) in core.take()
+    assert core.tables()["objects"] == 0
+
+
+def test_what_is_made_anew_for_a_task_that_ends_after_all_is_not(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    run(core, W, 1, b"one")
+    core.started(W, (NAME, 2, 1))
+    given_up_and_back(core, [2])
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    forget(core, 1)
+    core.take()
+    run(core, W, 2, b"two")
+    assert core.take() == [resolved((2, 0, b"two"), (1, effects.OUTCOME_CANCELLED, b""))]
+    assert core.tables() == dict(core.tables(), objects=0, waiting=0, dispatched=0)
+
+
 def test_a_result_that_is_needed_again_while_its_task_is_taken_back(core):
     joined(core, W)
     rows = [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)]

@@ -109,6 +109,8 @@ class Contract:
                 self._objects.submitted(event, row, name, inputs, is_kept)
                 if name not in self._held:
                     self._attempts.pop(name, None)
+            else:
+                self._objects.submitted_again(name, inputs)
 
     def _take_objects(self, event: events.Object | events.ForgetObjects) -> None:
         client = self._clients.get(event.route)

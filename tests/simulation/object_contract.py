@@ -40,6 +40,12 @@ class ObjectContract:
             self._inputs[name] = [(name[0], each) for each in inputs]
             self._readers.update(set(self._inputs[name]))
 
+    def submitted_again(self, name: TaskId, inputs: list[int]) -> None:
+        """A row that the scheduler has, perhaps of a client that was given up: it reads what is made anew."""
+        if inputs and name not in self._inputs:
+            self._inputs[name] = [(name[0], each) for each in inputs]
+            self._readers.update(set(self._inputs[name]))
+
     def object_sent(self, name: TaskId) -> None:
         """By a client."""
         self._referred.add(name)

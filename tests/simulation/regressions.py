@@ -35,5 +35,6 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (4018412, "a task that came again was taken for the one before it, as both were a first attempt (old dice)"),
     (3002498, "the scheduler ended: a task to be stopped, whose worker joined again, waited for what it reads"),
     (3005316, "the same as 3000470, after a client was given up"),
+    (4008912, "what a graph's task had read was made anew for a client that had been given up, and let go of too soon"),
     (4004595, "a client that had stayed away for its lease came while what it had running was being stopped"),
 )

@@ -115,6 +115,8 @@ class Graphs:
         if task is not None:
             if task.keep:
                 self._want_again(task)
+            if task.inputs:
+                self._read_anew(task)
             return True
         if task_id <= client.highest_id and self._is_queued(client, task_id):
             return True
@@ -164,21 +166,36 @@ class Graphs:
         if any(find(task.client, stored.id) is not stored for stored in task.inputs):
             # They went with its client, which was given up and has come back, or some with a host: the client sends and
             # submits them again.
-            before = task.inputs
-            ids = [stored.id for stored in before]
-            task.missing = 0
-            lost = self._bind(task, ids, 0, len(ids))
-            # What was read before is let go of only now: some of it may be read on.
-            bound, task.inputs = task.inputs, before
-            self._release_inputs(task)
-            task.inputs = bound
-            if lost is not None:
+            if not self._bind_again(task):
                 return False
-            if task.missing:
-                task.move(UNREADY)
-                return True
-        self._dispatcher.requeue(task)
+        if task.missing:
+            task.move(UNREADY)
+        else:
+            self._dispatcher.requeue(task)
         return True
+
+    def _read_anew(self, task: Task) -> None:
+        """Its client was given up and is back, and a worker has the task still. What it reads is made anew: it stays
+        until the task is over, as that may have to run again."""
+        find = self._tables.objects.find
+        now = [find(task.client, stored.id) for stored in task.inputs]
+        if all(there is not None and there is not stored for there, stored in zip(now, task.inputs)):
+            self._bind_again(task)
+
+    def _bind_again(self, task: Task) -> bool:
+        """Bind the task's inputs to what has their ids now; returns False where there is nothing."""
+        before = task.inputs
+        if task.missing:  # it was bound again before, at a worker
+            for stored in before:
+                stored.blocked = [other for other in stored.blocked if other is not task]
+        ids = [stored.id for stored in before]
+        task.missing = 0
+        lost = self._bind(task, ids, 0, len(ids))
+        # What was read before is let go of only now: some of it may be read on.
+        bound, task.inputs = task.inputs, before
+        self._release_inputs(task)
+        task.inputs = bound
+        return lost is None
 
     def _wait(self, task: Task) -> None:
         """All that it reads is there."""

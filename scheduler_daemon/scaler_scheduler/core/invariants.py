@@ -198,10 +198,13 @@ def _check_objects(tables: Tables) -> None:
     for client in clients:
         for task in client.tasks.values():
             name = f"task {client.incarnation}/{task.id}"
+            is_here = all(stored in blocked for stored in task.inputs)  # else it went with its client, given up
             missing = sum(stored.producer is not None for stored in task.inputs)
-            if task.state == BLOCKED:
+            if task.state == BLOCKED or (task.worker is not None and is_here):
                 missing = sum(blocked[stored].count(task) for stored in set(task.inputs) if stored in blocked)
-            if missing != (task.missing if task.state == BLOCKED else 0):
+            elif task.worker is not None:
+                missing = task.missing  # of what is not here any more
+            if missing != (task.missing if task.state == BLOCKED or task.worker is not None else 0):
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} and misses {missing} inputs")
             for stored in task.inputs:
                 if stored in readers:
