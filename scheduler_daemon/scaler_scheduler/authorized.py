@@ -130,7 +130,7 @@ def check_role(given: str, role: str) -> None:
         if name == other + PUBLIC_SUFFIX and other != role:
             whose = "the scheduler's own" if other == SERVER else f"a {other}'s"
             wanted = f"{role}{PUBLIC_SUFFIX} of `scaler_scheduler keygen DIR --as {role}`"
-            raise KeyFileError(f"{shown(given)} is {whose} key: a {role} connects with {wanted}")
+            raise KeyFileError(f"{given!r} is {whose} key: a {role} connects with {wanted}")
 
 
 def _change(directory: str, change: Callable[[Dict[str, Entry]], None]) -> None:
