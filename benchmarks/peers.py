@@ -10,7 +10,7 @@ from array import array
 import zmq
 
 from scaler_client.columns import Batch, write_batch
-from scaler_client.messages import Function, Hello, Message, Role, Submit, Welcome
+from scaler_client.messages import Function, Hello, Message, Received, Role, Submit, Welcome
 from scaler_client.wire import decode, encode
 
 from .processes import PATIENCE_SECONDS
@@ -18,6 +18,10 @@ from .processes import PATIENCE_SECONDS
 # Ordinals of the schema's union.
 HEARTBEAT_ECHO, DISPATCH, RESULTS, RESOLVED, CREDIT = 6, 10, 11, 12, 25
 FUNCTION_NUMBER = 1
+
+_SAID_EVERY = 1 << 20
+_ALL = 1 << 60
+"""Of its results a fake client says now and then that it has taken all: else the scheduler would hold them back."""
 
 
 class Peer:
@@ -76,7 +80,11 @@ class FakeClient:
         last = self._next_id = first + batches * rows
         send, receive = self._peer.socket.send, self._peer.socket.recv_multipart
         sent, answered, total = first, first, 0
+        said = -_SAID_EVERY
         while answered < last:
+            if sent - said >= _SAID_EVERY:
+                said = sent
+                self._peer.send(Received(_ALL))
             while sent < last and sent - answered < window:
                 send(self._template.frame(sent))
                 sent += rows
