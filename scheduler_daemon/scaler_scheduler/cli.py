@@ -27,8 +27,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     if is_key_command(given):
         return run_key_command(given)
-    if complaint(given):
-        return fail(complaint(given))
+    mistyped = complaint(given)
+    if mistyped:
+        return fail(mistyped)
     try:
         arguments = parse_arguments(COMMAND, given)
         status = answer(replace(COMMAND, check=start_complaints), PROGRAM, _versions, arguments)

@@ -254,9 +254,7 @@ class Withdrawals:
             task.is_retracting = False
             if event.given[row]:
                 self._tables.counts.retracted += 1
-                self._endings.leave_worker(task)
-                task.move(RETRACT)
-                self._endings.settle_returned(task, worker)
+                self._take_from(worker, task)
                 continue
             if task.state == DISPATCHED:
                 begin(task, now)
@@ -275,10 +273,13 @@ class Withdrawals:
         for client, task_id, attempt in zip(dispatch.clients, dispatch.ids, dispatch.attempts):
             task = self._tables.held(worker, client, task_id, attempt)
             if task is not None and task.state == DISPATCHED:
-                task.is_retracting = False
-                self._endings.leave_worker(task)
-                task.move(RETRACT)
-                self._endings.settle_returned(task, worker)
+                self._take_from(worker, task)
+
+    def _take_from(self, worker: Worker, task: Task) -> None:
+        """The task has not begun, and is this worker's no longer."""
+        self._endings.leave_worker(task)
+        task.move(RETRACT)
+        self._endings.settle_returned(task, worker)
 
     def flush(self) -> None:
         """Put what gathered into the outbox."""
