@@ -22,7 +22,7 @@ from .display import html_table
 from .graph import submit_graph
 from .graph_order import check_backend
 from .local import LocalCluster
-from .mapping import MapRun
+from .mapping import Arguments, MapRun
 from .objects_and_graphs import NOTHING
 from .off_loop import in_thread
 from .progress import SHOW_SECONDS, showing
@@ -159,7 +159,7 @@ class AsyncClient:
         assert self._deliveries is not None
         return AsyncTaskFuture(client.agent, client.submit_call(fn, args, kwargs, profiling), self._deliveries)
 
-    async def map(self, fn: Callable[..., T], iterable: Iterable[Iterable[Any]], *, progress: bool = False) -> list[T]:
+    async def map(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, progress: bool = False) -> list[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments; returns the results, in order.
 
         Arguments and errors are those of `Client.map`. Cancelled, it cancels its tasks.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union
 
 from . import serializer, suspending
 from .errors import ClientClosedError
@@ -101,6 +102,9 @@ class Chunk:
         self._progress.news.set()
 
 
+Arguments = Union[tuple[Any, ...], list[Any]]
+"""Of one call, by position."""
+
 DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
 
 
@@ -110,8 +114,8 @@ class MapPlan(Generic[T]):
 
     function: Function
     dump_call: DumpCall
-    iterable: Iterable[Iterable[Any]]
-    """A tuple of arguments for each task."""
+    iterable: Iterable[Arguments]
+    """The arguments of each task."""
     options: Options | None
     parent: TaskName | None
     """The task that submits them, where one does."""
@@ -200,7 +204,7 @@ def run_map(agent: Agent, plan: MapPlan[T]) -> list[T]:
             raise
 
 
-def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> Iterator[list[Payload]]:
+def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Arguments]) -> Iterator[list[Payload]]:
     payloads: list[Payload] = []
     for position, arguments in enumerate(iterable):
         call = arguments if type(arguments) is tuple else _as_tuple(arguments, position)
@@ -215,16 +219,14 @@ def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Iterable[Any]]) -> I
         yield payloads
 
 
-def _as_tuple(arguments: Iterable[Any], position: int) -> tuple[Any, ...]:
-    try:
-        if not isinstance(arguments, (str, bytes)):
-            return tuple(arguments)
-    except TypeError:
-        pass
-    kind = type(arguments).__name__
+def _as_tuple(arguments: Any, position: int) -> tuple[Any, ...]:
+    # No other iterable is unpacked: a dict would call the function with its keys, an array with its rows' elements.
+    if isinstance(arguments, (tuple, list)):
+        return tuple(arguments)
     raise TypeError(
-        f"map needs a tuple of arguments for each task; item {position} is {kind} (client.executor().map takes them as "
-        "the built-in map does)"
+        f"map needs a tuple of arguments for each call; item {position} is {type(arguments).__name__}: "
+        f"{reprlib.repr(arguments)}. To pass each item as the only argument, make it a tuple, (item,), or use "
+        "client.executor().map(fn, items)"
     )
 
 

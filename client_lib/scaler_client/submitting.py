@@ -15,7 +15,7 @@ from .errors import ClientClosedError
 from .executor import ClusterExecutor
 from .functions import Function, FunctionTable
 from .future import TaskFuture
-from .mapping import DumpCall, MapPlan, run_map
+from .mapping import Arguments, DumpCall, MapPlan, run_map
 from .messages import Options
 from .nesting import RunningTask
 from .task_options import TaskOptions, checked_bool
@@ -155,24 +155,26 @@ class Submitter:
             self._agent.submit_with_options(future)
         return future
 
-    def map(self, fn: Callable[..., T], iterable: Iterable[Iterable[Any]], *, progress: bool = False) -> list[T]:
+    def map(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, progress: bool = False) -> list[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all.
 
         Args:
+            iterable: tuples (or lists) of arguments, one for each call; `[(x,) for x in items]` for one argument.
+                `client.executor().map(fn, items)` takes the items themselves, as the built-in map does.
             progress: show a bar; needs tqdm, the extra `scaler-client[progress]`.
 
         Returns:
             The results, in the order of the arguments.
 
         Raises:
-            TypeError: as for submit, or an item of the iterable is no tuple of arguments.
+            TypeError: as for submit, or an item is neither a tuple nor a list; the text names the item.
             ImportError: there is no tqdm to show a bar with.
             concurrent.futures.CancelledError: its tasks were cancelled, by `clear`.
             BaseException: what the first failed task raised; the tasks that have not begun are then cancelled.
         """
         return run_map(self._agent, self.map_plan(fn, iterable, progress))
 
-    def map_plan(self, fn: Callable[..., T], iterable: Iterable[Iterable[Any]], progress: bool) -> MapPlan[T]:
+    def map_plan(self, fn: Callable[..., T], iterable: Iterable[Arguments], progress: bool) -> MapPlan[T]:
         """What a `map` is to do, checked."""
         if not isinstance(iterable, Iterable):
             raise TypeError(f"map needs an iterable of tuples of arguments, not {iterable!r}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-from typing import Any
+from array import array
+from typing import Any, NamedTuple
 
 import pytest
 from tests.client.running_scheduler import RunningScheduler
@@ -35,6 +36,32 @@ def test_map_names_the_item_that_can_not_be_pickled(client: Client) -> None:
     with pytest.raises(TypeError, match=r"^item 1: argument 0 of type _thread\.lock can't be pickled: ") as raised:
         client.map(square, [(1,), (threading.Lock(),), (3,)])  # type: ignore[list-item]
     assert isinstance(raised.value.__cause__, TypeError)
+
+
+class Row(NamedTuple):
+    x: int
+    y: int
+
+
+UNPACKED = {"x": 1}, {1}, frozenset({1}), range(2), iter([1]), "ab", b"ab", 1, None, memoryview(b"ab"), array("d", [1])
+
+
+@pytest.mark.parametrize("item", UNPACKED, ids=lambda item: type(item).__name__)
+def test_map_unpacks_tuples_and_lists_alone(client: Client, item: Any) -> None:
+    with pytest.raises(TypeError) as raised:
+        client.map(square, [(1,), item])
+    text = str(raised.value)
+    assert f"item 1 is {type(item).__name__}: " in text and "(item,)" in text and "client.executor().map" in text
+
+
+def test_map_shows_little_of_a_large_item(client: Client) -> None:
+    with pytest.raises(TypeError) as raised:
+        client.map(square, [dict.fromkeys(range(10_000))])  # type: ignore[list-item]
+    assert len(str(raised.value)) < 400
+
+
+def test_map_takes_lists_and_named_tuples(running_client: Client) -> None:
+    assert running_client.map(divmod, [(7, 2), [8, 3], Row(9, 4)]) == [(3, 1), (2, 2), (2, 1)]
 
 
 def test_options_travel_with_the_tasks(scheduler: FakeScheduler, client: Client) -> None:

@@ -139,7 +139,7 @@ def test_map_raises_the_tasks_exception_and_leaves_the_client_usable(client: Cli
 
 def test_map_of_what_is_no_tuple_of_arguments(client: Client) -> None:
     for wrong in ([1], ["ab"], [(1,), None]):
-        with pytest.raises(TypeError, match="map needs a tuple of arguments for each task; item"):
+        with pytest.raises(TypeError, match="map needs a tuple of arguments for each call; item"):
             client.map(square, wrong)  # type: ignore[arg-type]
 
 
