@@ -122,7 +122,10 @@ def _run(names: Sequence[str], is_quick: bool, folder: Path) -> int:
     print(f"\n{table(groups)}\n\n{save(result, folder)}")
     if is_quick:
         print("A quick run, which shows only that everything works: its figures mean nothing.")
-    return 1 if any(record["error"] for record in result["measures"].values()) else 0
+    failed = {name: record["error"] for name, record in result["measures"].items() if record["error"]}
+    for name, error in failed.items():
+        print(f"[bench] {name} gave no figures: {error}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _measure(name: str, is_quick: bool) -> tuple[list[Figure], dict[str, Any]]:

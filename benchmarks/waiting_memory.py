@@ -10,28 +10,31 @@ import psutil
 import zmq
 
 from scaler_client import Client, serializer
-from scaler_client.messages import Heartbeat, HeartbeatEcho, Role
+from scaler_client.columns import Batch
+from scaler_client.messages import Cancel, Function, Role
 from scaler_client.published import SNAPSHOT_TOPIC
 from scaler_client.snapshots import Snapshot
-from scaler_client.wire import decode, decode_published, encode
+from scaler_client.wire import decode_published
 
 from .figures import Figure, at_most
-from .peers import Peer
+from .peers import FUNCTION_NUMBER, RESOLVED, Peer, SubmitTemplate
 from .processes import PATIENCE_SECONDS, free_address, running_scheduler
 from .workload import identity
 
 LEASE_SECONDS = "3600"
+WARM_UP_ROWS = 100
+"""Tasks in one message of the warm-up."""
 
 
 @dataclass(frozen=True)
 class Sizes:
     tasks: int
     runs: int
-    heartbeats: int
+    warm_up_tasks: int
 
 
-FULL = Sizes(tasks=1_000_000, runs=3, heartbeats=50_000)
-QUICK = Sizes(tasks=50_000, runs=1, heartbeats=5_000)
+FULL = Sizes(tasks=1_000_000, runs=3, warm_up_tasks=500_000)
+QUICK = Sizes(tasks=50_000, runs=1, warm_up_tasks=20_000)
 
 
 def measure(is_quick: bool) -> list[Figure]:
@@ -54,7 +57,7 @@ def _growth(sizes: Sizes) -> int:
         monitor = f"ipc://{folder}/monitor"
         options = ["--client-timeout-seconds", LEASE_SECONDS, "--monitor-address", monitor]
         with running_scheduler(address, *options) as scheduler:
-            _touch_nursery(context, address, sizes.heartbeats)
+            _touch_nursery(context, address, sizes.warm_up_tasks)
             process = psutil.Process(scheduler.pid)
             before = process.memory_info().rss
             with Client(address, timeout_seconds=PATIENCE_SECONDS) as client:
@@ -63,17 +66,25 @@ def _growth(sizes: Sizes) -> int:
                 return process.memory_info().rss - before
 
 
-def _touch_nursery(context: zmq.Context[zmq.Socket[bytes]], address: str, heartbeats: int) -> None:
-    """Have the scheduler allocate, and drop at once, several times its nursery: what PyPy has for young objects is then
-    resident before the measure begins. Heartbeats leave nothing behind, unlike tasks."""
+def _touch_nursery(context: zmq.Context[zmq.Socket[bytes]], address: str, tasks: int) -> None:
+    """Submit and cancel so many tasks, a few at a time.
+
+    The scheduler allocates several times its nursery and drops it at once, so that PyPy's space for young objects is
+    resident before the measure begins. Only tasks of one message exist at any time, so the warm-up leaves no free
+    memory behind that the measured tasks could use. Messages without an effect, as heartbeats, do not serve: the
+    scheduler mutes a connection that sends many of them.
+    """
     peer = Peer(context, address, Role.CLIENT)
-    [heartbeat] = encode(Heartbeat(1))
-    for _ in range(heartbeats // 100):
-        for _ in range(100):
-            peer.socket.send(heartbeat)
-        for _ in range(100):
-            if not isinstance(decode(peer.socket.recv_multipart()), HeartbeatEcho):
-                raise RuntimeError("the scheduler does not answer heartbeats")
+    peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
+    template = SubmitTemplate(WARM_UP_ROWS, b"nothing")
+    for first in range(0, tasks, WARM_UP_ROWS):
+        peer.socket.send(template.frame(first))
+        peer.send(Cancel(list(range(first, first + WARM_UP_ROWS))))
+        answered = 0
+        while answered < WARM_UP_ROWS:
+            batch = Batch(peer.socket.recv_multipart()[0])
+            if batch.tag == RESOLVED:
+                answered += len(batch.numbers(0, "Q"))
     peer.socket.close()
 
 

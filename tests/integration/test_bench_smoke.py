@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import benchmarks
 import pytest
+from benchmarks import run as bench
+from benchmarks.figures import Figure
 from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
 
@@ -109,6 +114,41 @@ def test_every_measure_gives_figures(tmp_path: Path) -> None:
         for figure in measure["figures"]:
             assert_is_sound(figure)
             assert figure["title"] in output
+
+
+def test_every_measure_of_the_benchmarks_is_run_and_tested() -> None:
+    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+    modules = [importlib.import_module(f"benchmarks.{name}") for name in names]
+    written = {
+        value
+        for module in modules
+        for name, value in vars(module).items()
+        if name.startswith("measure") and callable(value) and value.__module__ == module.__name__
+    }
+    assert written == set(bench.MEASURES.values())
+    assert list(bench.MEASURES) == list(FIGURES)
+
+
+def test_a_measure_that_fails_is_named_at_the_end_and_keeps_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def works(is_quick: bool) -> list[Figure]:
+        return [Figure("works", "what works", "tasks", [1.0])]
+
+    def fails(is_quick: bool) -> list[Figure]:
+        raise RuntimeError("the scheduler does not answer")
+
+    monkeypatch.setattr(bench, "MEASURES", {"first": works, "broken": fails, "last": works})
+    monkeypatch.setattr(bench, "interrupt_on_signals", lambda: None)
+    for command in ("SCHEDULER", "CLUSTER"):  # which it would set for this process
+        monkeypatch.setenv(f"SCALER_{command}_LOGGING_LEVEL", "WARNING")
+    assert bench.main(["--quick", "--results", str(tmp_path)]) == 1
+    output, errors = capfd.readouterr()
+    assert errors.splitlines()[-1] == "[bench] broken gave no figures: RuntimeError: the scheduler does not answer"
+    assert output.count("  what works") == 2
+    measures = json.loads(next(tmp_path.iterdir()).read_text())["measures"]
+    assert {name: len(measure["figures"]) for name, measure in measures.items()} == {"first": 1, "broken": 0, "last": 1}
+    assert measures["broken"]["error"] == "RuntimeError: the scheduler does not answer"
 
 
 def assert_is_sound(figure: dict[str, Any]) -> None:
