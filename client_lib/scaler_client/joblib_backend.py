@@ -7,7 +7,7 @@ import contextlib
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import joblib
@@ -16,7 +16,7 @@ from joblib.parallel import AutoBatchingMixin, FallbackToBackend, ParallelBacken
 from . import joblib_calls
 from .client import Client
 from .errors import ClientClosedError
-from .joblib_calls import ParallelCall
+from .joblib_calls import Initializer, ParallelCall
 
 NAME = "scaler"
 
@@ -25,6 +25,9 @@ SNAPSHOT_SECONDS = 2.0
 
 JOIN_SECONDS = 10.0
 """How long to wait for the first worker, where it says that there is none yet."""
+
+OF_ALL_BACKENDS = {"temp_folder", "mmap_mode", "prefer", "require", "verbose", "context"}
+"""What joblib hands to every backend."""
 
 _known_workers: dict[int, int] = {}
 """How many each scheduler, by its incarnation, had when it was asked last."""
@@ -41,6 +44,8 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         client: a client to use instead, or a view of one whose options its tasks are to have.
         n_workers: how many workers there are; None: what the scheduler says, if it runs on this machine.
         inner_max_num_threads: how many threads BLAS and OpenMP may start in a task; needs threadpoolctl there.
+        initializer, initargs: a function and its arguments. Each worker process calls it before the first batch of
+            this backend there; what it raises, the call of joblib raises. `Parallel` takes them as well.
         nesting_level: how many calls of joblib there are around those of this backend.
 
     Raises:
@@ -59,9 +64,12 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         n_workers: int | None = None,
         inner_max_num_threads: int | None = None,
         nesting_level: int | None = None,
+        initializer: Callable[..., object] | None = None,
+        initargs: Iterable[Any] = (),
     ) -> None:
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
         _check(address, client, n_workers)
+        self._initializer = _initializer(initializer, initargs)
         if client is None:
             client = Client(address)
             weakref.finalize(self, _leave, client).atexit = False
@@ -69,6 +77,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         self._n_workers = n_workers
         self._array_bytes: int | None = None
         self._call: ParallelCall | None = None
+        self._lender: ScalerBackend | None = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """How many batches are to run at once: `n_jobs`; where it is negative, -1 is for all workers, -2 for one less.
@@ -81,17 +90,42 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             raise ValueError("n_jobs == 0 in Parallel has no meaning")
         return n_jobs if n_jobs > 0 else max(2, self._count_workers() + 1 + n_jobs)
 
-    def configure(self, n_jobs: int = 1, parallel: Any = None, max_nbytes: int | None = None, **_settings: Any) -> int:
+    def configure(
+        self,
+        n_jobs: int = 1,
+        parallel: Any = None,
+        max_nbytes: int | None = None,
+        initializer: Callable[..., object] | None = None,
+        initargs: Iterable[Any] = (),
+        **settings: Any,
+    ) -> int:
         if parallel.return_generator and joblib_calls.is_inside_task(self._client):
             # Between two results the task does other things, for which it needs its slot.
             raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
-        # No circle: a client of the backend's own leaves when the backend is gone.
-        self.parallel = weakref.proxy(parallel)
+        if self._lender is None:
+            for name in sorted(settings.keys() - OF_ALL_BACKENDS):
+                warnings.warn(f"the joblib backend {NAME} ignores the setting {name}=", stacklevel=2)
+            # All Parallel objects in one parallel_config share this backend, also at the same time (generators).
+            raise FallbackToBackend(self._lend(parallel, _initializer(initializer, initargs) or self._initializer))
         self._array_bytes = max_nbytes
         return self.effective_n_jobs(n_jobs)
 
+    def _lend(self, parallel: Any, initializer: Initializer | None) -> ScalerBackend:
+        """A backend with the same client, for one Parallel object."""
+        lent = _made(
+            self._client,
+            self.nesting_level,
+            self._n_workers,
+            self.inner_max_num_threads,
+            self.default_n_jobs,
+            initializer,
+        )
+        lent._lender = self  # a client of the backend's own leaves when that backend is gone
+        lent.parallel = weakref.proxy(parallel)  # which refers to this backend: no circle
+        return lent
+
     def start_call(self) -> None:
-        self._call = ParallelCall(self._client, self.parallel.timeout, self._array_bytes)
+        self._call = ParallelCall(self._client, self.parallel.timeout, self._array_bytes, self._initializer)
 
     def submit(self, func: Any, callback: Callable[[Any], object]) -> concurrent.futures.Future[Any]:
         assert self._call is not None
@@ -121,11 +155,17 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         they have one job unless they ask for more."""
         n_workers = self._n_workers or _known_workers.get(self._client._connection.scheduler)
         level = (self.nesting_level or 0) + 1
-        return _made(self._client, level, n_workers, self.inner_max_num_threads, default_n_jobs=1), None
+        return _made(self._client, level, n_workers, self.inner_max_num_threads, 1, self._initializer), None
 
     def __reduce__(self) -> Any:
-        arguments = self._client, self.nesting_level, self._n_workers, self.inner_max_num_threads, self.default_n_jobs
-        return _made, arguments
+        return _unpickled, (
+            self._client,
+            self.nesting_level,
+            self._n_workers,
+            self.inner_max_num_threads,
+            self.default_n_jobs,
+            self._initializer,
+        )
 
     def _count_workers(self) -> int:
         if self._n_workers is not None:
@@ -158,11 +198,31 @@ def register() -> None:
 
 
 def _made(
-    client: Client, nesting_level: int | None, n_workers: int | None, threads: int | None, default_n_jobs: int
+    client: Client,
+    nesting_level: int | None,
+    n_workers: int | None,
+    threads: int | None,
+    default_n_jobs: int,
+    initializer: Initializer | None,
 ) -> ScalerBackend:
     backend = ScalerBackend(None, client, n_workers, threads, nesting_level)
     backend.default_n_jobs = default_n_jobs
+    backend._initializer = initializer
     return backend
+
+
+def _unpickled(*arguments: Any) -> ScalerBackend:
+    """Part of each batch: calls in the batch may name the backend again, so the worker's joblib must know it."""
+    register()
+    return _made(*arguments)
+
+
+def _initializer(function: Any, arguments: Any) -> Initializer | None:
+    if function is None:
+        return None
+    if not callable(function):
+        raise TypeError(f"initializer must be callable, not {function!r}")
+    return Initializer(function, tuple(arguments))
 
 
 def _check(address: Any, client: Any, n_workers: Any) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import contextlib
 import functools
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +21,38 @@ from .nesting import RunningTask
 Future = concurrent.futures.Future
 Callback = Callable[[Any], object]
 
+MOST_INITIALIZERS = 1000
+"""How many initializers a worker remembers that it has called."""
+
+
+class Initializer:
+    """What joblib's `initializer=` asks for: a call in each worker process before the first batch there.
+
+    Args:
+        function, arguments: what to call.
+    """
+
+    def __init__(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        self.function = function
+        self.arguments = arguments
+        self._name = uuid.uuid4().hex
+
+    def run(self) -> None:
+        """Call it, unless this process has done so. Raises what the function raises; the next batch tries again."""
+        # No lock: a worker runs one task at a time. If the function waits for tasks of its own, the next batch on the
+        # worker calls it too; waiting for the first call would keep the slot that those tasks need.
+        if self._name in _initialized:
+            _initialized.move_to_end(self._name)
+            return
+        self.function(*self.arguments)
+        _initialized[self._name] = None
+        if len(_initialized) > MOST_INITIALIZERS:
+            _initialized.popitem(last=False)
+
+
+_initialized: collections.OrderedDict[str, None] = collections.OrderedDict()
+"""The names of those that this process has called, the one used last at the end."""
+
 
 class ParallelCall:
     """Made in the thread that makes the call; its batches are submitted by that one and by the client's callbacks.
@@ -26,10 +60,15 @@ class ParallelCall:
     Args:
         timeout: of each batch, in seconds; None: none.
         array_bytes: arrays of at least this size are sent by themselves; None: none is.
+        initializer: called in each worker process before its first batch; None: nothing is.
     """
 
-    def __init__(self, client: Client, timeout: float | None, array_bytes: int | None) -> None:
+    def __init__(
+        self, client: Client, timeout: float | None, array_bytes: int | None, initializer: Initializer | None = None
+    ) -> None:
         self._client = client
+        # One partial for all batches: a function's bytes go to each worker once.
+        self._run = run_batch if initializer is None else functools.partial(run_batch, initializer=initializer)
         self._arrays = SharedArrays(client, array_bytes)
         self._timeout = timeout
         self._task = suspending.current_task(client.agent)
@@ -48,7 +87,7 @@ class ParallelCall:
         # joblib does not expect it: in a callback it would wait for the batch without end.
         try:
             self._arrays.share(batch)
-            future = self._client.submit(run_batch, batch, threads)
+            future = self._client.submit(self._run, batch, threads)
         except Exception as error:
             failed: Future[Any] = Future()
             failed.set_exception(error)
@@ -118,8 +157,10 @@ def _on_behalf_of(task: RunningTask | None, client: Client) -> Iterator[None]:
         awaits.count = 0
 
 
-def run_batch(batch: Callable[[], Any], threads: int | None) -> Any:
+def run_batch(batch: Callable[[], Any], threads: int | None, initializer: Initializer | None = None) -> Any:
     """On the worker: what the batch's calls return."""
+    if initializer is not None:
+        initializer.run()
     if threads is None:
         return batch()
     from threadpoolctl import threadpool_limits

@@ -251,6 +251,68 @@ def test_tasks_have_the_options_of_the_client(client: Client) -> None:
             Parallel()(delayed(time.sleep)(FOREVER) for _ in range(2))
 
 
+def set_up(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(f"{os.getpid()} {text}\n")
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+@pytest.mark.parametrize("where", ["Parallel", "parallel_config"])
+def test_an_initializer(where: str, client: Client, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    given: dict[str, Any] = {"initializer": set_up, "initargs": (log, "here")}
+    of_parallel, of_config = (given, {}) if where == "Parallel" else ({}, given)
+    with joblib.parallel_config(backend="scaler", client=client, **of_config):
+        parallel = Parallel(batch_size=1, **of_parallel)
+        processes = set(parallel(delayed(process)(i) for i in range(20)))
+        processes |= set(parallel(delayed(process)(i) for i in range(20)))
+    # Once in each process, before the first call there.
+    assert sorted(lines_of(log)) == sorted(f"{each} here" for each in processes)
+
+
+def test_an_initializer_reaches_the_workers_of_calls_in_calls(client: Client, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def inner(_: int) -> list[int]:
+        return Parallel(n_jobs=2, batch_size=1)(delayed(process)(i) for i in range(4))
+
+    with joblib.parallel_config(backend="scaler", client=client):
+        found = Parallel(initializer=set_up, initargs=(log, "here"))(delayed(inner)(i) for i in range(2))
+    assert {f"{each} here" for some in found for each in some} <= set(lines_of(log))
+
+
+def test_an_initializer_that_raises(backend: None) -> None:
+    with pytest.raises(LookupError, match="three"):
+        Parallel(initializer=fail, initargs=(3,))(delayed(square)(i) for i in range(4))
+    with pytest.raises(TypeError, match="initializer must be callable, not 5"):
+        Parallel(initializer=5)(delayed(square)(i) for i in range(4))
+
+
+def test_a_setting_that_means_nothing_here(backend: None) -> None:
+    with pytest.warns(UserWarning, match="the joblib backend scaler ignores the setting env="):
+        assert Parallel(env={"A": "1"})(delayed(square)(i) for i in range(4)) == [0, 1, 4, 9]
+
+
+def test_several_calls_in_one_configuration(backend: None) -> None:
+    squares = [i * i for i in range(60)]
+    with Parallel() as first:
+        assert first(delayed(square)(i) for i in range(60)) == squares
+        assert Parallel()(delayed(square)(i) for i in range(60)) == squares  # gone afterwards
+        gc.collect()
+        assert first(delayed(square)(i) for i in range(60)) == squares
+
+
+def test_several_calls_at_a_time_in_one_configuration(backend: None, tmp_path: Path) -> None:
+    slow = Parallel(return_as="generator", pre_dispatch=1, batch_size=1)(delayed(square)(i) for i in range(60))
+    assert next(slow) == 0
+    with pytest.raises(LookupError, match="three"):  # stops its own batches alone
+        Parallel()(delayed(fail)(i) for i in range(10))
+    assert list(slow) == [i * i for i in range(1, 60)]
+
+
 def test_threads_of_libraries(client: Client) -> None:
     def threads(_: int) -> set[int]:
         np.ones((2, 2)) @ np.ones((2, 2))

@@ -110,6 +110,26 @@ def test_in_a_task_that_was_submitted_plainly(client: Client) -> None:
     assert [future.result(60) for future in futures] == [[i * i for i in range(10)]] * 2
 
 
+@pytest.mark.parametrize("how", ["parallel_config", "Parallel", "parallel_backend"])
+def test_the_backend_is_named_again_in_a_call(client: Client, backend: None, how: str) -> None:
+    def forget() -> None:
+        joblib.parallel.BACKENDS.pop("scaler", None)
+
+    client.submit(forget).result(60)  # the one worker has it from other tests
+
+    def named_again(_: int) -> list[tuple[int, int]]:
+        calls = [delayed(depth_and_square)(i) for i in range(5)]
+        if how == "Parallel":
+            return Parallel(n_jobs=2, backend="scaler")(calls)
+        with getattr(joblib, how)(backend="scaler"):
+            return Parallel(n_jobs=2)(calls)
+
+    def depth_and_square(number: int) -> tuple[int, int]:
+        return depth_of(number), square(number)
+
+    assert Parallel()(delayed(named_again)(i) for i in range(3)) == [[(1, i * i) for i in range(5)]] * 3
+
+
 def test_an_error_comes_up_through_all_calls(backend: None) -> None:
     def fail(depth: int) -> int:
         if not depth:
