@@ -189,7 +189,8 @@ setup_further() {
 
 # Without a browser tests/ui is left out, and says so.
 setup_browser() {
-    type -p chromium chromium-browser google-chrome google-chrome-stable >/dev/null && return
+    # Any one of them will do: `type -p` fails unless all exist, so its output counts and not its status.
+    [ -z "$(type -p chromium chromium-browser google-chrome google-chrome-stable)" ] || return 0
     [ -e .venv/no-chromium ] && return
     may_install && step "Debian packages: chromium" apt_install chromium && return
     touch .venv/no-chromium
