@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .errors import FunctionLoadError, RemoteError, ResultPickleError
+from .extras import install_hint
 from .messages import Outcome, Payload
 
 _LONGEST_KIND = 256
@@ -98,7 +99,10 @@ def named(name: str, codec: str = "json") -> NamedFunction:
     if codec not in CODECS:
         raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {codec!r}")
     if codec == "msgpack":
-        import msgpack  # noqa: F401  # to fail here rather than at the first call
+        try:
+            import msgpack  # noqa: F401  # to fail here rather than at the first call
+        except ImportError as error:
+            raise ImportError(f"the codec msgpack needs msgpack: {install_hint('msgpack')}") from error
     function = NamedFunction(name, codec)
     if not name or len(function.kind) > _LONGEST_KIND:
         raise ValueError(f"a function's name must have 1 to {_LONGEST_KIND - len(kind_of('', codec))} characters")

@@ -12,6 +12,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .extras import install_hint
+
 if TYPE_CHECKING:
     from .client import Client
 
@@ -54,7 +56,7 @@ def dask_get(client: Client, dsk: Any, keys: Any) -> Any:
     try:
         import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
     except ImportError as error:
-        raise ImportError('dask_get needs dask 2024.12 or newer: pip install "scaler-client[dask]"') from error
+        raise ImportError(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}") from error
     graph = plain_graph(dsk, set(flat(keys)))
     values = {**graph.literals, **client.get(_submittable(client, graph), graph.targets)}
     return in_shape(keys, {key: values[name] for key, name in graph.found.items()})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .extras import install_hint
 from .graph_nodes import Nodes
 
 try:
@@ -15,7 +16,7 @@ try:
     import numpy
 except ImportError as error:
     raise ImportError(
-        "graph_backend='graphblas' needs python-graphblas: install the extra scaler-client[graphblas]"
+        f"graph_backend='graphblas' needs python-graphblas: {install_hint('graphblas')}"
     ) from error
 
 FIRST_LEVELS = 200

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from . import __version__, logs, options
 from .addresses import HIGHEST_PORT
 from .command_line import Arguments, answer, ignored_variables, parse_arguments
+from .extras import install_hint
 from .options import Command, Kind, Option, OptionError, fail, interpreter
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
@@ -84,8 +85,7 @@ class HttpCommand:
             return fail(self.program, str(error))
         for name in self.libraries:
             if importlib.util.find_spec(name) is None:
-                install = f"pip install 'scaler-client[{self.extra}]'"
-                return fail(self.program, f"it needs {name}, which is not installed: {install}")
+                return fail(self.program, f"it needs {name}, which is not installed: {install_hint(self.extra)}")
         for warning in ignored_variables(self.command, os.environ):
             logging.getLogger(__name__).warning(warning)
         return run(config)

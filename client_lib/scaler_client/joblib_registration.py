@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .extras import install_hint
+
 
 def register_joblib() -> None:
     """Make `joblib.parallel_config(backend="scaler", address=...)` work; `ScalerBackend` says what it takes.
@@ -12,5 +14,5 @@ def register_joblib() -> None:
     try:
         from .joblib_backend import register
     except ImportError as error:
-        raise ImportError('register_joblib needs joblib 1.5 or newer: pip install "scaler-client[joblib]"') from error
+        raise ImportError(f"register_joblib needs joblib 1.5 or newer: {install_hint('joblib')}") from error
     register()

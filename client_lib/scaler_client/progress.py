@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
+from .extras import install_hint
+
 SHOW_SECONDS = 0.1
 """Between two looks at how many tasks are done."""
 
@@ -21,7 +23,7 @@ class ProgressBar:
         try:
             from tqdm.auto import tqdm
         except ImportError as error:
-            raise ImportError('progress=True needs tqdm: pip install "scaler-client[progress]"') from error
+            raise ImportError(f"progress=True needs tqdm: {install_hint('progress')}") from error
         total = len(iterable) if isinstance(iterable, Sized) else None
         self._bar = tqdm(total=total, unit=" tasks")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from dask.local import get_sync
 
 from scaler_client import Client, ClientClosedError, ResultPickleError, SchedulerClusterCombo
 from scaler_client.dask_graphs import dask_get, plain_graph
+from scaler_client.extras import install_hint
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -211,5 +213,5 @@ def test_graphs_of_dask_s_are_for_dask_get(call: str, client: Client) -> None:
 
 def test_a_dask_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask._task_spec", None)
-    with pytest.raises(ImportError, match=r"^dask_get needs dask 2024.12 or newer: pip install .scaler-client\[dask\]"):
+    with pytest.raises(ImportError, match=re.escape(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}")):
         dask_get(None, {"a": 1}, ["a"])  # type: ignore[arg-type]

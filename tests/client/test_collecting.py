@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import io
+import re
 import sys
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -17,6 +18,7 @@ from tests.waiting import wait_until
 from tqdm import tqdm
 
 from scaler_client import Client, ClientClosedError
+from scaler_client.extras import install_hint
 
 SECONDS = 20.0
 
@@ -159,7 +161,7 @@ def test_a_bar_is_closed_when_a_task_fails(running_client: Client, capsys: pytes
 
 def test_no_bar_without_tqdm(running_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r'progress=True needs tqdm: pip install "scaler-client\[progress\]"'):
+    with pytest.raises(ImportError, match=re.escape(f"progress=True needs tqdm: {install_hint('progress')}")):
         running_client.map(abs, [(1,)], progress=True)
     assert running_client.map(abs, [(-1,)]) == [1]
 

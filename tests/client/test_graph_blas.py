@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scaler_client.extras import install_hint
 from scaler_client.graph_nodes import Nodes
 from scaler_client.graph_order import GRAPHBLAS, PYTHON, check_backend, order
 
@@ -85,7 +86,7 @@ def test_unknown_back_ends() -> None:
 
 
 def test_without_the_library() -> None:
-    """The text names the extra."""
+    """The text says how to install it."""
     program = (
         "import sys; sys.modules['graphblas'] = None\n"
         "from scaler_client import Client\n"
@@ -93,5 +94,5 @@ def test_without_the_library() -> None:
         "except ImportError as error: print(error)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    text = "graph_backend='graphblas' needs python-graphblas: install the extra scaler-client[graphblas]\n"
+    text = f"graph_backend='graphblas' needs python-graphblas: {install_hint('graphblas')}\n"
     assert run.stdout == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import socket
 import sys
@@ -26,6 +27,7 @@ from tests.client.metric_rules import breaches
 
 from scaler_client import Client
 from scaler_client.exporter import cli
+from scaler_client.extras import install_hint
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 
@@ -179,9 +181,11 @@ def test_wrong_options_and_ports(tmp_path: Path) -> None:
 def test_without_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "prometheus_client" else find(name))
     assert cli.main([f"ipc://{tmp_path}/monitor"]) == 2
-    assert "pip install 'scaler-client[exporter]'" in capsys.readouterr().err
+    said = f"scaler_exporter: it needs prometheus_client, which is not installed: {install_hint('exporter')}\n"
+    assert capsys.readouterr().err == said
 
 
 def test_an_option_from_the_environment(tmp_path: Path) -> None:

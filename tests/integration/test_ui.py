@@ -19,6 +19,7 @@ from tests.integration.test_service import Manager
 from tests.waiting import wait_until
 
 from scaler_client import Client, __version__
+from scaler_client.extras import install_hint
 
 pytest.importorskip("aiohttp", reason="the page's server needs aiohttp: pip install 'scaler-client[ui]'")
 
@@ -303,7 +304,7 @@ def test_without_aiohttp_it_says_what_to_install(tmp_path: Path) -> None:
     program = "import sys; sys.modules['aiohttp'] = None; from scaler_client.ui.cli import main; sys.exit(main())"
     ran = run_once([sys.executable, "-c", program, f"ipc://{tmp_path}/m"])
     assert ran.returncode == 2 and ran.stderr.count("\n") == 1
-    assert "pip install 'scaler-client[ui]'" in ran.stderr
+    assert f"it needs aiohttp, which is not installed: {install_hint('ui')}\n" in ran.stderr
     ran = run_once([sys.executable, "-c", program, "--help"])
     assert ran.returncode == 0 and "--window-seconds" in ran.stdout
 

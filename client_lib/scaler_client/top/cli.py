@@ -10,6 +10,7 @@ from typing import Optional, Sequence
 
 from .. import __version__
 from ..command_line import answer, parse_arguments
+from ..extras import install_hint
 from ..host_names import unresolved
 from ..monitor_socket import MonitorAccessError, MonitorSocket
 from ..monitoring import Presence
@@ -44,7 +45,7 @@ def _run(config: Config, socket: MonitorSocket) -> int:
     try:
         import urwid  # noqa: F401  # not above: -h does without
     except ModuleNotFoundError:
-        return fail(PROGRAM, "urwid is missing: pip install 'scaler-client[top]'")
+        return fail(PROGRAM, f"it needs urwid, which is not installed: {install_hint('top')}")
     if config.once or config.json:
         return _print(config, socket)
     from .terminal import is_terminal, show
