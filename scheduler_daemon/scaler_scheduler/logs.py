@@ -11,10 +11,9 @@ import os
 import sys
 from typing import Sequence
 
+from .log_handlers import LINE_FORMAT, TIME_FORMAT, FollowingHandler, LineHandler, bound_errors
 from .options import Option, OptionError, choice, text
 
-LINE_FORMAT = "[%(levelname)s]%(asctime)s: %(message)s"
-TIME_FORMAT = "%Y-%m-%d %H:%M:%S%z"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 JOURNAL_VARIABLE = "JOURNAL_STREAM"
@@ -55,25 +54,6 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
     logging.basicConfig(level=level, handlers=handlers, force=True)
 
 
-class _FollowingHandler(logging.FileHandler):
-    """Goes on in a new file where somebody has moved the old one away. Costs 2 us a line. The standard library's brings
-    pickle and sockets along."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            if self.stream is not None and not self._is_in_place(self.stream):
-                self.close()  # what follows opens it again
-            super().emit(record)
-        except OSError:  # it can't be opened any more
-            self.handleError(record)
-
-    def _is_in_place(self, stream: io.TextIOWrapper) -> bool:
-        try:
-            return os.path.samestat(os.stat(self.baseFilename), os.fstat(stream.fileno()))
-        except OSError:
-            return False
-
-
 def on_one_line(said: str) -> str:
     """What somebody else has said, fit for the log: it can neither begin lines of its own nor steer a terminal."""
     cut = said if len(said) <= LONGEST_LINE else said[:LONGEST_LINE] + "..."
@@ -90,7 +70,7 @@ class _JournalFormatter(logging.Formatter):
 
 def _is_journal(handler: logging.Handler) -> bool:
     """Whether it writes to what the service manager says is its journal."""
-    if type(handler) is not logging.StreamHandler or not os.environ.get(JOURNAL_VARIABLE):
+    if type(handler) is not LineHandler or not os.environ.get(JOURNAL_VARIABLE):
         return False
     try:
         there = os.fstat(handler.stream.fileno())
@@ -103,11 +83,11 @@ def _handler(path: str) -> logging.Handler:
     # The streams themselves: a socket (systemd's journal) can't be opened by that name, and a file would be written
     # from two offsets.
     if path == "/dev/stdout":
-        return logging.StreamHandler(sys.stdout)
+        return LineHandler(sys.stdout, path)
     if path == "/dev/stderr":
-        return logging.StreamHandler(sys.stderr)
+        return LineHandler(sys.stderr, path)
     try:
-        return _FollowingHandler(path, encoding="utf-8", errors="backslashreplace")
+        return FollowingHandler(path)
     except OSError as error:
         raise OptionError(f"cannot log to {path}: {error.strerror}") from None
 
@@ -130,6 +110,9 @@ def _set_up_from_file(path: str) -> None:
             logging.config.fileConfig(io.StringIO(content), disable_existing_loggers=False)
     except Exception as error:  # the file names classes and their arguments, so any error may come out of it
         raise OptionError(f"the logging configuration {path} is wrong: {_reason(error)}") from None
+    named = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
+    for handler in {handler for logger in (logging.root, *named) for handler in logger.handlers}:
+        bound_errors(handler)
 
 
 def _reason(error: BaseException) -> str:

@@ -637,7 +637,7 @@ def test_log_lines(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_log_file_that_is_moved_away(tmp_path, capsys):
+def test_a_log_file_that_is_moved_away(tmp_path, capfd):
     path, folder = tmp_path / "logs" / "log", tmp_path / "logs"
     folder.mkdir()
     logs.set_up("INFO", [str(path)])
@@ -649,7 +649,7 @@ def test_a_log_file_that_is_moved_away(tmp_path, capsys):
     assert [line.split(": ")[1] for line in path.read_text().splitlines()] == ["second", "third"]
     folder.rename(tmp_path / "gone")
     logging.info("fourth")  # the daemon lives on
-    assert "No such file" in capsys.readouterr().err
+    assert "No such file" in capfd.readouterr().err
     folder.mkdir()
     logging.info("fifth")
     assert path.read_text().endswith(": fifth\n")

@@ -19,6 +19,7 @@ from scaler_client import (
     command_line,
     default_file,
     key_files,
+    log_handlers,
     logs,
     machine,
     options,
@@ -29,7 +30,18 @@ from scaler_worker import cli, config, resources
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHARED = [options, command_line, addresses, logs, machine, default_file, toml_file, key_files, service_manager]
+SHARED = [
+    options,
+    command_line,
+    addresses,
+    logs,
+    log_handlers,
+    machine,
+    default_file,
+    toml_file,
+    key_files,
+    service_manager,
+]
 
 
 @pytest.fixture(autouse=True)
