@@ -16,8 +16,9 @@ ENDED_WELL = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
 _BLAME_LAST = {Outcome.CANCELLED.value: 1, Outcome.INPUT_LOST.value: 2}
 
-MOST_RECOVERIES = 3
-"""How often a graph is submitted again because results of its nodes were lost with their hosts."""
+MOST_RECOVERIES = 10
+"""How often a graph is submitted again because results of its nodes were lost with their hosts, without any progress in
+between: what one host can't send to another is lost for ever."""
 
 
 class GraphTasks:
@@ -68,7 +69,12 @@ class GraphTasks:
         """Where the inputs of each row end; made when somebody needs it."""
         self._readers: dict[int, int] = {}
         """How many rows that were needed, and not withdrawn since, read each of these; made when somebody needs it."""
+        self._has_failed = False
+        """Whether any row has ended without a value. Until then `resolve`, called for every row, notes nothing."""
+        self._ended_well: set[int] = set()
+        """Rows that have ended with a value since then."""
         self._recoveries = 0
+        """How often the graph was submitted again since a row ended well for the first time."""
         self._name_of = name_of
         self._failures: dict[int, int] = {}
         """Rows that have ended without a value, and for each the one whose failure it is."""
@@ -84,8 +90,11 @@ class GraphTasks:
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         row = task_id - self.first
-        if self._failures and outcome in ENDED_WELL:
+        if self._has_failed and outcome in ENDED_WELL:
             self._failures.pop(row, None)  # of an earlier run, which a scheduler that is gone has told of
+            if row not in self._ended_well:
+                self._ended_well.add(row)
+                self._recoveries = 0
         future = self.targets.pop(row, None)
         if future is None:
             return False  # what is kept, or has failed, is no news to anybody here
@@ -98,11 +107,17 @@ class GraphTasks:
         return not self.targets
 
     def note_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
+        self._has_failed = True
         for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
             row = task_id - self.first
-            failed = self._failures[row] = self._failed_first(row, outcome, answer)
+            failed = self._failed_first(row, outcome, answer)
             if failed == row:
+                if outcome == Outcome.CANCELLED and row not in self.targets:
+                    # Users cancel targets only. The scheduler cancels a row whose result no row needs any more, because
+                    # its readers have failed: that is no failure, and these readers may be submitted again.
+                    continue
                 self._endings[row] = outcome, answer
+            self._failures[row] = failed
 
     def _failed_first(self, row: int, outcome: int, answer: Payload) -> int:
         """The row whose failure this one's is. All that it reads is noted already."""

@@ -67,6 +67,55 @@ def test_not_for_ever(client: SessionClient) -> None:
     assert d.result(0) == 5 and not client.session.tasks.all_graphs()
 
 
+def test_as_often_as_there_is_progress(client: SessionClient) -> None:
+    e, _ = client.submit_graph(GRAPH, ["e", "d"])
+    first = graph_tasks(client).first
+    lose(client.session, first, E)
+    for row in (A, B, C):
+        for _ in range(MOST_RECOVERIES - 1):
+            lose(client.session, first, E)
+        answer(client.session, first, row, Outcome.KEPT)
+    for _ in range(MOST_RECOVERIES):
+        answer(client.session, first, C, Outcome.KEPT)
+        lose(client.session, first, E)
+    assert not e.done()
+    lose(client.session, first, E)
+    assert e.done(), "the same node again is no progress"
+
+
+def end(session: Session, first: int, **outcomes: Outcome) -> None:
+    """Answer several rows at once."""
+    ids = [first + "ABCED".index(name) for name in outcomes]
+    session.handle(messages.Resolved(ids, list(outcomes.values()), [b""] * len(ids)), 1.0)
+
+
+CANCELLED = Outcome.CANCELLED
+
+
+def test_what_the_scheduler_cancels_as_nobody_needs_it_is_no_failure(client: SessionClient) -> None:
+    """A is lost with its host, so C and E can't run, so nobody needs B, which D does not read here."""
+    (e,) = client.submit_graph(GRAPH, ["e"])
+    first = graph_tasks(client).first
+    client.session.take_outgoing()
+    end(client.session, first, C=LOST, E=LOST, B=CANCELLED)
+    assert rows(client.session, first) == ALL[:4]
+    end(client.session, first, B=CANCELLED)  # it comes later
+    end(client.session, first, C=LOST, E=LOST)
+    assert rows(client.session, first) == ALL[:4]
+    answer(client.session, first, E, value=6)
+    assert e.result(0) == 6
+
+
+def test_a_cancelled_target_fails_what_reads_it(client: SessionClient) -> None:
+    c, e = client.submit_graph(GRAPH, ["c", "e"])
+    first = graph_tasks(client).first
+    client.session.cancel([c.task_id], lambda: None)
+    client.session.take_outgoing()
+    end(client.session, first, C=CANCELLED)
+    end(client.session, first, E=LOST)  # it came to the scheduler too late to wait for C
+    assert c.cancelled() and e.cancelled()
+
+
 def test_two_graphs_of_one_message(client: SessionClient) -> None:
     client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
     one = graph_tasks(client).first
