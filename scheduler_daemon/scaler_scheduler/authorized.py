@@ -89,10 +89,19 @@ def remove(directory: str, name_or_key: str) -> List[Entry]:
 
 def create(directory: str, entries: List[Entry]) -> None:
     """The file, where there is none yet. Raises KeyFileError."""
-    path = os.path.join(directory, FILE_NAME)
+    write_new(os.path.join(directory, FILE_NAME), _text(entries))
+
+
+def write_new(path: str, text: str) -> None:
+    """Make a file for its owner alone. Raises KeyFileError; no part of the file is left then."""
     try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(_text(entries))
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+        except BaseException:
+            os.unlink(path)
+            raise
     except OSError as error:
         raise KeyFileError(f"cannot make {path}: {error.strerror}") from None
 

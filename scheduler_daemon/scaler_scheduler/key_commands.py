@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import ExitStack
 from typing import Any, Callable, Dict, List, NoReturn, Sequence
 
 from . import authorized
@@ -95,36 +96,35 @@ def _keygen(parsed: argparse.Namespace) -> None:
     for name in files:
         if os.path.lexists(os.path.join(directory, name)):
             raise KeyFileError(f"{os.path.join(directory, name)} is there already: keys are never overwritten")
-    public = {name: _make_pair(directory, name) for name in names}
+    with ExitStack() as undo:  # a folder with some of its files could neither be used nor be completed
+        public = {name: _make_pair(directory, name, undo) for name in names}
+        if not parsed.role:
+            authorized.create(directory, [Entry(role, public[role], role) for role in ROLES])
+        undo.pop_all()
     if parsed.role:
         print(f"Let it in: scaler_scheduler authorize DIR {public[parsed.role]} --as {parsed.role} --name NAME")
         copy = f"{SERVER}{PUBLIC_SUFFIX} of the scheduler's folder to {directory}"
         print(f"Copy {copy}: whoever connects knows the scheduler by it")
         return
-    authorized.create(directory, [Entry(role, public[role], role) for role in ROLES])
     print(f"The scheduler: scaler_scheduler --keys {directory} ADDRESS; {SERVER}{SECRET_SUFFIX} stays here")
     for role in ROLES:
         copied = " ".join((SERVER + PUBLIC_SUFFIX, role + PUBLIC_SUFFIX, role + SECRET_SUFFIX))
         print(f"Copy {copied} to {_WHERE[role]}")
 
 
-def _make_pair(directory: str, name: str) -> str:
-    """The public key, in hex."""
+def _make_pair(directory: str, name: str, undo: ExitStack) -> str:
+    """The public key, in hex. `undo` removes the files."""
     from .doorkeeper import new_key_pair
 
     public, secret = new_key_pair()
-    _write(directory, name + SECRET_SUFFIX, f"# The secret key of {name}: for nobody else.\n{secret.hex()}\n")
-    _write(directory, name + PUBLIC_SUFFIX, f"# The public key of {name}.\n{public.hex()}\n")
+    for suffix, text in (
+        (SECRET_SUFFIX, f"# The secret key of {name}: for nobody else.\n{secret.hex()}\n"),
+        (PUBLIC_SUFFIX, f"# The public key of {name}.\n{public.hex()}\n"),
+    ):
+        path = os.path.join(directory, name + suffix)
+        authorized.write_new(path, text)
+        undo.callback(os.unlink, path)
     return public.hex()
-
-
-def _write(directory: str, name: str, text: str) -> None:
-    path = os.path.join(directory, name)
-    try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(text)
-    except OSError as error:
-        raise KeyFileError(f"cannot make {path}: {error.strerror}") from None
 
 
 def _authorize(parsed: argparse.Namespace) -> None:

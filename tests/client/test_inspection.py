@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import resource
 import stat
 import time
 from collections.abc import Iterator
@@ -413,6 +414,7 @@ def test_a_file_that_is_no_socket(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "dump.json")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     check_file(path, False)
     write_dump(path, False, {"format": 1})
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600 and json.loads(Path(path).read_text()) == {"format": 1}
@@ -422,6 +424,13 @@ def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
         write_dump(path, False, {})  # it came meanwhile
     write_dump(path, True, {})
     assert json.loads(Path(path).read_text()) == {}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))  # in place of a full disk
+    try:
+        with pytest.raises(OptionError, match="cannot write .*/other.json: File too large"):
+            write_dump(str(tmp_path / "other.json"), False, {"format": 1})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(tmp_path) == ["dump.json"], "no part of a dump is left"
     write_dump("-", False, {"format": 1})
     assert json.loads(capsys.readouterr().out) == {"format": 1}
     write_dump("-", False, {"snapshot": {"names": ["a", "b"], "none": {}}, "history": [{"ids": [1, 2]}], "graphs": []})

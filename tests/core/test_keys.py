@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import stat
 from pathlib import Path
 
@@ -71,6 +73,29 @@ def test_no_key_is_ever_overwritten(keys, capsys):
     assert complaint(capsys, "keygen", keys, "--as", "client").endswith("client.key is there already: keys are never "
                                                                         "overwritten")  # fmt: skip
     assert {path: path.read_bytes() for path in Path(keys).iterdir()} == before
+
+
+def test_a_disk_that_becomes_full_leaves_no_part_of_a_folder(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "keys"
+    write_new, written = authorized.write_new, []
+
+    def write(path: str, text: str) -> None:
+        written.append(path)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10 if len(written) == fails_at else before[0], before[1]))
+        try:
+            write_new(path, text)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    monkeypatch.setattr(authorized, "write_new", write)
+    for fails_at in range(1, 10):
+        written.clear()
+        line = complaint(capsys, "keygen", str(folder))
+        assert line == f"scaler_scheduler: cannot make {written[-1]}: {os.strerror(errno.EFBIG)}"
+        assert len(written) == fails_at and os.listdir(folder) == []
+    fails_at = 0
+    assert cli.main(["keygen", str(folder)]) == 0
 
 
 def test_a_pair_for_somebody_else_is_let_in_by_its_file(keys, tmp_path, capsys):

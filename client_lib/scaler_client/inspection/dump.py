@@ -60,8 +60,14 @@ def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
         return
     flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if is_forced else os.O_EXCL)
     try:
-        with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+        except BaseException:
+            if not is_forced:  # else the file was there before, and may be a device
+                os.unlink(path)
+            raise
     except OSError as error:
         raise OptionError(f"cannot write {path}: {error.strerror}") from None
 
