@@ -16,6 +16,7 @@ import time
 from types import TracebackType
 from typing import Any, TypeVar
 
+from . import module_folders
 from .addresses import Address, parse_bind_address
 from .display import counted, html_table, rows_of
 from .interrupts import interrupts_deferred
@@ -84,7 +85,7 @@ class LocalCluster:
             with interrupts_deferred():
                 count = [] if n_workers is None else ["-n", str(n_workers)]
                 workers = [sys.executable, "-m", "scaler_worker", str(self._address), *count, *options]
-                self._start(workers, PYTHONPATH=_module_folders())
+                self._start(workers, **module_folders.variables())
             self._wait_until_bound()
         except BaseException:
             self.shutdown()
@@ -279,11 +280,6 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _module_folders() -> str:
-    """Where this process finds its modules, the script's own folder among them: workers shall find the same."""
-    return os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.integration.commands import SCHEDULER_PYTHON, environment
 
 PROGRAM = """
@@ -22,6 +23,42 @@ if __name__ == "__main__":
     with LocalCluster(n_workers=1, scheduler_python={python!r}) as cluster, Client(cluster) as client:
         print(client.submit(beside.double, 4).result(60), client.submit(elsewhere.triple, 4).result(60))
 """
+
+
+OF_ITS_OWN = """
+import os
+import subprocess
+import sys
+
+from scaler_client import Client, LocalCluster
+
+
+def path_of_another_python():
+    program = "import os; print(os.environ.get('PYTHONPATH'))"
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, scheduler_python={python!r}) as cluster, Client(cluster) as client:
+        print(client.submit(path_of_another_python).result(60))
+"""
+
+
+@pytest.mark.parametrize("path", [None, "/some/folder"])
+def test_an_interpreter_that_a_task_starts_has_the_program_s_own_path(tmp_path: Path, path: str | None) -> None:
+    (tmp_path / "program.py").write_text(OF_ITS_OWN.format(python=SCHEDULER_PYTHON))
+    variables = environment() if path is None else environment(PYTHONPATH=path)
+    if path is None:
+        variables.pop("PYTHONPATH", None)
+    run = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")],
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert (run.stdout, run.stderr) == (f"{path}\n", "")
 
 
 def test_modules_beside_the_script_and_where_it_looks(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
@@ -396,6 +397,16 @@ def test_without_fork_each_worker_is_a_fresh_interpreter(subprocess_nursery: Sub
     assert events.ended(2).status != 0
     nursery.end(3, kill=False)
     assert events.ended(3).status != 0
+
+
+def test_without_fork_a_worker_finds_our_modules(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, subprocess_nursery: SubprocessNursery
+) -> None:
+    (tmp_path / "found_here.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    events = Events(subprocess_nursery)
+    subprocess_nursery.start(0, worker(1, "import found_here, sys; sys.exit(3)"))
+    assert events.ended(1).cause() == "exit code 3"
 
 
 def test_without_fork_an_interpreter_that_is_not_there_is_told() -> None:

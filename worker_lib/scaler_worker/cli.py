@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from scaler_client import logs
+from scaler_client import logs, module_folders
 from scaler_client.command_line import answer, ignored_variables, parse_arguments
 from scaler_client.options import OptionError, interpreter
 
@@ -17,6 +17,7 @@ from .config import COMMAND, fail, load, program_name
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    module_folders.put_back(os.environ)
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
         status = answer(COMMAND, program_name(), _versions, arguments)

@@ -19,6 +19,8 @@ import time
 from dataclasses import asdict
 from typing import Any, Protocol
 
+from scaler_client import module_folders
+
 from .json_lines import JsonLines
 from .nursery_process import AGENT_SIGNALS, WorkerMain, run_nursery
 from .object_directory import ObjectDirectory
@@ -142,7 +144,9 @@ class SubprocessNursery:
     def start(self, slot: int, settings: WorkerSettings) -> None:
         incarnation = settings.incarnation
         try:
-            process = subprocess.Popen([*self._command, json.dumps(asdict(settings))], stdin=subprocess.PIPE)
+            command = [*self._command, json.dumps(asdict(settings))]
+            environment = {**os.environ, **module_folders.variables()}
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
         except OSError as error:
             self._happened(ProcessEnded(slot, incarnation, pid=0, error=f"could not be started: {error}"))
             return

@@ -14,7 +14,7 @@ from typing import Any
 # Clients, for tasks that submit tasks: here to be loaded once, before workers are forked.
 import scaler_client.async_client
 import scaler_client.local  # noqa: F401
-from scaler_client import messages, nesting, serializer
+from scaler_client import messages, module_folders, nesting, serializer
 from scaler_client.logs import set_up as set_up_logging
 from scaler_worker import __version__
 from scaler_worker.attendant import Attendant
@@ -182,6 +182,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
 
 def main() -> None:
     """Where the agent can't fork: `python -m scaler_worker.worker SETTINGS_AS_JSON`."""
+    module_folders.put_back(os.environ)
     settings = settings_from_plain(json.loads(sys.argv[1]))
     set_up_logging(settings.logging_level, settings.logging_paths)
     exit_at_end_of(sys.stdin.fileno())
