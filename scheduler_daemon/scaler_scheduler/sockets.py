@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any, List, Optional, Set
+from typing import Any, Callable, List, Optional, Set
 
 import zmq
 
@@ -49,7 +49,7 @@ _MONITOR_FILE_MASK = 0o007
 """Whoever can connect there can only watch: that is for the group as well."""
 
 _REFUSED_AT_ONCE = 256
-"""Messages of who may not speak are passed over so many at once."""
+"""One call passes over so many messages of senders without an authorized key at most."""
 
 _ROUTE_BYTES = 5
 """Of ZeroMQ's own names of connections, which begin with a zero."""
@@ -70,8 +70,7 @@ class Context:
     def bind_router(self, address: Address, longest_frame: int) -> Router:
         """`longest_frame` in bytes: a connection that announces more is cut."""
         bound = self._bind(zmq.ROUTER, address, longest_frame, MAIN_DOMAIN)
-        access = self.doorkeeper.access
-        return Router(bound) if access is None else KeyedRouter(bound, access)
+        return Router(bound, self.doorkeeper.access)
 
     def bind_monitor(self, address: Address) -> Monitor:
         # Who may connect to a file is the file's to say.
@@ -122,44 +121,65 @@ class Context:
 
 
 class Router(BoundSocket):
-    """Where clients, workers and agents connect. A message is a list of frames, the route first."""
+    """The socket where clients, workers and agents connect. A message is a list of frames, the route first.
 
-    refused = 0
-    """Messages that were dropped as nobody may say them."""
+    A route without keys is ZeroMQ's name of the connection. With keys it is that name followed by the user of the key,
+    so a connection that has the name of another one, but another key, has another route.
 
-    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+    Every message leaves the socket through `_read`: without keys it is the socket's own method, with keys it is
+    `UserCheck.read`. No other code may receive from the socket (tests/core/test_router.py).
+
+    Args:
+        access: who may connect; None: peers have no keys.
+    """
+
+    def __init__(self, bound: zmq.Socket[bytes], access: Optional[Access]) -> None:
         super().__init__(bound)
         self._stuck: Set[bytes] = set()
+        self._check = None if access is None else UserCheck(bound, access)
+        # The socket's method itself, as a method of ours around it would cost each message one more call. It copies:
+        # under PyPy frames that borrow ZeroMQ's memory are slower, and hold it until a collection.
+        self._read: Callable[[int], Optional[List[bytes]]]
+        self._read = bound.recv_multipart if self._check is None else self._check.read
+
+    @property
+    def refused(self) -> int:
+        """Messages that were dropped because no authorized key sent them."""
+        return 0 if self._check is None else self._check.refused
 
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for at most WAIT_MILLISECONDS; None when none came."""
-        # Copied: under PyPy frames that borrow ZeroMQ's memory are slower, and hold it until a collection.
         try:
-            return self._socket.recv_multipart()
+            return self._read(0)
         except zmq.Again:
             return None
 
     def wait_briefly(self, milliseconds: int) -> Optional[List[bytes]]:
-        """The same, waited for at most so long."""
-        return self._socket.recv_multipart() if self._socket.poll(milliseconds) else None
+        """The next message, waited for at most so long; None when none came."""
+        return self.receive() if self._socket.poll(milliseconds) else None
 
     def receive(self) -> Optional[List[bytes]]:
-        """The next message, or None where there is none."""
-        # Asking first: the exception of a receive that finds nothing costs three times as much.
-        events: Any = self._socket.getsockopt(EVENTS)
-        if not events & POLLIN:
-            return None
-        return self._socket.recv_multipart(zmq.NOBLOCK)
+        """The next message if one has come, else None."""
+        for _ in range(_REFUSED_AT_ONCE):
+            # Asking first: the exception of a receive that finds nothing costs three times as much.
+            events: Any = self._socket.getsockopt(EVENTS)
+            if not events & POLLIN:
+                return None
+            frames = self._read(zmq.NOBLOCK)
+            if frames is not None:
+                return frames
+        return None
 
     def user(self, route: bytes) -> str:
-        """Who speaks on this connection; empty where nobody has keys."""
-        return ""
+        """The user whose key this connection has; empty without keys."""
+        return "" if self._check is None else route[_ROUTE_BYTES:].decode()
 
     def send(self, route: bytes, frames: List[bytes]) -> bool:
         """Queue a message for a connection; False where there is no such connection any more, or too much waits for it,
         which `take_stuck` then names."""
+        name = route if self._check is None else route[:_ROUTE_BYTES]
         try:
-            self._socket.send_multipart([self._name(route), *frames], zmq.NOBLOCK)
+            self._socket.send_multipart([name, *frames], zmq.NOBLOCK)
         except zmq.ZMQError as error:
             if error.errno == zmq.EAGAIN:
                 self._stuck.add(route)
@@ -168,49 +188,28 @@ class Router(BoundSocket):
             return False
         return True
 
-    def _name(self, route: bytes) -> bytes:
-        """ZeroMQ's own name of the connection."""
-        return route
-
     def take_stuck(self) -> Set[bytes]:
         """Connections for which there was no room, since the last call."""
         stuck, self._stuck = self._stuck, set()
         return stuck
 
 
-class KeyedRouter(Router):
-    """The same where peers have keys. A route is ZeroMQ's name of the connection and behind it the user, so that what
-    somebody else says on a connection of that name is a stranger's; who says it is told by ZeroMQ, for each message."""
+class UserCheck:
+    """Receives messages where peers have keys: ZeroMQ tells of each message which user's connection it came from."""
 
     def __init__(self, bound: zmq.Socket[bytes], access: Access) -> None:
-        super().__init__(bound)
+        self.refused = 0
+        self._socket = bound
         self._access = access
         self._user_of = reader("User-Id")  # that the doorkeeper has named
 
-    def user(self, route: bytes) -> str:
-        return route[_ROUTE_BYTES:].decode()
+    def read(self, flags: int) -> Optional[List[bytes]]:
+        """The next message, its user in the route; None where its sender may not speak.
 
-    def wait(self) -> Optional[List[bytes]]:
-        try:
-            return self._take(self._socket.recv())
-        except zmq.Again:
-            return None
-
-    def receive(self) -> Optional[List[bytes]]:
-        events: Any = self._socket.getsockopt(EVENTS)
-        for _ in range(_REFUSED_AT_ONCE):
-            if not events & POLLIN:
-                return None
-            frames = self._take(self._socket.recv(zmq.NOBLOCK))
-            if frames is not None:
-                return frames
-            events = self._socket.getsockopt(EVENTS)
-        return None
-
-    def _name(self, route: bytes) -> bytes:
-        return route[:_ROUTE_BYTES]
-
-    def _take(self, route: bytes) -> Optional[List[bytes]]:
+        Raises:
+            zmq.Again: there is none (with zmq.NOBLOCK), or none came within the socket's RCVTIMEO.
+        """
+        route = self._socket.recv(flags)
         frames = [route]
         user = b""
         while self._socket.getsockopt(_RCVMORE):

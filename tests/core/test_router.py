@@ -1,0 +1,134 @@
+"""Every way in which a message leaves the ROUTER socket names the user who sent it, and refuses those without one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import typing
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import pytest
+import zmq
+
+import scaler_scheduler
+from scaler_scheduler.addresses import parse_bind_address
+from scaler_scheduler.connections import ConnectionLimits
+from scaler_scheduler.doorkeeper import new_key_pair
+from scaler_scheduler.sockets import Context, Router
+
+SECONDS = 30
+ARGUMENTS: Dict[str, Tuple[int, ...]] = {"wait_briefly": (1,)}
+"""What a method of this name is called with."""
+
+
+def ways_in() -> List[str]:
+    """The public methods of the router that return a message."""
+    methods = inspect.getmembers(Router, lambda each: callable(each) or isinstance(each, property))
+    wanted = (List[bytes], Optional[List[bytes]])
+    return [
+        name
+        for name, method in methods
+        if not name.startswith("_")
+        and not isinstance(method, property)
+        and typing.get_type_hints(method).get("return") in wanted
+    ]
+
+
+class Access:
+    """Lets everybody connect; each user is its public key, and only those in `allowed` may speak."""
+
+    def __init__(self) -> None:
+        self.public, self.secret = new_key_pair()
+        self.allowed: typing.FrozenSet[bytes] = frozenset()
+
+    def user(self, domain: bytes, key: bytes) -> bytes:
+        return key.hex().encode()
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.access = Access()
+        self._context = Context(1, ConnectionLimits(100, 100, 1000, 60.0), self.access)
+        self.router = self._context.bind_router(parse_bind_address("tcp://127.0.0.1:*"), 1 << 20)
+        self._peers: Any = zmq.Context()
+
+    def peer(self) -> Tuple[Any, bytes]:
+        """A connected socket and its user."""
+        peer = self._peers.socket(zmq.DEALER)
+        public, secret = new_key_pair()
+        peer.curve_serverkey = self.access.public
+        peer.curve_publickey, peer.curve_secretkey = public, secret
+        peer.connect(str(self.router.address))
+        return peer, public.hex().encode()
+
+    def next(self, way: str) -> List[bytes]:
+        """The next message that this method returns."""
+        for _ in range(SECONDS * 1000):
+            frames: Optional[List[bytes]] = getattr(self.router, way)(*ARGUMENTS.get(way, ()))
+            if frames is not None:
+                return frames
+            self.router._socket.poll(1)
+        raise AssertionError(f"{way} returned no message")
+
+    def close(self) -> None:
+        self._peers.destroy(linger=0)
+        self.router.close()
+        self._context.close()
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene()
+    yield made
+    made.close()
+
+
+def test_the_ways_in_are_found() -> None:
+    assert set(ways_in()) == {"wait", "wait_briefly", "receive"}
+
+
+@pytest.mark.parametrize("way", ways_in())
+def test_a_user_is_in_the_route_and_a_stranger_is_refused(scene: Scene, way: str) -> None:
+    stranger, _ = scene.peer()
+    peer, user = scene.peer()
+    scene.access.allowed = frozenset([user])
+    for _ in range(3):
+        stranger.send_multipart([b"of a stranger", b"of two frames"])
+    while not scene.router.refused:
+        assert getattr(scene.router, way)(*ARGUMENTS.get(way, ())) is None
+    peer.send_multipart([b"of a user", b"of two frames"])
+    route, *frames = scene.next(way)
+    assert frames == [b"of a user", b"of two frames"]
+    assert scene.router.user(route) == user.decode()
+    assert scene.router.send(route, [b"answer"])
+    assert peer.poll(SECONDS * 1000) and peer.recv_multipart() == [b"answer"]
+
+
+def test_a_connection_that_has_named_itself_is_refused(scene: Scene) -> None:
+    peer, user = scene.peer()
+    scene.access.allowed = frozenset([user])
+    peer.disconnect(str(scene.router.address))
+    peer.setsockopt(zmq.ROUTING_ID, b"12345")
+    peer.connect(str(scene.router.address))
+    peer.send(b"by another's name")
+    while not scene.router.refused:
+        assert scene.router.wait_briefly(1) is None
+
+
+def test_only_the_reader_and_the_monitor_receive_from_bound_sockets() -> None:
+    """A further call that receives would be a way around the check."""
+    found = set()
+    for path in Path(scaler_scheduler.__file__).parent.rglob("*.py"):
+        for owner in ast.parse(path.read_text()).body:
+            for node in ast.walk(owner):
+                if isinstance(node, ast.Attribute) and node.attr.startswith("recv"):
+                    found.add((path.name, getattr(owner, "name", "")))
+    assert found == {
+        ("sockets.py", "Router"),  # names the socket's method as its reader, once
+        ("sockets.py", "UserCheck"),
+        ("monitor_socket.py", "Monitor"),
+        ("doorkeeper.py", "Doorkeeper"),
+        ("doorkeeper.py", "_make_each_call_once"),
+    }
+    assert inspect.getsource(Router).count("recv") == 1
