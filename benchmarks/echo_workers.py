@@ -1,4 +1,4 @@
-"""`python -m benchmarks.echo_workers ADDRESS COUNT`: workers that give each task its arguments back."""
+"""`python -m benchmarks.echo_workers ADDRESS COUNT [KEYS]`: workers that give each task its arguments back."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .peers import Peer, echo
 from .processes import allow_many_files
 
 
-def main(address: str, count: int) -> None:
+def main(address: str, count: int, keys: str) -> None:
     allow_many_files()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     context.set(zmq.MAX_SOCKETS, max(1000, 2 * count))
     poller = zmq.Poller()
     for _ in range(count):
-        poller.register(Peer(context, address, Role.WORKER).socket, zmq.POLLIN)
+        poller.register(Peer(context, address, Role.WORKER, keys).socket, zmq.POLLIN)
     print("ready", flush=True)
     while True:
         for socket, _events in poller.poll():
@@ -28,4 +28,4 @@ def main(address: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), "".join(sys.argv[3:]))

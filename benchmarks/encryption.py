@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,8 +12,7 @@ from statistics import median
 from scaler_client import Client
 
 from .figures import Figure, ratios
-from .interpreters import scheduler_python
-from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo
+from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo, make_keys
 from .workload import identity, noop
 
 
@@ -64,9 +62,7 @@ def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="scaler-bench-"))
-        keys = f"{folder}/keys"
-        keygen = [scheduler_python(), "-m", "scaler_scheduler", "keygen", keys]
-        subprocess.run(keygen, check=True, stdout=subprocess.DEVNULL)
+        keys = make_keys(folder)
         plain = Contender(stack.enter_context(client_of_combo()))
         keyed = Contender(stack.enter_context(client_of_combo(keys=keys)))
         for contender in (plain, keyed):

@@ -16,7 +16,7 @@ from scaler_client.wire import decode_published
 
 from .figures import Figure, at_most, ratios
 from .peers import FakeClient
-from .processes import PATIENCE_SECONDS, allow_many_files, free_address, running_scheduler
+from .processes import PATIENCE_SECONDS, allow_many_files, free_address, make_keys, running_scheduler
 from .scheduler_alone import LEASES, ROWS, WINDOW, echoing_peers
 
 
@@ -51,27 +51,18 @@ def measure(is_quick: bool) -> list[Figure]:
     watched = Audience((SNAPSHOT_TOPIC,))
     historian = Audience((SNAPSHOT_TOPIC, HISTORY_TOPIC))
     everybody = Audience((SNAPSHOT_TOPIC, HISTORY_TOPIC, GRAPHS_TOPIC))
+    keyed_unwatched: list[float] = []
+    keyed = Audience(everybody.topics)
     allow_many_files()
-    address = free_address()
     with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder, zmq.Context() as context:
-        monitor = f"ipc://{folder}/monitor"
-        with (
-            running_scheduler(address, *LEASES, "--monitor-address", monitor),
-            echoing_peers(address, sizes.workers) as client,
-        ):
-            client.run(sizes.warm_up_batches, WINDOW)
-            with _listener(context, monitor, everybody.topics):
-                client.run(sizes.warm_up_batches, WINDOW)
-            for _ in range(sizes.runs):
-                unwatched.append(_rate(client, sizes.batches))
-                for audience in (watched, historian, everybody):
-                    with _listener(context, monitor, audience.topics) as subscriber:
-                        _watch(audience, subscriber, client, sizes)
+        _run(context, folder, "", sizes, unwatched, [watched, historian, everybody])
+        _run(context, folder, make_keys(folder), sizes, keyed_unwatched, [keyed])
     who = f"a busy scheduler with {sizes.workers:,} workers"
     return [
         Figure("monitor.cost", f"share of its time that {who} spends on a listener", "%", watched.shares, at_most(1)),
         Figure("monitor.history_cost", "on one to its history too", "%", historian.shares, at_most(1)),
         Figure("monitor.all_cost", "and to its graphs", "%", everybody.shares, at_most(1)),
+        Figure("monitor.keyed_cost", "and to its graphs, with keys", "%", keyed.shares, at_most(1)),
         Figure("monitor.snapshot", "one snapshot, made and sent", "ms", watched.milliseconds),
         Figure("monitor.history", "one with the history of a second", "ms", historian.milliseconds),
         Figure("monitor.unwatched_rate", f"{who} that nobody listens to", "tasks/s", unwatched),
@@ -79,7 +70,31 @@ def measure(is_quick: bool) -> list[Figure]:
         Figure("monitor.ratio", "ratio to that without, run by run", "x", ratios(watched.rates, unwatched)),
         Figure("monitor.history_ratio", "with one to its history too", "x", ratios(historian.rates, unwatched)),
         Figure("monitor.all_ratio", "and to its graphs", "x", ratios(everybody.rates, unwatched)),
+        Figure("monitor.keyed_ratio", "and to its graphs, both with keys", "x", ratios(keyed.rates, keyed_unwatched)),
     ]
+
+
+def _run(
+    context: zmq.Context[zmq.Socket[bytes]],
+    folder: str,
+    keys: str,
+    sizes: Sizes,
+    unwatched: list[float],
+    audiences: list[Audience],
+) -> None:
+    """One scheduler, with keys where a folder of them is given: its rates without and with each audience."""
+    address = free_address()
+    monitor = f"ipc://{folder}/monitor"
+    options = (*LEASES, "--monitor-address", monitor, *(("--keys", keys) if keys else ()))
+    with running_scheduler(address, *options), echoing_peers(address, sizes.workers, keys) as client:
+        client.run(sizes.warm_up_batches, WINDOW)
+        with _listener(context, monitor, audiences[-1].topics):
+            client.run(sizes.warm_up_batches, WINDOW)
+        for _ in range(sizes.runs):
+            unwatched.append(_rate(client, sizes.batches))
+            for audience in audiences:
+                with _listener(context, monitor, audience.topics) as subscriber:
+                    _watch(audience, subscriber, client, sizes)
 
 
 def _watch(audience: Audience, subscriber: zmq.Socket[bytes], client: FakeClient, sizes: Sizes) -> None:

@@ -10,6 +10,7 @@ from array import array
 import zmq
 
 from scaler_client.columns import Batch, write_batch
+from scaler_client.curve import given_keys, secure
 from scaler_client.messages import Function, Hello, Message, Received, Role, Submit, Welcome
 from scaler_client.wire import decode, encode
 
@@ -27,12 +28,14 @@ _ALL = 1 << 60
 class Peer:
     """A connection that the scheduler has welcomed. A fake one sends no heartbeats: give the scheduler long leases."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, role: Role) -> None:
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, role: Role, keys: str = "") -> None:
+        """`keys` is a folder of keys; an empty one means none."""
         self.socket = context.socket(zmq.DEALER)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.setsockopt(zmq.SNDHWM, 0)
         self.socket.setsockopt(zmq.RCVHWM, 0)
         self.socket.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
+        secure(self.socket, given_keys(keys, role.name.lower()))
         self.socket.connect(address)
         self.incarnation = secrets.randbits(62) + 1
         self.send(Hello(role, self.incarnation, platform.python_version(), "bench", "bench", os.getpid()))
@@ -63,8 +66,10 @@ class SubmitTemplate:
 class FakeClient:
     """Submits ever the same task, and counts the answers without reading them."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, template: SubmitTemplate) -> None:
-        self._peer = Peer(context, address, Role.CLIENT)
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], address: str, template: SubmitTemplate, keys: str = ""
+    ) -> None:
+        self._peer = Peer(context, address, Role.CLIENT, keys)
         self._peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
         self._template = template
         self._next_id = 0

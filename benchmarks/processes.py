@@ -75,6 +75,14 @@ def running_scheduler(address: str, *options: str, python: str | None = None) ->
         yield process
 
 
+def make_keys(folder: str) -> str:
+    """A new folder of keys within this one, for a scheduler and its peers."""
+    keys = f"{folder}/keys"
+    keygen = [scheduler_python(), "-m", "scaler_scheduler", "keygen", keys]
+    subprocess.run(keygen, check=True, stdout=subprocess.DEVNULL)
+    return keys
+
+
 @contextmanager
 def running_module(name: str, *arguments: str, python: str = sys.executable) -> Iterator[subprocess.Popen[str]]:
     """A module of this package as a process of its own, its standard output a pipe."""

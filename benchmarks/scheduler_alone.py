@@ -104,14 +104,17 @@ def _subject(interpreter: Interpreter) -> Iterator[Subject]:
 
 
 @contextmanager
-def echoing_peers(address: str, count: int = WORKERS) -> Iterator[FakeClient]:
-    """Fake workers of the scheduler at this address, and a fake client to run tasks with."""
+def echoing_peers(address: str, count: int = WORKERS, keys: str = "") -> Iterator[FakeClient]:
+    """Fake workers of the scheduler at this address, and a fake client to run tasks with.
+
+    `keys` is a folder of keys; an empty one means none.
+    """
     template = SubmitTemplate(ROWS, serializer.dump_call((12_345,), {}))
-    with running_module("echo_workers", address, str(count)) as workers, zmq.Context() as context:
+    with running_module("echo_workers", address, str(count), keys) as workers, zmq.Context() as context:
         assert workers.stdout is not None
         if workers.stdout.readline() != "ready\n":
             raise RuntimeError("the fake workers did not start")
-        client = FakeClient(context, address, template)
+        client = FakeClient(context, address, template, keys)
         try:
             yield client
         finally:

@@ -35,6 +35,7 @@ FIGURES = {
     "monitor": {
         "monitor.cost", "monitor.history_cost", "monitor.all_cost", "monitor.snapshot", "monitor.history",
         "monitor.unwatched_rate", "monitor.rate", "monitor.ratio", "monitor.history_ratio", "monitor.all_ratio",
+        "monitor.keyed_cost", "monitor.keyed_ratio",
     },
     "sleep": {"sleep.fixed", "sleep.random"},
     "ipc": {"ipc.map_rate"},
@@ -75,6 +76,7 @@ BARS = {
     "monitor.cost": ("at most", 1),
     "monitor.history_cost": ("at most", 1),
     "monitor.all_cost": ("at most", 1),
+    "monitor.keyed_cost": ("at most", 1),
     "sleep.fixed": ("at least", 95),
     "sleep.random": ("at least", 95),
     "graph.tree_ratio": ("at most", 2),
