@@ -92,6 +92,10 @@ def _wrong(text: str, complaint: str) -> AddressError:
 def _checked_path(text: str, path: str) -> str:
     if path in ("", "*", "@"):
         raise _wrong(text, "the path is missing, as in ipc:///tmp/scaler")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise _wrong(text, "ZeroMQ takes paths in UTF-8 alone") from None
     if "\0" in path or len(os.fsencode(path)) > LONGEST_PATH_BYTES:
         raise _wrong(text, f"a socket's path has at most {LONGEST_PATH_BYTES} bytes, none of them zero")
     if os.path.isdir(path):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from .errors import FunctionLoadError, RemoteError, ResultPickleError
 from .extras import install_hint
 from .messages import Outcome, Payload
+from .utf8_text import checked_text
 
 _LONGEST_KIND = 256
 """Characters of a kind that a scheduler takes."""
@@ -96,6 +97,7 @@ def named(name: str, codec: str = "json") -> NamedFunction:
     """
     if not isinstance(name, str):
         raise TypeError(f"a function's name must be a string, not {name!r}")
+    name = checked_text("a function's name", name)
     if codec not in CODECS:
         raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {codec!r}")
     if codec == "msgpack":

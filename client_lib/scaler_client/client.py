@@ -18,7 +18,7 @@ from .key_files import absolute
 from .local import LocalCluster
 from .objects_and_graphs import ObjectsAndGraphs, shut_down
 from .submitting import DISCONNECTED, Handle
-from .task_options import TaskOptions, checked_bool
+from .task_options import LONGEST_TIMEOUT_SECONDS, TaskOptions, checked_bool, shown_number
 
 C = TypeVar("C", bound="Client")
 
@@ -273,5 +273,6 @@ def _given_address(address: Any) -> str | None:
 def _check_positive(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, not {value!r}")
-    if not 0 < value < float("inf"):
-        raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")
+    if not 0 < value <= LONGEST_TIMEOUT_SECONDS:
+        wanted = f"a number of seconds above 0 and at most {LONGEST_TIMEOUT_SECONDS:g}"
+        raise ValueError(f"{name} must be {wanted}, not {shown_number(value)}")

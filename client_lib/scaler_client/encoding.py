@@ -46,6 +46,7 @@ from .schema import (
     SUBMIT,
     SUSPENDED,
 )
+from .utf8_text import escaped
 
 LARGE_PAYLOAD_BYTES = 64 * 1024
 """A payload of at least this size travels in a frame of its own: it is then never copied to be joined or cut out."""
@@ -73,7 +74,7 @@ def _pack_payloads(payloads: Sequence[Payload]) -> tuple[list[tuple[str, Values]
 
 
 def encode(message: Message) -> Frames:
-    """The ZeroMQ frames of a message."""
+    """The ZeroMQ frames of a message. Text that UTF-8 can't encode is escaped: no name may keep a message back."""
     return _ENCODERS[type(message)](message)
 
 
@@ -84,7 +85,7 @@ def _new(words: int = 64) -> Any:
 
 def _set_capabilities(owner: Any, capabilities: Sequence[tuple[str, int]]) -> None:
     for entry, (name, amount) in zip(owner.init("capabilities", len(capabilities)), capabilities):
-        entry.name = name
+        entry.name = escaped(name)
         entry.amount = amount
 
 
@@ -95,12 +96,12 @@ def _encode_hello(message: Hello) -> Frames:
     hello.role = int(message.role)
     hello.incarnation = message.incarnation
     hello.agent = message.agent
-    hello.language = message.language
-    hello.languageVersion = message.language_version
-    hello.version = message.version
-    hello.host = message.host
+    hello.language = escaped(message.language)
+    hello.languageVersion = escaped(message.language_version)
+    hello.version = escaped(message.version)
+    hello.host = escaped(message.host)
     hello.pid = message.pid
-    hello.name = message.name
+    hello.name = escaped(message.name)
     hello.worker = message.worker
     _set_capabilities(hello, sorted(message.capabilities.items()))
     if message.running:
@@ -108,14 +109,14 @@ def _encode_hello(message: Hello) -> Frames:
         running = hello.init("running")
         running.clients, running.ids, running.attempts = list(clients), list(ids), list(attempts)
     if message.kinds:
-        hello.kinds = message.kinds
+        hello.kinds = list(map(escaped, message.kinds))
     hello.scheduler = message.scheduler
     return [root.to_bytes()]
 
 
 def _encode_goodbye(message: Goodbye) -> Frames:
     root = _new()
-    root.init("goodbye").reason = message.reason
+    root.init("goodbye").reason = escaped(message.reason)
     return [root.to_bytes()]
 
 
@@ -139,8 +140,8 @@ def _encode_function(message: Function) -> Frames:
     root = _new(128)
     function = root.init("function")
     function.number = message.number
-    function.name = message.name
-    function.kind = message.kind
+    function.name = escaped(message.name)
+    function.kind = escaped(message.kind)
     return [root.to_bytes(), message.payload]
 
 
@@ -149,7 +150,7 @@ def _encode_worker_died(message: WorkerDied) -> Frames:
     died = root.init("workerDied")
     died.incarnation = message.incarnation
     died.pid = message.pid
-    died.cause = message.cause
+    died.cause = escaped(message.cause)
     died.peakBytes = message.peak_bytes
     died.client = message.client
     died.id = message.id
@@ -171,7 +172,7 @@ def _options_body(options: Options) -> Body:
     root.retries = options.retries
     root.timeoutMilliseconds = options.timeout_milliseconds
     root.profiling = options.profiling
-    root.name = options.name
+    root.name = escaped(options.name)
     root.streamOutput = options.stream_output
     _set_capabilities(root, options.capabilities)
     return body_of(root.to_bytes())
@@ -254,7 +255,7 @@ def _encode_object(message: Object) -> Frames:
     struct = root.init("object")
     struct.client = message.client
     struct.id = message.id
-    struct.name = message.name
+    struct.name = escaped(message.name)
     return [root.to_bytes(), *message.frames]
 
 

@@ -1,6 +1,8 @@
-"""Messages with a longer frame than the scheduler takes: it would cut the connection, and again after each new try.
+"""Messages that can't be sent: a frame is longer than the scheduler takes, or the message can't be encoded.
 
-So they are not sent. Of a Submit the rows that are too large fail, and the others go.
+The scheduler would cut the connection at a frame that is too long, and again after each new try. So such messages are
+not sent. Of a Submit the rows that can't be sent fail, and the others go. An error in encoding one message never ends
+the thread that sends.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from .backlog import Backlog, rows_of
 from .errors import MessageTooLargeError, ScalerError
 from .messages import Frames, Function, Message, Object, Outcome, Payload, Resolved, Results, Submit
 from .serializer import dump_exception
+from .utf8_text import escaped
 
 _log = logging.getLogger(__name__)
 
@@ -27,26 +30,49 @@ def too_large(what: str, size: int, limit: int) -> str:
     return f"{what} has {size:,} bytes in one frame, and the scheduler takes {limit:,} (--message-size-limit)"
 
 
+def not_encoded(what: str, error: Exception) -> str:
+    """What is wrong, in one line."""
+    return f"{what} can't be encoded as a message: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def encoded_or_logged(message: Message) -> list[Frames]:
+    """The message's frames, as the only item; none where it can't be encoded, which is logged."""
+    try:
+        return [wire.encode(message)]
+    except Exception as error:
+        _log.error("not sent: %s", not_encoded(f"a message ({type(message).__name__})", error))
+        return []
+
+
 def failed(ids: Sequence[int], error: ScalerError, is_named: bool) -> Resolved:
     """Tasks that have failed without a worker, as if one had said so.
 
     Args:
         is_named: whether their function is one that workers offer by name.
     """
-    payload: Payload = str(error).encode() if is_named else dump_exception(error, str(error))
+    payload: Payload = escaped(str(error)).encode() if is_named else dump_exception(error, str(error))
     return Resolved(list(ids), [Outcome.EXCEPTION.value] * len(ids), [payload] * len(ids))
 
 
 def result_frames(results: Results, limit: int) -> list[Frames]:
-    """A worker's results as messages within the limit: in place of one that is too large, its task's failure."""
-    frames = wire.encode(results)
-    if are_within(frames, limit):
-        return [frames]
+    """A worker's results as messages within the limit. A result that can't be sent is replaced by a failure."""
+    problem = None
+    try:
+        frames = wire.encode(results)
+        if are_within(frames, limit):
+            return [frames]
+    except Exception as error:
+        problem = error
     rows = range(len(results.ids))
     if len(rows) == 1:
-        text = too_large("the result", max(map(len, frames)), limit)
-        results.outcomes, results.payloads, results.errors = [Outcome.RESULT_FAILED.value], [text.encode()], [text]
-        return [wire.encode(results)]
+        if problem is None:
+            text = too_large("the result", max(map(len, frames)), limit)
+        else:
+            text = not_encoded("the result", problem)
+            results.durations, results.cpu_times, results.peaks = [0], [], []  # one of these may be what is wrong
+        results.outcomes, results.errors = [Outcome.RESULT_FAILED.value], [text]
+        results.payloads = [escaped(text).encode()]
+        return encoded_or_logged(results)
     half = len(rows) // 2
     return [each for part in (rows[:half], rows[half:]) for each in result_frames(_part(results, part), limit)]
 
@@ -74,8 +100,8 @@ class FrameLimit:
         self._backlog = backlog
         self._resolved = resolved
         self._is_named = is_named
-        self._functions: dict[int, int] = {}
-        """Sizes of those that were not sent, by their numbers."""
+        self._functions: dict[int, ScalerError] = {}
+        """What the tasks of those raise that were not sent, by their numbers."""
 
     def restart(self, limit: int) -> None:
         """A scheduler has accepted the client, which takes so many bytes."""
@@ -84,21 +110,26 @@ class FrameLimit:
 
     def encode(self, message: Message) -> list[Frames]:
         """The messages to send for this one."""
-        frames = wire.encode(message)
-        if not self._functions and are_within(frames, self.bytes):
+        problem = None
+        try:
+            frames = wire.encode(message)
+        except Exception as error:
+            problem = error
+        if problem is None and not self._functions and are_within(frames, self.bytes):
             return [frames]
         if isinstance(message, Submit):
             return self._submit(message)
-        if are_within(frames, self.bytes):
+        if problem is None and are_within(frames, self.bytes):
             return [frames]
-        text = too_large("a message", max(map(len, frames)), self.bytes)
+        what = "a message"
+        size = 0 if problem is not None else max(map(len, frames))
         if isinstance(message, Function):
-            self._functions[message.number] = len(message.payload)
-            text = too_large(f"the function {message.name}", len(message.payload), self.bytes)
+            what, size = f"the function {message.name}", len(message.payload)
+            self._functions[message.number] = self._error("the task's function", size, problem)
         elif isinstance(message, Object):
-            text = too_large(f"object {message.name or message.id}", max(map(len, frames)), self.bytes)
+            what = f"object {message.name or message.id}"
             self._backlog.uncount_object(message)
-        _log.error("not sent: %s", text)
+        _log.error("not sent: %s", self._error(what, size, problem))
         return []
 
     def _submit(self, batch: Submit) -> list[Frames]:
@@ -106,26 +137,36 @@ class FrameLimit:
         fitting: list[int] = []
         for row, number in enumerate(functions):
             if number in self._functions:
-                self._fail(batch, row, "the task's function", self._functions[number])
+                self._fail(batch, row, self._functions[number])
             elif len(batch.payloads[row]) > self.bytes > 0:
-                self._fail(batch, row, "the task", len(batch.payloads[row]))
+                self._fail(batch, row, self._error("the task", len(batch.payloads[row])))
             else:
                 fitting.append(row)
         if not fitting:
             return []
         batch = rows_of(batch, fitting)
-        frames = wire.encode(batch)
-        if are_within(frames, self.bytes):
-            return [frames]
+        problem = None
+        size = 0
+        try:
+            frames = wire.encode(batch)
+            if are_within(frames, self.bytes):
+                return [frames]
+            size = max(map(len, frames))
+        except Exception as error:
+            problem = error
         if len(fitting) == 1:
-            self._fail(batch, 0, "the task", max(map(len, frames)))
+            self._fail(batch, 0, self._error("the task", size, problem))
             return []
         half = len(fitting) // 2
         parts = (range(half), range(half, len(fitting)))
         return [each for part in parts for each in self._submit(rows_of(batch, part))]
 
-    def _fail(self, batch: Submit, row: int, what: str, size: int) -> None:
+    def _error(self, what: str, size: int, problem: Exception | None = None) -> ScalerError:
+        if problem is not None:
+            return ScalerError(not_encoded(what, problem))
+        return MessageTooLargeError(too_large(what, size, self.bytes))
+
+    def _fail(self, batch: Submit, row: int, error: ScalerError) -> None:
         self._backlog.uncount(batch.payloads[row])
         task_id = batch.ids[row]
-        text = too_large(what, size, self.bytes)
-        self._resolved(failed([task_id], MessageTooLargeError(text), self._is_named(task_id)))
+        self._resolved(failed([task_id], error, self._is_named(task_id)))

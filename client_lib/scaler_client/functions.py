@@ -32,6 +32,7 @@ from .errors import (
 )
 from .messages import Outcome, Payload
 from .retrying import Retrying, RetryOn
+from .utf8_text import escaped
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT = 64
@@ -221,4 +222,4 @@ def _name_of(fn: Callable[..., Any]) -> str:
     if isinstance(fn, functools.partial):
         return f"partial({_name_of(fn.func)})"
     name = getattr(fn, "__qualname__", None)
-    return name if isinstance(name, str) else type(fn).__qualname__
+    return escaped(str.__str__(name) if isinstance(name, str) else type(fn).__qualname__)

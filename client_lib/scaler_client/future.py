@@ -321,7 +321,10 @@ class TaskFuture(Future[T]):
         with self._condition:
             callbacks, self._done_callbacks = self._done_callbacks, ()
         for callback in callbacks:
-            _call(callback, self)
+            try:
+                _call(callback, self)
+            except BaseException:  # such as SystemExit, which would end the thread, and with it all other callbacks
+                _log.exception("exception calling callback for %r", self)
 
     # ---------------------------------------------------------------------------------------------------------- inside
 

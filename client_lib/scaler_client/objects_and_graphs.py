@@ -12,6 +12,7 @@ from .errors import ProtectedSchedulerError
 from .future import TaskFuture
 from .references import ObjectRef
 from .submitting import Submitter, shown_as_client
+from .utf8_text import checked_text
 
 NOTHING: Any = object()
 """In the place of an argument that is not given."""
@@ -40,6 +41,7 @@ class ObjectsAndGraphs(Submitter):
 
         Raises:
             TypeError: it can't be pickled, or the name is no string.
+            ValueError: UTF-8 can't encode the name.
             MessageTooLargeError: it has more bytes in one frame than the scheduler takes.
             ClientClosedError: the client is disconnected.
         """
@@ -82,6 +84,7 @@ def name_and_value(first: Any, second: Any, name: Any) -> tuple[str, Any]:
 
     Raises:
         TypeError: the name is no string, or there are two.
+        ValueError: UTF-8 can't encode the name.
     """
     value = first
     if second is not NOTHING:
@@ -90,7 +93,7 @@ def name_and_value(first: Any, second: Any, name: Any) -> tuple[str, Any]:
         name, value = first, second
     if not isinstance(name, str):
         raise TypeError(f"an object's name must be a string, not {name!r}")
-    return name, value
+    return checked_text("an object's name", name), value
 
 
 def shut_down(client: Submitter) -> None:

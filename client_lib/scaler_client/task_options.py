@@ -11,6 +11,7 @@ from typing import Any
 from .graph_order import PYTHON
 from .messages import Options
 from .retrying import RetryOn
+from .utf8_text import checked_text
 
 LONGEST_TIMEOUT_SECONDS = 1e9
 """About 30 years."""
@@ -21,6 +22,9 @@ RETRIES_OF_RETRY_ON = 3
 _HIGHEST_32_BITS = 2**31 - 1
 _LOWEST_32_BITS = -(2**31)
 _HIGHEST_AMOUNT = 2**32 - 1
+_LONGEST_NUMBER = 40
+"""Characters that an error repeats of a wrong one."""
+
 _PLAIN = Options()
 
 
@@ -66,7 +70,7 @@ class TaskOptions:
         if priority is not None:
             given["priority"] = _checked_integer("priority", priority, _LOWEST_32_BITS, _HIGHEST_32_BITS)
         if name is not None:
-            given["name"] = _checked_type("name", name, str, "a string")
+            given["name"] = checked_text("name", _checked_type("name", name, str, "a string"))
         if capabilities is not None:
             given["capabilities"] = _checked_capabilities(capabilities)
         if profiling is not None:
@@ -114,6 +118,15 @@ def checked_bool(name: str, value: Any) -> bool:
     return checked
 
 
+def shown_number(value: float) -> str:
+    """A number that is out of range, for an error: Python refuses to write integers of thousands of digits."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_NUMBER else f"{text[:_LONGEST_NUMBER]}..."
+
+
 def _checked_type(name: str, value: Any, kind: type, what: str) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {what}, not {value!r}")
@@ -124,7 +137,8 @@ def _checked_timeout(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"timeout must be a number of seconds, not {value!r}")
     if not 0 < value <= LONGEST_TIMEOUT_SECONDS:
-        raise ValueError(f"timeout must be above 0 and at most {LONGEST_TIMEOUT_SECONDS:g} seconds, not {value!r}")
+        limits = f"above 0 and at most {LONGEST_TIMEOUT_SECONDS:g} seconds"
+        raise ValueError(f"timeout must be {limits}, not {shown_number(value)}")
     return float(value)
 
 
@@ -132,8 +146,8 @@ def _checked_integer(name: str, value: Any, lowest: int, highest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if not lowest <= value <= highest:
-        raise ValueError(f"{name} must be from {lowest} to {highest}, not {value}")
-    return value
+        raise ValueError(f"{name} must be from {lowest} to {highest}, not {shown_number(value)}")
+    return int.__index__(value)  # of an IntEnum, for one, the number: Cap'n Proto takes exact ones alone
 
 
 def _checked_retry_on(value: Any) -> RetryOn:
@@ -146,11 +160,12 @@ def _checked_retry_on(value: Any) -> RetryOn:
 def _checked_capabilities(value: Any) -> tuple[tuple[str, int], ...]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeError(f"capabilities must be a dict of names and amounts, or names alone, not {value!r}")
-    given = list(value.items()) if isinstance(value, Mapping) else [(name, 1) for name in value]
-    for name, amount in given:
+    given = []
+    for name, amount in value.items() if isinstance(value, Mapping) else ((name, 1) for name in value):
         if not isinstance(name, str):
             raise TypeError(f"capabilities must be named by strings, not {name!r}")
         if not name:
             raise ValueError("capabilities must have names, not ''")
-        _checked_integer(f"capabilities[{name!r}]", amount, 1, _HIGHEST_AMOUNT)
+        name = checked_text("a capability's name", name)
+        given.append((name, _checked_integer(f"capabilities[{name!r}]", amount, 1, _HIGHEST_AMOUNT)))
     return tuple(sorted(dict(given).items()))

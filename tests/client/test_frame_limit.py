@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from scaler_client import frame_limit, messages, serializer, wire
 from scaler_client.backlog import TASK_OVERHEAD, Backlog
-from scaler_client.errors import MessageTooLargeError
+from scaler_client.errors import MessageTooLargeError, ScalerError
 from scaler_client.frame_limit import FrameLimit, result_frames
 from scaler_client.messages import Function, Object, Outcome, Resolved, Results, Submit
 
@@ -105,3 +107,64 @@ def test_results_go_in_parts_and_one_that_is_too_large_as_a_failure() -> None:
     outcomes = [bytes(batch.numbers(3, "B")) for batch, _ in told]
     assert bytes([Outcome.RESULT_FAILED.value]) in outcomes
     assert len(result_frames(Results([7], [1, 2], [1], [0], [5], [b"a", b"b"]), 0)) == 1
+
+
+def test_rows_that_can_not_be_encoded_fail_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = wire.encode
+
+    def encode_even(message: messages.Message) -> Any:
+        if isinstance(message, Submit) and 13 in message.ids:
+            raise KeyError("a number\nthat is none")
+        return encode(message)
+
+    monkeypatch.setattr(wire, "encode", encode_even)
+    scene = Scene()
+    assert scene.ids_of(scene.sent(submit(*[b"a"] * 6))) == [10, 11, 12, 14, 15]
+    [failed] = scene.failed
+    error, _ = serializer.loads(failed.payloads[0])
+    assert failed.ids == [13] and type(error) is ScalerError
+    assert str(error) == "the task can't be encoded as a message: KeyError: 'a number\\nthat is none'"
+
+
+NOT_ENCODABLE: list[messages.Message] = [
+    Function("one", "f", "cloudpickle", b""),  # type: ignore[arg-type]
+    Object("one", [b"a"]),  # type: ignore[arg-type]
+    messages.Cancel(["one"]),  # type: ignore[list-item]
+    messages.ForgetFunctions([-1]),
+    messages.ForgetObjects([1 << 64]),
+    messages.Received(-1),
+    messages.Suspended([(1, 2, -3)]),
+    messages.Resumed([(1, 2, -3)]),
+    messages.Heartbeat(-1),
+    messages.Goodbye(3),  # type: ignore[arg-type]
+    messages.Hello(messages.Role.CLIENT, -1, "", "", "", 1),
+    messages.Started([-1], [1], [1]),
+    messages.Retracted([(1, 2, 3)], [-1]),
+    messages.WorkerDied(-1, 1, ""),
+    messages.Output([1], [-1], [b""], [b""], [1]),
+]
+
+
+@pytest.mark.parametrize("message", NOT_ENCODABLE, ids=lambda message: type(message).__name__)
+def test_what_can_not_be_encoded_is_logged(message: messages.Message, caplog: pytest.LogCaptureFixture) -> None:
+    assert Scene().sent(message) == [] == frame_limit.encoded_or_logged(message)
+    assert [each.partition(" can't be encoded as a message: ")[1] != "" for each in caplog.messages] == [True, True]
+
+
+def test_tasks_of_a_function_that_can_not_be_encoded_fail() -> None:
+    scene = Scene()
+    assert scene.sent(Function(2, 3, "cloudpickle", b"")) == []  # type: ignore[arg-type]
+    assert scene.ids_of(scene.sent(submit(b"a", b"b", functions=(1, 2)))) == [10]
+    error, _ = serializer.loads(scene.failed[0].payloads[0])
+    assert scene.failed[0].ids == [11] and str(error).startswith("the task's function can't be encoded as a message: ")
+
+
+def test_a_result_that_can_not_be_encoded_is_a_failure() -> None:
+    from scaler_client.columns import Batch
+
+    results = Results([7], [1, 2, 3], [1], [0], [5, -6, 7], [b"a", b"b", b"c"], [1, 2, 3], [4, 5, 6])
+    told = [Batch(frames[0]) for frames in result_frames(results, LIMIT)]
+    ids = [number for batch in told for number in batch.numbers(1, "Q")]
+    outcomes = [number for batch in told for number in batch.numbers(3, "B")]
+    assert ids == [1, 2, 3] and outcomes == [0, Outcome.RESULT_FAILED.value, 0]
+    assert any(b"the result can't be encoded as a message: " in batch.data(7) for batch in told)

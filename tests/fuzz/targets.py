@@ -43,7 +43,20 @@ def peers_wire(data: bytes) -> None:
         _expect_one_line(str(error))
 
 
-TARGETS = {"scheduler_wire": scheduler_wire, "scheduler_core": scheduler_core, "peers_wire": peers_wire}
+def client_api(data: bytes) -> None:
+    """The bytes are calls of the client's public API, and what they are given."""
+    from tests.fuzz.client_api import ClientCalls  # not under PyPy
+
+    ClientCalls(Drawing(data)).run()
+
+
+TARGETS = {
+    "scheduler_wire": scheduler_wire,
+    "scheduler_core": scheduler_core,
+    "peers_wire": peers_wire,
+    "client_api": client_api,
+}
+NOT_UNDER_PYPY = {"peers_wire", "client_api"}
 
 
 def _expect_one_line(text: str) -> None:

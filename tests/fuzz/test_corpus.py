@@ -8,7 +8,7 @@ import pytest
 from tests.fuzz.drawing import Drawing, data_of, frames_of
 from tests.fuzz.events_of_bytes import ROUTES, Maker, incarnation_of
 from tests.fuzz.run import CORPUS, LONGEST
-from tests.fuzz.targets import TARGETS, Conversation
+from tests.fuzz.targets import NOT_UNDER_PYPY, TARGETS, Conversation
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
@@ -25,7 +25,7 @@ def test_the_corpus_is_small() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_replay(target: str) -> None:
-    if target == "peers_wire":
+    if target in NOT_UNDER_PYPY:
         pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
         if sys.version_info < (3, 10):
             pytest.skip("the client's library is for CPython from 3.10 on")
@@ -34,6 +34,10 @@ def test_replay(target: str) -> None:
             TARGETS[target](path.read_bytes())
         except BaseException as error:
             raise AssertionError(f"{path.name}: {error!r}") from error
+    if target == "client_api":
+        from tests.fuzz import client_api
+
+        client_api.close()
 
 
 def test_events_of_every_kind_come_of_some_bytes() -> None:

@@ -115,3 +115,28 @@ def test_a_task_with_a_signal_of_its_own(client: Client) -> None:
 
     assert isinstance(client.submit(interrupt).exception(SECONDS), KeyboardInterrupt)
     assert client.submit(square, 2).result(SECONDS) == 4
+
+
+def test_text_that_is_no_utf_8_ends_no_client(client: Client) -> None:
+    """Neither this one nor those of tasks, which share their worker's connection."""
+
+    def parent(client: Client, name: str) -> tuple[int, str, str]:
+        def child(x: int) -> int:
+            return x * x
+
+        child.__qualname__ = name
+        future = client.submit(child, 3)
+        said = []
+        for call in (lambda: client.options(name=name), lambda: client.send_object(1, name=name)):
+            try:
+                call()
+            except ValueError as error:
+                said.append(str(error).split(",")[0])
+        return future.result(SECONDS), said[0], said[1]
+
+    name = os.fsdecode(b"\xff")
+    refused = "name must be text that UTF-8 can encode", "an object's name must be text that UTF-8 can encode"
+    for call in (lambda: parent(client, name), lambda: client.submit(parent, client, name).result(SECONDS)):
+        assert call() == (9, *refused)
+    parent.__qualname__ = name
+    assert client.submit(parent, client, name).result(SECONDS) == (9, *refused)

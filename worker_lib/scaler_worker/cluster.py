@@ -20,13 +20,14 @@ from typing import Any
 import zmq
 
 from scaler_client.curve import SERVING_CUT_SECONDS, secure
+from scaler_client.frame_limit import encoded_or_logged
 from scaler_client.host_names import warn_if_unresolved
 from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.options import UNAVAILABLE
 from scaler_client.service_manager import ServiceManager, take_variables
 from scaler_client.sockets import Reconnects, receive
-from scaler_client.wire import WireError, decode, encode
+from scaler_client.wire import WireError, decode
 
 from . import __version__
 from .agent_effects import (
@@ -289,11 +290,12 @@ class _Agent:
             self._actions[type(effect)](self, effect)
 
     def _send(self, message: Message) -> None:
-        try:
-            self._connection.send_multipart(encode(message), zmq.NOBLOCK)
-        except zmq.Again:
-            # No scheduler for long: the session repeats by itself what still matters when there is one.
-            _log.debug("not sent, the queue is full: %s", type(message).__name__)
+        for frames in encoded_or_logged(message):
+            try:
+                self._connection.send_multipart(frames, zmq.NOBLOCK)
+            except zmq.Again:
+                # No scheduler for long: the session repeats by itself what still matters when there is one.
+                _log.debug("not sent, the queue is full: %s", type(message).__name__)
 
     def _send_heartbeat(self, beat: Beat) -> None:
         own = process_usage(os.getpid())

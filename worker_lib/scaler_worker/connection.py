@@ -12,7 +12,7 @@ import zmq
 from scaler_client import messages, wire
 from scaler_client.addresses import parse_connect_address
 from scaler_client.curve import SERVING_CUT_SECONDS, given_keys, secure
-from scaler_client.frame_limit import result_frames
+from scaler_client.frame_limit import encoded_or_logged, result_frames
 from scaler_client.key_files import WORKER
 from scaler_client.sockets import Reconnects, all_frames, receive
 from scaler_worker.bell import Bell
@@ -66,10 +66,11 @@ class Connection:
         """Send what there is."""
         for message in self._session.take_outgoing():
             if type(message) is messages.Results:
-                for frames in result_frames(message, self._session.frame_limit):
-                    self._send(frames)
+                sent = result_frames(message, self._session.frame_limit)
             else:
-                self._send(wire.encode(message))
+                sent = encoded_or_logged(message)
+            for frames in sent:
+                self._send(frames)
 
     def _send(self, frames: messages.Frames) -> None:
         if len(frames) == 1:
