@@ -73,16 +73,13 @@ def module_name(package: str, path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(source: str, module: str, is_package: bool, types_too: bool = True) -> set[str]:
+def imported(source: str, module: str, is_package: bool) -> set[str]:
     """The dotted names that a module imports anywhere in it, relative ones made absolute.
 
     `from a import b` counts as a.b: whether b is a module can't be seen here, and every rule holds for prefixes.
-    Without `types_too` what only type checkers import is left out.
     """
     names = set()
     tree = ast.parse(source)
-    if not types_too:
-        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and is_for_types(node))]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -98,16 +95,12 @@ def imported(source: str, module: str, is_package: bool, types_too: bool = True)
     return names
 
 
-def is_for_types(node: ast.If) -> bool:
-    return ast.unparse(node.test).endswith("TYPE_CHECKING")
-
-
-def imports_of(package: str, types_too: bool = True) -> dict[str, set[str]]:
+def imports_of(package: str) -> dict[str, set[str]]:
     """What each module of a package imports."""
     found = {}
     for path in sorted(PACKAGES[package].rglob("*.py")):
         module = module_name(package, path)
-        found[module] = imported(path.read_text("utf-8"), module, path.name == "__init__.py", types_too)
+        found[module] = imported(path.read_text("utf-8"), module, path.name == "__init__.py")
     return found
 
 
@@ -203,10 +196,10 @@ def test_module_names_say_something(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
-    """Types alone may: what a future is to its client, the client is to the future."""
-    at_run_time = imports_of(package, types_too=False)
-    of = module_among(at_run_time)
-    imports = {module: {of(name) for name in names} - {None, module, package} for module, names in at_run_time.items()}
+    """Imports for type checkers count too."""
+    all_imports = imports_of(package)
+    of = module_among(all_imports)
+    imports = {module: {of(name) for name in names} - {None, module, package} for module, names in all_imports.items()}
     assert any(imports.values())
     try:
         TopologicalSorter(imports).prepare()
@@ -244,12 +237,7 @@ def test_imports_are_read_as_python_reads_them() -> None:
     assert imported("importlib.import_module('l.m')", "p", False) == {"l.m"}
 
 
-def test_imports_for_types_are_told_apart() -> None:
-    source = "import a\nif TYPE_CHECKING:\n    import b\nif a:\n    import c\n"
-    assert imported(source, "p", False) == {"a", "b", "c"} and imported(source, "p", False, types_too=False) == {
-        "a",
-        "c",
-    }
+def test_the_module_of_an_imported_name_is_found() -> None:
     assert module_among(["p.q", "p.r"])("p.q.name") == "p.q" and module_among(["p.q"])("p.s") is None
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import zmq
 
@@ -25,6 +25,7 @@ from .future import TaskFuture
 from .key_files import PeerKeys
 from .messages import NOT_AUTHORIZED, Payload, TaskName
 from .output_display import OutputDisplay
+from .owners import ChunkOwner
 from .process_end import look_after
 from .references import StoredObject
 from .session import Session, State
@@ -39,9 +40,6 @@ MOST_RECONNECT_MILLISECONDS = 250
 
 GOODBYE_MILLISECONDS = 1000
 """How long a last message may take to get out when the client leaves."""
-
-if TYPE_CHECKING:
-    from .mapping import Chunk
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +106,7 @@ class Agent:
         """Hand over a new task that has options."""
         self._hand_over(lambda: self._submit_with_options(future))
 
-    def submit_chunk(self, owner: Chunk, function: Function, payloads: list[Payload]) -> None:
+    def submit_chunk(self, owner: ChunkOwner, function: Function, payloads: list[Payload]) -> None:
         """Hand over tasks of one function, whose first id is told to the owner."""
         self._hand_over(lambda: owner.submitted(self._session.submit_chunk(owner, function, payloads)))
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .nesting import RunningTask, TaskStoppedError
-from .suspending import Awaits, current_task, keep_awaits, open_awaits
-
-if TYPE_CHECKING:
-    from .agent import Agent
+from .suspending import Awaits, SlotReporter, current_task, keep_awaits, open_awaits
 
 T = TypeVar("T")
 
@@ -25,7 +22,7 @@ Gate = asyncio.Future  # what the coroutine waits at
 
 
 class LoopAwaits(Awaits):
-    def __init__(self, agent: Agent, task: RunningTask) -> None:
+    def __init__(self, agent: SlotReporter, task: RunningTask) -> None:
         super().__init__(agent, task)
         self._loop = asyncio.get_running_loop()
         self._gates: list[Gate[Any]] = []
@@ -91,7 +88,7 @@ def _pass_on(answer: asyncio.Future[Any], gate: Gate[Any]) -> None:
         gate.set_result(answer.result())
 
 
-def awaiting(agent: Agent, answer: asyncio.Future[Any]) -> Generator[Any, None, Any]:
+def awaiting(agent: SlotReporter, answer: asyncio.Future[Any]) -> Generator[Any, None, Any]:
     """`await answer`, which one of this client's futures ends, with the slot of the calling task given up."""
     task = current_task(agent)
     if task is None:
@@ -110,7 +107,7 @@ def awaiting(agent: Agent, answer: asyncio.Future[Any]) -> Generator[Any, None, 
 class OutOfSlot(Generic[T]):
     """`await`s a future of the event loop, which this client's futures end, with the calling task's slot given up."""
 
-    def __init__(self, agent: Agent, answer: asyncio.Future[T]) -> None:
+    def __init__(self, agent: SlotReporter, answer: asyncio.Future[T]) -> None:
         self._agent = agent
         self._answer = answer
 

@@ -10,18 +10,25 @@ import functools
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .extras import install_hint
-
-if TYPE_CHECKING:
-    from .client import Client
 
 Node = Any
 """A `dask._task_spec.GraphNode`."""
 
 OBJECT_BYTES = 64 * 1024
 """A literal of about this size goes to the scheduler by itself, and to each host once; smaller ones go with readers."""
+
+
+class GraphClient(Protocol):
+    """What dask's graphs need of a client."""
+
+    def get(self, graph: Any, keys: Any) -> Any:
+        """Run a graph and return the values of some of its keys."""
+
+    def send_object(self, value: Any) -> Any:
+        """Have the scheduler keep a value; returns its reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ class PlainGraph:
         return [key for key in self.calls if key in wanted]
 
 
-def dask_get(client: Client, dsk: Any, keys: Any) -> Any:
+def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
     """What dask calls a scheduler's `get`; see `Client.dask_get`."""
     try:
         import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
@@ -162,7 +169,7 @@ def _fused(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Hashable
 # --------------------------------------------------------------------------------------------------- what is submitted
 
 
-def _submittable(client: Client, graph: PlainGraph) -> dict[Hashable, Any]:
+def _submittable(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
     """The calls as a graph of the client's."""
     nodes: dict[Hashable, Any] = {
         key: client.send_object(graph.literals[key])

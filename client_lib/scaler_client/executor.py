@@ -9,18 +9,27 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ParamSpec, Protocol, TypeVar
 
+from .agent import Agent
 from .collecting import checked_timeout
 from .errors import ClientClosedError, SchedulerLostError
 from .future import TaskFuture
 
-if TYPE_CHECKING:
-    from .submitting import Submitter
-
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class CallSubmitter(Protocol):
+    """A client, or a view of one, as its executors see it."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def submit_call(
+        self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> TaskFuture[T]: ...
 
 
 class ClusterExecutor(concurrent.futures.Executor):
@@ -30,7 +39,7 @@ class ClusterExecutor(concurrent.futures.Executor):
     executor of the standard library is whose process has died; another one can be made when the scheduler is back.
     """
 
-    def __init__(self, client: Submitter) -> None:
+    def __init__(self, client: CallSubmitter) -> None:
         self._client = client
         self._agent = client.agent
         self._loss = self._agent.loss

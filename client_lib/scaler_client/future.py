@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, TimeoutError
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from . import awaiting, nesting, suspending
 from .display import html_table
@@ -22,7 +22,6 @@ from .messages import Options, Outcome, Payload, TaskName
 from .profiling import ProfilingInfo, profiling_info
 
 if TYPE_CHECKING:
-    from .agent import Agent
     from .functions import Function
 
 T = TypeVar("T")
@@ -50,6 +49,19 @@ class FailedNode(NamedTuple):
 
 _making = threading.Lock()
 """Held while a future gets its condition: one for all, as it is rare and short."""
+
+
+class FutureOwner(suspending.SlotReporter, Protocol):
+    """The client's I/O thread, as its futures see it."""
+
+    def cancel(self, future: TaskFuture[Any], force: bool) -> None:
+        """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
+
+    def call_back(self, future: TaskFuture[Any]) -> None:
+        """Have the future's callbacks run, in the callback thread."""
+
+    def check_waiting(self) -> None:
+        """Raise where waiting for this client's futures could never end."""
 
 
 class TaskFuture(Future[T]):
@@ -87,13 +99,13 @@ class TaskFuture(Future[T]):
     failed_node: FailedNode | None = None
     """Of a graph's target that has failed; set before that."""
 
-    def __init__(self, agent: Agent, function: Function, payload: Payload) -> None:
+    def __init__(self, agent: FutureOwner, function: Function, payload: Payload) -> None:
         self._agent = agent
         self._function: Function | None = function
         self._payload: Payload | None = payload
 
     @classmethod
-    def finished(cls, agent: Agent, value: T) -> TaskFuture[T]:
+    def finished(cls, agent: FutureOwner, value: T) -> TaskFuture[T]:
         """One of no task, that has its value."""
         future = cls.__new__(cls)
         future._agent = agent

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from . import objects
-from .agent import Agent
 from .call_pickles import CALL_BEGIN, CALL_END, SIMPLE, TAKEN, simple
 from .custom_serializer import Serializer
 from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, same
@@ -27,7 +26,9 @@ _CONTAINERS = (list, tuple, dict)
 class Caller(Protocol):
     """What turns functions and arguments into bytes for a client."""
 
-    _agent: Agent
+    @property
+    def agent(self) -> objects.ObjectSender: ...
+
     _serializer: Serializer | type | None
     _dump_call: Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
 
@@ -254,7 +255,7 @@ class RowMaker:
     def _object_place(self, reference: ObjectRef) -> int:
         place = self._object_places.get(reference)
         if place is None:
-            reference.check(self._caller._agent)
+            reference.check(self._caller.agent)
             self.rows.objects.append(reference)
             place = self._object_places[reference] = ~(len(self.rows.objects) - 1)
         return place
@@ -280,7 +281,7 @@ class RowMaker:
                     self._say_node(error, position)
                     raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:
-                    large[position] = objects.make_object(self._caller._agent, frames)
+                    large[position] = objects.make_object(self._caller.agent, frames)
         self.new_objects = list(large.values())
         return large
 

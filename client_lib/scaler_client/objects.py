@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from . import by_value, custom_serializer
 from .custom_serializer import Serializer
@@ -10,14 +11,24 @@ from .errors import MessageTooLargeError
 from .frame_limit import are_within, too_large
 from .messages import Payload, TaskName
 from .pickled import pickled
-from .references import ObjectRef, StoredObject
-
-if TYPE_CHECKING:
-    from .agent import Agent
-    from .session import Session
+from .references import ObjectHolder, ObjectRef, StoredObject
+from .session import Session
 
 
-def make_object(agent: Agent, frames: list[Payload], name: str = "", parent: TaskName | None = None) -> ObjectRef:
+class ObjectSender(ObjectHolder, Protocol):
+    """The client's I/O thread, as what sends objects sees it."""
+
+    @property
+    def frame_limit(self) -> int:
+        """Bytes of one frame that the scheduler takes; 0: any."""
+
+    def hand_over(self, command: Callable[[Session], None]) -> None:
+        """Have this called by the I/O thread, behind all that was handed over before."""
+
+
+def make_object(
+    agent: ObjectSender, frames: list[Payload], name: str = "", parent: TaskName | None = None
+) -> ObjectRef:
     """The reference to an object that is to be handed over, by `send`, before anything that reads it."""
     return ObjectRef(agent, StoredObject(name, frames, parent))
 
@@ -28,7 +39,7 @@ def send(session: Session, reference: ObjectRef) -> None:
 
 
 def send_object(
-    agent: Agent, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskName | None
+    agent: ObjectSender, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskName | None
 ) -> ObjectRef:
     """Have the scheduler keep this value; returns its reference.
 

@@ -45,6 +45,9 @@ class SingleOwner(Owner, Protocol):
 class ChunkOwner(Owner, Protocol):
     """Who wants the answers of up to CHUNK_ROWS ids behind one another."""
 
+    def submitted(self, first: int) -> None:
+        """They have their ids, of which this is the first."""
+
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         """Returns whether all are answered."""
 

@@ -10,15 +10,11 @@ import threading
 import weakref
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Protocol, Union
 
 from .errors import ObjectNotFoundError
 from .inputs import take
 from .messages import Payload, TaskName
-
-if TYPE_CHECKING:
-    from .agent import Agent
-
 
 MOST_INPUTS = 1 << 20
 """Of one call, by the protocol."""
@@ -45,6 +41,13 @@ class StoredObject:
         self.frames = ()
 
 
+class ObjectHolder(Protocol):
+    """The client's I/O thread, as its references to objects see it."""
+
+    def forget_object(self, stored: StoredObject) -> None:
+        """Nothing refers to this object any more. The garbage collector calls this, in any thread."""
+
+
 class ObjectRef:
     """A reference to an object that the scheduler keeps; made by `Client.send_object`, never by users.
 
@@ -54,7 +57,7 @@ class ObjectRef:
 
     __slots__ = ("__weakref__", "_agent", "_stored")
 
-    def __init__(self, agent: Agent, stored: StoredObject) -> None:
+    def __init__(self, agent: ObjectHolder, stored: StoredObject) -> None:
         self._agent = agent
         self._stored = stored
         weakref.finalize(self, agent.forget_object, stored).atexit = False

@@ -9,20 +9,31 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import nesting
 from .messages import TaskName
 from .nesting import RunningTask, TaskStoppedError
 
-if TYPE_CHECKING:
-    from .agent import Agent
+
+class SlotReporter(Protocol):
+    """The client's I/O thread, as a waiting task sees it."""
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it serves the tasks that this process runs as a worker."""
+
+    def tell_suspended(self, name: TaskName) -> None:
+        """Tell the scheduler that this task gives up its slot."""
+
+    def tell_resumed(self, name: TaskName) -> None:
+        """Tell the scheduler that this task has its slot again."""
 
 
 class Awaits:
     """The `await`s of one task, in the thread that runs it: while any is open, the slot is given up."""
 
-    def __init__(self, agent: Agent, task: RunningTask) -> None:
+    def __init__(self, agent: SlotReporter, task: RunningTask) -> None:
         self.agent = agent
         self.task = task
         self.thread = threading.get_ident()
@@ -45,7 +56,7 @@ def keep_awaits(awaits: Awaits) -> None:
     _local.awaits = awaits
 
 
-def current_task(agent: Agent) -> RunningTask | None:
+def current_task(agent: SlotReporter) -> RunningTask | None:
     """The task that the calling thread runs, where this client's tasks are its children."""
     host = nesting.host
     if host is None or not agent.is_nested:
@@ -58,7 +69,7 @@ def current_task(agent: Agent) -> RunningTask | None:
     return task
 
 
-def wait(agent: Agent, latch: threading.Lock, timeout: float | None, is_over: Callable[[], bool]) -> None:
+def wait(agent: SlotReporter, latch: threading.Lock, timeout: float | None, is_over: Callable[[], bool]) -> None:
     """Acquire the latch, which the I/O thread releases; inside a task, without keeping its slot.
 
     Args:
@@ -91,7 +102,7 @@ def wait(agent: Agent, latch: threading.Lock, timeout: float | None, is_over: Ca
 class Event:
     """A `threading.Event` for waiting inside a task. One thread waits, any thread sets."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: SlotReporter) -> None:
         self._agent = agent
         self._lock = threading.Lock()
         self._is_set = False
@@ -125,7 +136,7 @@ class Event:
         return self._is_set
 
 
-def event_for(agent: Agent) -> threading.Event | Event:
+def event_for(agent: SlotReporter) -> threading.Event | Event:
     """An event that the calling thread is to wait for."""
     return threading.Event() if current_task(agent) is None else Event(agent)
 
@@ -133,7 +144,7 @@ def event_for(agent: Agent) -> threading.Event | Event:
 class Waiters(list[Any]):
     """A future's waiters, as the functions of concurrent.futures put them in, inside a worker."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: SlotReporter) -> None:
         self._agent = agent
 
     def append(self, waiter: Any) -> None:

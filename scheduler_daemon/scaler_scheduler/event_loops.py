@@ -31,15 +31,42 @@ def run_waiting(daemon: Stepper, wake_receiver: int) -> None:
 
 
 def run_asyncio(daemon: Stepper, wake_receiver: int) -> None:
-    from . import asyncio_drive  # not at the top: asyncio takes a quarter of the scheduler's start
+    import asyncio  # not at the top: it takes a quarter of the scheduler's start
 
-    asyncio_drive.run_asyncio(daemon, wake_receiver)
+    asyncio.run(_drive(daemon, wake_receiver))
 
 
 def run_uvloop(daemon: Stepper, wake_receiver: int) -> None:
-    from . import asyncio_drive
+    import uvloop
 
-    asyncio_drive.run_uvloop(daemon, wake_receiver)
+    loop = uvloop.new_event_loop()
+    try:
+        loop.run_until_complete(_drive(daemon, wake_receiver))
+    finally:
+        loop.close()
+
+
+async def _drive(daemon: Stepper, wake_receiver: int) -> None:
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    wake = asyncio.Event()
+    loop.add_reader(daemon.router.fileno, wake.set)
+    loop.add_reader(wake_receiver, wake.set)
+    try:
+        while not daemon.is_stopping:
+            # ZeroMQ's descriptor tells of changes only, and sending may swallow one: before the next wait there must
+            # be a step that found nothing to receive and nothing to send.
+            wake.clear()
+            while daemon.step() and not daemon.is_stopping:
+                await asyncio.sleep(0)
+            try:
+                await asyncio.wait_for(wake.wait(), daemon.seconds_to_wait())
+            except asyncio.TimeoutError:
+                pass
+    finally:
+        loop.remove_reader(daemon.router.fileno)
+        loop.remove_reader(wake_receiver)
 
 
 LOOPS: Dict[str, Loop] = {"zmq": run_waiting, "builtin": run_asyncio, "uvloop": run_uvloop}
