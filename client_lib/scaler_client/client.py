@@ -12,10 +12,10 @@ from . import nested, nesting, suspending
 from .addresses import ADDRESS_VARIABLE, parse_connect_address
 from .connection import Connection
 from .custom_serializer import Serializer, call_dumper, check_serializer
-from .display import counted, html_table, rows_of
+from .display import Link, counted, html_table, rows_of
 from .graph_order import check_backend
 from .key_files import absolute
-from .local import LocalCluster
+from .local import LocalCluster, page_of
 from .objects_and_graphs import ObjectsAndGraphs, shut_down
 from .submitting import DISCONNECTED, Handle
 from .task_options import LONGEST_TIMEOUT_SECONDS, TaskOptions, checked_bool, shown_number
@@ -195,12 +195,16 @@ class Client(ObjectsAndGraphs):
         return _unpickled, told
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.address}, {self._state()}>"
+        page = page_of(self.address)
+        return f"<{type(self).__name__} of {self.address}, {self._state()}{', page ' if page else ''}{page}>"
 
     def _repr_html_(self) -> str:
         rows = {"address": self.address, "this client": self._state()}
         if not self._is_disconnected:
             rows.update(rows_of(self._connection.latest_snapshot()))
+        page = page_of(self.address)
+        if page:
+            rows["page"] = Link(page)
         return html_table(type(self).__name__, rows)
 
     @property

@@ -16,6 +16,10 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+class Link(str):
+    """An address of a page, as a value that can be clicked."""
+
+
 def html_table(title: str, rows: Mapping[str, object]) -> str:
     """A small table; everything in it is escaped."""
     lines = [f"<tr><th style='text-align:left'>{escape(name)}</th>{_cell(value)}</tr>" for name, value in rows.items()]
@@ -26,7 +30,10 @@ def _cell(value: object) -> str:
     text = str(value)
     if len(text) > LONGEST_SHOWN:
         text = text[:LONGEST_SHOWN] + "..."
-    return f"<td style='text-align:left'>{escape(text)}</td>"
+    shown = escape(text)
+    if isinstance(value, Link):
+        shown = f'<a href="{escape(value)}" target="_blank">{shown}</a>'
+    return f"<td style='text-align:left'>{shown}</td>"
 
 
 def rows_of(snapshot: Snapshot | None) -> dict[str, str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import importlib.util
+import inspect
 import os
+import select
 import shutil
 import signal
 import socket
@@ -13,16 +15,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from . import module_folders
-from .addresses import Address, parse_bind_address
-from .display import counted, html_table, rows_of
+from . import local_options, module_folders
+from .addresses import Address, AddressError, parse_bind_address
+from .display import Link, counted, html_table, rows_of
+from .extras import install_hint
 from .interrupts import interrupts_deferred
 from .key_files import KEYS_VARIABLE, absolute
+from .local_options import Chosen, Options
 from .logs import LEVELS
 from .monitor import Watch
+from .monitor_addresses import derived_monitor
+from .snapshots import Snapshot
+from .task_options import checked_bool
 
 MOST_WORKERS = 10_000
 """What `scaler_cluster` takes."""
@@ -31,8 +39,20 @@ START_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 STOP_SECONDS = 10.0
 """Each command promises to end within 5; after this it is killed."""
+JOIN_SECONDS = 10.0
+"""From the start on, how long what shows a cluster waits for its workers."""
+PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
+UI_LIBRARIES = ("aiohttp", "prometheus_client")
+
+_pages: dict[str, str] = {}
+"""Of the clusters of this process that have one: where their page is, by the scheduler's address."""
 
 Cluster = TypeVar("Cluster", bound="LocalCluster")
+
+
+def page_of(address: str) -> str:
+    """Where a browser shows the scheduler at this address, if a local cluster of this process has a page for it."""
+    return _pages.get(address, "").partition("?")[0]  # behind it may stand a token, which nobody shows
 
 
 class LocalCluster:
@@ -46,11 +66,17 @@ class LocalCluster:
         logging_level: the least level that the two log on standard error; None leaves it to their configuration.
         keys: the folder of keys (`scaler_scheduler keygen`) that both use, and clients of the cluster. None: that in
             SCALER_KEYS where others than this machine reach the address, else none.
+        ui: whether a `scaler_ui` runs too, at a free port of this machine: `ui_address` says where.
+        options: every other option of `scaler_scheduler` and `scaler_cluster` by its name in their TOML files, with a
+            value as there, as in event_loop="builtin", worker_memory_limit="2G", capabilities={"gpu": 1}; one that both
+            have is for both. None is an option's default. With "uvloop" the scheduler runs under the first interpreter
+            that has it, unless `scheduler_python` is given; where there is none, or where it takes the place of PyPy, a
+            warning says so.
 
     Raises:
         TypeError, ValueError: an argument is of a wrong type, or none that can be; the text names it.
-        ModuleNotFoundError: the worker's or the scheduler's package is not installed.
-        RuntimeError: the address is in use, or the scheduler or the cluster can't start.
+        ModuleNotFoundError: the worker's or the scheduler's package is not installed, or a library that `ui` needs.
+        RuntimeError: the address is in use, or one of the commands can't start.
     """
 
     def __init__(
@@ -61,32 +87,45 @@ class LocalCluster:
         scheduler_python: str | None = None,
         logging_level: str | None = "WARNING",
         keys: str | os.PathLike[str] | None = None,
+        ui: bool = False,
+        **options: Any,
     ) -> None:
         self._n_workers = _checked_count(n_workers)
         bind = _checked_bind(address)
         level = [] if logging_level is None else ["--logging-level", _checked_level(logging_level)]
+        if checked_bool("ui", ui):
+            _check_ui()
         _check_installed("scaler_worker")
-        scheduler = _scheduler_command(scheduler_python)
-        # Every interface is for binding; from this machine it is reached by the loopback one.
-        self._address = dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
+        workers = [sys.executable, "-m", "scaler_worker"]
+        options = _with_monitor_port(local_options.taken(options))
+        chosen = _chosen(options, scheduler_python, workers, n_workers)
+        self._address = _from_here(bind)
         if _is_listened_at(self._address):
             raise RuntimeError(f"the address {bind} is in use")
         self._is_local = _is_local(bind)
         self._keys = _checked_keys(keys, bind)
-        self._watch = Watch(bind)
+        monitor = _from_here(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
+        self._watch = Watch(bind, monitor)
+        self._ui_address = ""
+        self._joined_by = time.monotonic() + JOIN_SECONDS
         self._processes: list[subprocess.Popen[bytes]] = []
         self._owner = os.getpid()
         self._stopping = threading.RLock()  # a signal's handler may come in between
         atexit.register(self.shutdown)
-        options = ["--parent-process", str(os.getpid()), "--keys", self._keys, *level]
+        parent = ["--parent-process", str(os.getpid())]
+        common = [*parent, "--keys", self._keys, *level]
         try:
             with interrupts_deferred():
-                self._start([*scheduler, str(bind), *options])
+                self._start([*chosen.scheduler, str(bind), *common, *chosen.scheduler_arguments], {})
             with interrupts_deferred():
                 count = [] if n_workers is None else ["-n", str(n_workers)]
-                workers = [sys.executable, "-m", "scaler_worker", str(self._address), *count, *options]
-                self._start(workers, **module_folders.variables())
+                workers += [str(self._address), *count, *common, *chosen.cluster_arguments]
+                self._start(workers, module_folders.variables())
             self._wait_until_bound()
+            if ui:
+                with interrupts_deferred():
+                    self._start_ui(monitor or derived_monitor(bind), [*parent, *level])
+                self._wait_for_page()
         except BaseException:
             self.shutdown()
             raise
@@ -100,6 +139,11 @@ class LocalCluster:
     def keys(self) -> str:
         """The folder of keys that its clients need; empty: none."""
         return self._keys
+
+    @property
+    def ui_address(self) -> str:
+        """Where a browser finds the page of `ui=True`; empty: there is none."""
+        return self._ui_address
 
     def get_address(self) -> str:
         """The same."""
@@ -130,27 +174,58 @@ class LocalCluster:
         with self._stopping:
             for process in reversed(self._processes):
                 _stop(process)
+                if process.stdout is not None:
+                    process.stdout.close()
             self._processes = []
+        if self._ui_address and _pages.get(self.address) == self._ui_address:
+            del _pages[self.address]
+        self._ui_address = ""
         self._watch.close()
         atexit.unregister(self.shutdown)
 
-    def _start(self, command: list[str], **variables: str) -> None:
+    def _start(self, command: list[str], variables: dict[str, str], stdout: int | None = None) -> None:
         environment = {**os.environ, **variables}
         # A group of its own: Ctrl-C in the terminal is the application's to act on, not theirs.
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, env=environment)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True, env=environment
+        )
         self._processes.append(process)
 
+    def _start_ui(self, monitor: Address, options: list[str]) -> None:
+        keys = ["--keys", self._keys] if self._keys and monitor.transport == "tcp" else []
+        command = [sys.executable, "-m", "scaler_client.ui", str(monitor), "--port", "0", *keys, *options]
+        self._start(command, module_folders.variables(), subprocess.PIPE)
+
     def _wait_until_bound(self) -> None:
-        """Until somebody listens at the address; both say themselves what is wrong when they end instead."""
+        """Until somebody listens at the address."""
         deadline = time.monotonic() + START_SECONDS
         while not _is_listened_at(self._address):
-            for name, process in zip(("scaler_scheduler", "scaler_cluster"), self._processes):
-                if process.poll() is not None:
-                    status = f"exit status {process.returncode}{self._likely_reason(name)}"
-                    raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
+            self._check_running()
             if time.monotonic() > deadline:
                 raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
             time.sleep(LOOK_SECONDS)
+
+    def _wait_for_page(self) -> None:
+        """Until scaler_ui says where its page is, in its first line."""
+        output = self._processes[-1].stdout
+        assert output is not None
+        deadline = time.monotonic() + START_SECONDS
+        while not select.select([output], [], [], LOOK_SECONDS)[0]:
+            self._check_running()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"scaler_ui did not start within {START_SECONDS:g} seconds")
+        self._ui_address = output.readline().decode().strip()
+        if not self._ui_address:
+            self._processes[-1].wait(START_SECONDS)
+            self._check_running()
+        _pages[self.address] = self._ui_address
+
+    def _check_running(self) -> None:
+        """Each command says itself what is wrong where it has ended. Raises RuntimeError."""
+        for name, process in zip(PROGRAMS, self._processes):
+            if process.poll() is not None:
+                status = f"exit status {process.returncode}{self._likely_reason(name)}"
+                raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
 
     def _likely_reason(self, name: str) -> str:
         if name != "scaler_scheduler" or self._keys or self._is_local:
@@ -166,12 +241,30 @@ class LocalCluster:
         self.shutdown()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} at {self._address}, {self._state()}>"
+        page = page_of(self.address)
+        return f"<{type(self).__name__} at {self._address}, {self._state()}{', page ' if page else ''}{page}>"
 
     def _repr_html_(self) -> str:
-        snapshot = None if self.is_shut_down else self._watch.latest()
-        rows = {"address": self.address, "workers": self._state(), **rows_of(snapshot)}
+        rows = {"address": self.address, "workers": self._state(), **rows_of(self._snapshot())}
+        page = page_of(self.address)
+        if page:
+            rows["page"] = Link(page)
         return html_table(type(self).__name__, rows)
+
+    def _snapshot(self) -> Snapshot | None:
+        """What the scheduler says of itself; soon after the start waits for the workers, which need a moment."""
+        if self.is_shut_down:
+            return None
+        counts = [-1]
+
+        def has_all(snapshot: Snapshot) -> bool:
+            if self._n_workers is not None:
+                return snapshot.workers >= self._n_workers
+            counts.append(snapshot.workers)
+            return counts[-1] == counts[-2] > 0  # how many there will be is not known here: no more have come
+
+        left = self._joined_by - time.monotonic()
+        return self._watch.wait(0, left, has_all) if left > 0 else self._watch.latest()
 
     def _state(self) -> str:
         if self.is_shut_down:
@@ -183,7 +276,10 @@ class SchedulerClusterCombo(LocalCluster):
     """A `LocalCluster` whose first argument is the address, and whose processes log as they are configured to.
 
     Args:
-        address, n_workers, scheduler_python, keys: as for LocalCluster, which says as well what is raised.
+        address, n_workers, scheduler_python, keys, ui: as for LocalCluster, which says as well what is raised.
+        options: as for LocalCluster, logging_level among them. Those that the class of this name in opengris-scaler has
+            by another name, or alone, are taken too: `local_options` says what they mean here, or that they mean
+            nothing, of which a warning is logged.
     """
 
     def __init__(
@@ -193,8 +289,19 @@ class SchedulerClusterCombo(LocalCluster):
         *,
         scheduler_python: str | None = None,
         keys: str | os.PathLike[str] | None = None,
+        ui: bool = False,
+        logging_level: str | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(n_workers, address=address, scheduler_python=scheduler_python, logging_level=None, keys=keys)
+        super().__init__(
+            n_workers,
+            address=address,
+            scheduler_python=scheduler_python,
+            logging_level=logging_level,
+            keys=keys,
+            ui=ui,
+            **options,
+        )
 
 
 def _checked_count(n_workers: Any) -> int | None:
@@ -210,10 +317,7 @@ def _checked_count(n_workers: Any) -> int | None:
 def _checked_bind(address: Any) -> Address:
     if address is not None and not isinstance(address, str):
         raise TypeError(f"address must be a string, not {address!r}")
-    bind = parse_bind_address(f"tcp://127.0.0.1:{_free_port()}" if address is None else address)
-    if bind.transport == "tcp" and bind.port == 0:
-        return dataclasses.replace(bind, port=_free_port())
-    return bind
+    return _with_port(parse_bind_address("tcp://127.0.0.1:*" if address is None else address))
 
 
 def _checked_keys(keys: Any, bind: Address) -> str:
@@ -235,6 +339,45 @@ def _checked_level(level: Any) -> str:
     return level.upper()
 
 
+def _chosen(options: Options, python: str | None, cluster: list[str], n_workers: int | None) -> Chosen:
+    """The scheduler's command, and what the options are for it and the cluster."""
+    schedulers = _scheduler_commands(python)
+    if not options:  # most clusters: asking the commands takes some tenths of a second
+        return Chosen(next(schedulers), [], [])
+    return local_options.check(
+        options,
+        schedulers,
+        cluster,
+        n_workers=n_workers,
+        may_leave_out_uvloop=python is None,
+        keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
+    )
+
+
+def _with_monitor_port(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with a free port in the place of any free one, which would not be known here."""
+    try:
+        monitor = parse_bind_address(options["monitor_address"])
+    except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler says what is wrong with it
+        return options
+    return {**options, "monitor_address": str(_with_port(monitor))}
+
+
+def _with_port(bind: Address) -> Address:
+    return dataclasses.replace(bind, port=_free_port()) if bind.transport == "tcp" and bind.port == 0 else bind
+
+
+def _from_here(bind: Address) -> Address:
+    """Every interface is for binding; from this machine it is reached by the loopback one."""
+    return dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
+
+
+def _check_ui() -> None:
+    for library in UI_LIBRARIES:
+        if importlib.util.find_spec(library) is None:
+            raise ModuleNotFoundError(f"ui=True needs {library}, which is not installed: {install_hint('ui')}")
+
+
 def _check_installed(package: str) -> None:
     if importlib.util.find_spec(package) is None:
         name = package.replace("_", "-")
@@ -252,15 +395,28 @@ def _is_listened_at(address: Address) -> bool:
         return probe.connect_ex(target) == 0
 
 
-def _scheduler_command(python: str | None) -> list[str]:
-    given = python or os.environ.get(SCHEDULER_PYTHON_VARIABLE) or _find_pypy()
-    if given:
-        return [given, "-m", "scaler_scheduler"]
+def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
+    """What may start the scheduler, the first choice first; the others are looked for when they are asked for.
+
+    Raises:
+        ModuleNotFoundError: there is nothing.
+    """
+    if python:
+        yield [python, "-m", "scaler_scheduler"]
+        return
+    named = os.environ.get(SCHEDULER_PYTHON_VARIABLE)
+    if named:
+        yield [named, "-m", "scaler_scheduler"]
+    pypy = _find_pypy()
+    if pypy:
+        yield [pypy, "-m", "scaler_scheduler"]
     found = shutil.which("scaler_scheduler")
     if found:
-        return [found]
-    _check_installed("scaler_scheduler")
-    return [sys.executable, "-m", "scaler_scheduler"]
+        yield [found]
+    if not (named or pypy or found):
+        _check_installed("scaler_scheduler")
+    if importlib.util.find_spec("scaler_scheduler") is not None:
+        yield [sys.executable, "-m", "scaler_scheduler"]
 
 
 def _find_pypy() -> str | None:

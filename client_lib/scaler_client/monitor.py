@@ -26,10 +26,12 @@ class Watch:
 
     Args:
         address: the scheduler's, as it is bound or as it is connected to.
+        monitor: where it publishes, if it was told where.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, monitor: Address | None = None) -> None:
         self._address = address
+        self._monitor = monitor
         self._using = threading.Lock()
         self._is_closed = False
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
@@ -56,7 +58,8 @@ class Watch:
         return newest if newest is not None and incarnation in (0, newest.incarnation) else None
 
     def wait(self, incarnation: int, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
-        """The newest one of the scheduler of this incarnation, waited for until it is wanted or the time is over.
+        """The newest one, waited for until it is wanted or the time is over: of the scheduler of this incarnation, of
+        any one for 0.
 
         Does not wait where no scheduler publishes.
         """
@@ -66,7 +69,7 @@ class Watch:
                 self._listen()
             while self._socket is not None:
                 newest, left = self._newest, max(0.0, deadline - time.monotonic())
-                is_found = newest is not None and newest.incarnation == incarnation and is_wanted(newest)
+                is_found = newest is not None and incarnation in (0, newest.incarnation) and is_wanted(newest)
                 if not self._socket.poll(0 if is_found else round(left * 1000)):
                     break
                 self._take(self._socket.recv())
@@ -83,10 +86,10 @@ class Watch:
 
     def _listen(self) -> None:
         try:
-            monitor = derived_monitor(self._address)
+            monitor = self._monitor or derived_monitor(self._address)
         except AddressError:  # too long a path: the scheduler has none either
             return
-        if not os.path.exists(monitor.path):
+        if monitor.transport == "ipc" and not os.path.exists(monitor.path):
             return
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)

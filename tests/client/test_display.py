@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster
 from scaler_client.addresses import Address, parse_connect_address
-from scaler_client.display import counted, html_table
+from scaler_client.display import Link, counted, html_table
 from scaler_client.monitor import Watch
 from scaler_client.published import SNAPSHOT_TOPIC
 
@@ -71,6 +71,12 @@ def test_everything_is_escaped_and_short() -> None:
     assert form.tags == {"div", "strong", "table", "tr", "th", "td"}
     assert form.texts[:3] == [HOSTILE] * 3
     assert len(form.texts[-1]) < 250
+
+
+def test_a_link_can_be_clicked() -> None:
+    shown = html_table("x", {"page": Link("http://127.0.0.1:1/?a=1&b=2")})
+    assert '<a href="http://127.0.0.1:1/?a=1&amp;b=2" target="_blank">http://127.0.0.1:1/?a=1&amp;b=2</a>' in shown
+    assert Texts(shown).texts[-1] == "http://127.0.0.1:1/?a=1&b=2"
 
 
 def test_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import re
 import subprocess
 import sys
 from typing import Any
@@ -13,6 +14,7 @@ from tests.client.running_scheduler import RunningScheduler
 
 from scaler_client import AsyncClient, Client, LocalCluster, SchedulerClusterCombo, client, local, nesting
 from scaler_client.addresses import ADDRESS_VARIABLE
+from scaler_client.extras import install_hint
 
 
 @pytest.fixture
@@ -46,6 +48,16 @@ def test_a_bad_logging_level(no_processes: None) -> None:
         LocalCluster(logging_level="LOUD")
 
 
+def test_a_page_without_its_libraries(no_processes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "aiohttp" else find(name))
+    text = f"ui=True needs aiohttp, which is not installed: {install_hint('ui')}"
+    with pytest.raises(ModuleNotFoundError, match=f"^{re.escape(text)}$"):
+        LocalCluster(n_workers=1, ui=True)
+    with pytest.raises(TypeError, match="ui must be True or False, not 8081"):
+        LocalCluster(n_workers=1, ui=8081)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("missing", ["scaler_worker", "scaler_scheduler"])
 def test_a_missing_package(no_processes: None, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     find = importlib.util.find_spec
@@ -63,7 +75,7 @@ def test_a_missing_package(no_processes: None, monkeypatch: pytest.MonkeyPatch, 
 def test_a_scheduler_that_does_not_start(monkeypatch: pytest.MonkeyPatch, host: str, hint: str) -> None:
     monkeypatch.delenv("SCALER_KEYS", raising=False)
     ending = [sys.executable, "-c", "raise SystemExit(2)"]
-    monkeypatch.setattr(local, "_scheduler_command", lambda python: ending)
+    monkeypatch.setattr(local, "_scheduler_commands", lambda python: iter([ending]))
     text = f"scaler_scheduler ended at its start with exit status 2{hint}; standard error says why"
     with pytest.raises(RuntimeError, match=f"^{text}$"):
         LocalCluster(n_workers=1, address=f"tcp://{host}:{local._free_port()}")

@@ -19,6 +19,7 @@ from .executions import MOST_TASKS
 PROGRAM = "scaler_ui"
 DEFAULT_PORT = 8081
 LONGEST_WINDOW_SECONDS = 86_400
+HIGHEST_PROCESS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Config:
     """For how long executions of tasks, and points of the curves, are kept."""
     window_tasks: int
     """Executions at most."""
+    parent_process: int
+    """End when the process with this id is not the parent any more; 0: never."""
     logging_level: str
     logging_paths: tuple[str, ...]
     logging_config_file: str
@@ -85,6 +88,13 @@ COMMAND = Command(
             options.whole(1000, 1_000_000),
             MOST_TASKS,
             "of how many executions of tasks at most",
+        ),
+        Option(
+            "parent-process",
+            options.whole(0, HIGHEST_PROCESS),
+            0,
+            "end when the process with this id is not the parent any more, as the page of an application's own cluster "
+            "does; 0 never",
         ),
         *LOGGING_OPTIONS,
     ),

@@ -86,7 +86,11 @@ class _Server:
 
     async def _turn_until(self, ended: asyncio.Event) -> None:
         seconds = min(TICK_SECONDS, self._manager.beat_seconds or TICK_SECONDS)
+        parent = self._config.parent_process
         while not ended.is_set():
+            if parent and os.getppid() != parent:
+                _log.info("the parent process %d is gone", parent)
+                return
             self._read()
             self._subscribe()
             self._manager.beat()

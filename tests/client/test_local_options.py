@@ -1,0 +1,202 @@
+"""A local cluster's keywords that are options of its commands, of which scripts stand in here."""
+
+from __future__ import annotations
+
+import enum
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scaler_client import local_options
+from scaler_client.local_options import Chosen, check, taken
+
+NO_UVLOOP = "/dev/stdin:1: event_loop: no uvloop here"
+
+
+class Commands:
+    """Scripts that answer `--check-config` with a status and lines, and note what they are asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def make(self, name: str, *lines: str, status: int | None = None) -> list[str]:
+        script = self.folder / name
+        text = "\n".join(lines)
+        script.write_text(f"#!/bin/sh\ncat > '{script}.asked'\ncat >&2 <<'END'\n{text}\nEND\n")
+        with script.open("a") as file:
+            file.write(f"exit {(2 if lines else 0) if status is None else status}\n")
+        script.chmod(0o700)
+        return [str(script)]
+
+    def asked(self, name: str) -> str | None:
+        path = self.folder / f"{name}.asked"
+        return path.read_text() if path.exists() else None
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Commands:
+    return Commands(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------------ keywords
+
+
+def test_none_is_the_default() -> None:
+    assert taken({"io_threads": 2, "preload": None}) == {"io_threads": 2}
+
+
+@pytest.mark.parametrize(("keyword", "key"), local_options.RENAMED.items())
+def test_keywords_by_another_name(keyword: str, key: str) -> None:
+    assert taken({keyword: 5}) == {key: 5}
+    with pytest.raises(TypeError, match="are the same option: give one of them"):
+        taken({key: 5, keyword: 5})
+
+
+@pytest.mark.parametrize("keyword", local_options.WITHOUT_EFFECT)
+def test_keywords_without_effect_are_taken_and_said(keyword: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert taken({keyword: 5, "io_threads": 2}) == {"io_threads": 2}
+    assert caplog.messages == [f"{keyword}= has no effect: {local_options.WITHOUT_EFFECT[keyword]}"]
+
+
+def test_options_that_are_no_keywords() -> None:
+    with pytest.raises(TypeError, match="takes no num_of_workers=: n_workers= is that option"):
+        taken({"num_of_workers": 5})
+
+
+# -------------------------------------------------------------------------------------------------------------- values
+
+
+class Number(enum.IntEnum):
+    THREE = 3
+
+
+def test_values_as_a_file_and_as_arguments(commands: Commands) -> None:
+    values: dict[str, Any] = {
+        "on": True,
+        "off": False,
+        "number": 2,
+        "of_enum": Number.THREE,
+        "share": 0.5,
+        "negative": -1,
+        "text": 'a "b" \\ é \x7f\n',
+        "folder": Path("/a b"),
+        "several": ["a", Path("b")],
+        "names": {"b", "a"},
+        "table": {"gpu": 2, "x": True},
+        "nothing": "",
+    }
+    chosen = check(values, [commands.make("s")], commands.make("c"), n_workers=3)
+    wanted = """\
+on = true
+off = false
+number = 2
+of_enum = 3
+share = 0.5
+negative = -1
+text = "a \\"b\\" \\\\ é \\u007f\\n"
+folder = "/a b"
+several = ["a", "b"]
+names = ["a", "b"]
+table = {"gpu" = 2, "x" = true}
+nothing = ""
+"""
+    assert (commands.asked("s"), commands.asked("c")) == (wanted, wanted + "num_of_workers = 3\n")
+    arguments = ["--on", "--no-off", "--number=2", "--of-enum=3", "--share=0.5", "--negative=-1"]
+    arguments += ['--text=a "b" \\ é \x7f\n', "--folder=/a b", "--several=a,b", "--names=a,b", "--table=gpu=2,x"]
+    assert chosen == Chosen(commands.make("s"), arguments, arguments)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (b"x", TypeError, "key: b'x' is no string, number, bool, list or dict"),
+        ({1: 2}, TypeError, "key: 1 is no string"),
+        ("\udc80", ValueError, r"key: '\\udc80' is not Unicode text"),
+        (["a,b"], ValueError, "key: 'a,b' has a comma, which separates values"),
+    ],
+)
+def test_values_that_no_command_can_have(commands: Commands, value: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=f"^{text}$"):
+        check({"key": value}, [commands.make("s")], commands.make("c"))
+
+
+# ------------------------------------------------------------------------------------------------- what commands answer
+
+
+def test_each_command_gets_what_it_has(commands: Commands) -> None:
+    scheduler = commands.make("s", "/dev/stdin:2: of_cluster: unknown key")
+    cluster = commands.make("c", "a line of another kind", "/dev/stdin:1: of_scheduler: unknown key")
+    options = {"of_scheduler": 1, "of_cluster": 2, "of_both": 3}
+    chosen = check(options, [scheduler], cluster)
+    assert chosen.scheduler_arguments == ["--of-scheduler=1", "--of-both=3"]
+    assert chosen.cluster_arguments == ["--of-cluster=2", "--of-both=3"]
+
+
+def test_what_neither_has(commands: Commands) -> None:
+    scheduler = commands.make("s", "/dev/stdin:1: evnt_loop: unknown key (did you mean event_loop?)")
+    cluster = commands.make("c", "/dev/stdin:1: evnt_loop: unknown key")
+    complaint = r"neither scaler_scheduler nor scaler_cluster has an option 'evnt_loop' \(did you mean event_loop\?\)"
+    with pytest.raises(TypeError, match=f"^{complaint}$"):
+        check({"evnt_loop": 1}, [scheduler], cluster)
+    both = commands.make("b", "/dev/stdin:1: n_worker: unknown key (did you mean worker_names?)")
+    with pytest.raises(TypeError, match=r"'n_worker' \(did you mean n_workers\?\)"):
+        check({"n_worker": 1}, [both], both, keywords=["address", "n_workers"])
+
+
+def test_a_complaint_is_the_command_s_own(commands: Commands) -> None:
+    cluster = commands.make("c", "/dev/stdin:1: names: 2 names for 3 workers (/dev/stdin:2: num_of_workers)")
+    with pytest.raises(ValueError, match=r"^names: 2 names for 3 workers \(num_of_workers\)$"):
+        check({"names": ["a", "b"]}, [commands.make("s")], cluster, n_workers=3)
+
+
+@pytest.mark.parametrize(("lines", "status"), [(["unknown option --check-config"], 2), (["Traceback"], 1)])
+def test_a_command_without_an_answer(commands: Commands, lines: list[str], status: int) -> None:
+    with pytest.raises(RuntimeError, match=f"--check-config /dev/stdin ended with status {status}: {lines[0]}"):
+        check({"a": 1}, [commands.make("s", *lines, status=status)], commands.make("c"))
+
+
+# -------------------------------------------------------------------------------------------------------------- uvloop
+
+
+def test_uvloop_decides_which_command_it_is(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
+    first, second, third = commands.make("pypy", NO_UVLOOP), commands.make("one"), commands.make("other")
+    chosen = check({"event_loop": "uvloop"}, [first, second, third], commands.make("c"))
+    assert (chosen.scheduler, chosen.scheduler_arguments) == (second, ["--event-loop=uvloop"])
+    assert commands.asked("other") is None
+    line = f"event_loop='uvloop' decides how the scheduler is started: by `{second[0]}`, and not by `{first[0]}`"
+    assert caplog.messages == [f"{line} (no uvloop here)"]
+
+
+def test_a_first_choice_that_has_uvloop_is_not_talked_about(
+    commands: Commands, caplog: pytest.LogCaptureFixture
+) -> None:
+    chosen = check({"event_loop": "uvloop"}, [commands.make("one"), commands.make("other")], commands.make("c"))
+    assert chosen.scheduler == commands.make("one")
+    assert commands.asked("other") is None and not caplog.messages
+
+
+def test_nobody_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = commands.make("pypy", NO_UVLOOP), commands.make("other", NO_UVLOOP)
+    chosen = check({"event_loop": "uvloop", "io_threads": 2}, [first, second], commands.make("c"))
+    assert (chosen.scheduler, chosen.scheduler_arguments) == (first, ["--io-threads=2"])
+    line = "event_loop='uvloop' is left out, as nothing here has both uvloop and the scheduler; that is started by"
+    assert caplog.messages == [f"{line} `{first[0]}` (no uvloop here)"]
+
+
+def test_a_given_scheduler_without_uvloop(commands: Commands) -> None:
+    with pytest.raises(ValueError, match="^event_loop: no uvloop here$"):
+        check(
+            {"event_loop": "uvloop"},
+            [commands.make("pypy", NO_UVLOOP)],
+            commands.make("c"),
+            may_leave_out_uvloop=False,
+        )
+
+
+def test_another_wrong_event_loop_looks_for_no_other_command(commands: Commands) -> None:
+    with pytest.raises(ValueError, match="^event_loop: no uvloop here$"):
+        check({"event_loop": "x"}, [commands.make("s", NO_UVLOOP), commands.make("other")], commands.make("c"))
+    assert commands.asked("other") is None
