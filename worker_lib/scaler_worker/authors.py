@@ -11,25 +11,16 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
 
-from scaler_client.messages import FLAG_STREAM_OUTPUT, TaskName
+from scaler_client.messages import FLAG_STREAM_OUTPUT
 from scaler_worker.baton import Baton
 from scaler_worker.present import Present
 from scaler_worker.rows import Row, flags_of, given_name_of, name_of
 from scaler_worker.session import WorkerSession
+from scaler_worker.task_output import Author
 
 _STARTED_BY = "_scaler_task"
 """The attribute of a thread that names the task which has started it."""
-
-
-class Author(NamedTuple):
-    task: TaskName | None
-    """None: no task's."""
-    label: str
-    """For people: host, process and task."""
-    is_streamed: bool
-    """Whether its client wants to see what it prints."""
 
 
 class Authors:

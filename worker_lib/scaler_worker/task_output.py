@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from scaler_client.messages import Output, TaskName
-from scaler_worker.authors import Author, Authors
 from scaler_worker.output_log import OutputLog
 
 RESERVE = 8 << 20
@@ -44,10 +44,33 @@ class _Run:
         self.lines: list[bytes] = []
 
 
+class Author(NamedTuple):
+    task: TaskName | None
+    """None: no task's."""
+    label: str
+    """For people: host, process and task."""
+    is_streamed: bool
+    """Whether its client wants to see what it prints."""
+
+
+class AuthorLookup(Protocol):
+    """Finds out which task prints."""
+
+    @property
+    def nobody(self) -> Author:
+        """The author of output that belongs to no task."""
+
+    def current(self) -> Author:
+        """The author of what the calling thread prints."""
+
+    def is_over(self, author: Author) -> bool:
+        """Whether the author's task has ended; True where it has no task."""
+
+
 class TaskOutput:
     """For any thread. `take` is for whoever holds the connection's lock."""
 
-    def __init__(self, authors: Authors, log: OutputLog, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, authors: AuthorLookup, log: OutputLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._authors = authors
         self._log = log
         self._clock = clock
