@@ -311,13 +311,14 @@ def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
 def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(5, "Q")
     rows = len(ids)
-    errors, functions = batch.numbers(13, "I"), batch.numbers(14, "I")
-    names, lines, of_functions = _named(
+    errors, functions, tracebacks = (batch.numbers(field, "I") for field in (13, 14, 15))
+    names, lines, of_functions, of_tracebacks = _named(
         batch.data(11),
         batch.numbers(12, "I"),
         _full(batch.numbers(8, "I"), rows, "names"),
         _full(errors, rows, "errors") if errors else [],
         _full(functions, rows, "functions") if functions else [],
+        _full(tracebacks, rows, "tracebacks") if tracebacks else [],
     )
     return History(
         sum(batch.numbers(0, "Q")[:1]),
@@ -333,6 +334,7 @@ def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
         _full(batch.numbers(10, "Q"), rows, "durations"),
         lines or [""] * rows,
         of_functions or names,
+        of_tracebacks or [""] * rows,
     )
 
 
@@ -344,7 +346,13 @@ def _decode_graphs(batch: Batch, _: Sequence[Payload]) -> Message:
     if sum(counts) != len(inputs):
         raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
     ends = accumulate(counts)
-    (names,) = _named(batch.data(8), batch.numbers(9, "I"), _full(batch.numbers(4, "I"), rows, "names"))
+    graphs, keys, begun = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "Q")
+    names, of_graphs = _named(
+        batch.data(8),
+        batch.numbers(9, "I"),
+        _full(batch.numbers(4, "I"), rows, "names"),
+        _full(keys, rows, "keys") if keys else [],
+    )
     return Graphs(
         sum(batch.numbers(0, "Q")[:1]),
         sum(batch.numbers(1, "Q")[:1]),
@@ -353,6 +361,9 @@ def _decode_graphs(batch: Batch, _: Sequence[Payload]) -> Message:
         names,
         _full(batch.numbers(5, "B"), rows, "states"),
         [inputs[end - count : end] for end, count in zip(ends, counts)],
+        _full(graphs, rows, "graphs") if graphs else [0] * rows,
+        of_graphs or [""] * rows,
+        _full(begun, rows, "begun") if begun else [0] * rows,
     )
 
 

@@ -165,7 +165,7 @@ def _encode_forget_functions(message: ForgetFunctions) -> Frames:
 @lru_cache(maxsize=64)
 def _options_body(options: Options) -> Body:
     # Made by pycapnp once, and then copied into every batch that has the same options.
-    texts = [options.name, *(name for name, _ in options.capabilities)]
+    texts = [options.name, options.keys, *(name for name, _ in options.capabilities)]
     root = SCHEMA.Options.new_message(num_first_segment_words=64 + sum(len(text) + 4 for text in texts))
     root.priority = options.priority
     root.depth = options.depth
@@ -174,6 +174,8 @@ def _options_body(options: Options) -> Body:
     root.profiling = options.profiling
     root.name = escaped(options.name)
     root.streamOutput = options.stream_output
+    root.graph = options.graph
+    root.keys = options.keys
     _set_capabilities(root, options.capabilities)
     return body_of(root.to_bytes())
 
@@ -213,6 +215,8 @@ def _encode_results(message: Results) -> Frames:
         ("Q", message.peaks),
         *_pack_lines(message.errors),
     ]
+    if message.tracebacks:
+        columns += _pack_lines(message.tracebacks)
     return [write_batch(RESULTS, columns), *frames]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
@@ -17,6 +17,11 @@ from .messages import Keep
 from .nesting import RunningTask
 from .references import ObjectRef
 from .submitting import Submitter
+
+MOST_NAMED = 3
+"""Keys that the scheduler is told of a graph, for people."""
+LONGEST_KEY = 50
+"""Characters of each."""
 
 _DASK_NODES = "dask._task_spec"
 
@@ -134,6 +139,7 @@ class Plan:
             self._options,
             self._parent,
             self._maker.names(),
+            _named(self.keys),
         )
 
 
@@ -159,6 +165,24 @@ def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dic
         plan.cancel_rest()
         raise
     return plan.values()
+
+
+def _named(keys: Sequence[Hashable]) -> str:
+    """The first keys, as people see them, for drawings of the graph."""
+    said = ", ".join(map(_said, keys[:MOST_NAMED]))
+    more = len(keys) - MOST_NAMED
+    return f"{said} and {more:,} more" if more > 0 else said
+
+
+def _said(key: Hashable) -> str:
+    """One key. Whatever its `__repr__` does, the graph is submitted, and the text can be encoded."""
+    try:
+        text = key if isinstance(key, str) else repr(key)
+    except Exception:
+        text = type(key).__name__
+    if len(text) > LONGEST_KEY:
+        text = text[: LONGEST_KEY - 1] + "\u2026"
+    return text.encode("utf-8", "replace").decode()
 
 
 def _check_graph(graph: Any) -> None:

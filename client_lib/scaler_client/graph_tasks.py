@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
@@ -31,6 +32,7 @@ class GraphTasks:
         targets: those whose results are asked for, by their rows.
         options, parent: what the tasks ask for, and the task that submits them.
         name_of: what errors call a row; called in any thread.
+        keys: what people know the graph by.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class GraphTasks:
         options: Options | None,
         parent: TaskName | None,
         name_of: Callable[[int], str],
+        keys: str = "",
     ) -> None:
         self.first = -1
         self.count = len(numbers)
@@ -76,6 +79,7 @@ class GraphTasks:
         self._recoveries = 0
         """How often the graph was submitted again since a row ended well for the first time."""
         self._name_of = name_of
+        self._keys = keys
         self._failures: dict[int, int] = {}
         """Rows that have ended without a value, and for each the one whose failure it is."""
         self._endings: dict[int, tuple[int, Payload]] = {}
@@ -85,6 +89,7 @@ class GraphTasks:
 
     def submitted(self, first: int) -> None:
         self.first = first
+        self.options = replace(self.options or Options(), graph=first + 1, keys=self._keys)
         for row, future in self.targets.items():
             future.task_id = first + row
 

@@ -82,4 +82,5 @@ _COLUMNS = (
     "durations",
     "errors",
     "functions",
+    "tracebacks",
 )

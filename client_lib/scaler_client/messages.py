@@ -155,6 +155,10 @@ class Options:
     capabilities: tuple[tuple[str, int], ...] = ()
     """Sorted by name."""
     stream_output: bool = False
+    graph: int = 0
+    """The client's number of the graph that the rows belong to; 0: none."""
+    keys: str = ""
+    """For people: the keys of that graph whose values are wanted."""
 
 
 @dataclass
@@ -215,6 +219,8 @@ class Results:
     peaks: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     """Of each row one line that says of what it failed, empty where it has not; empty where no row has."""
+    tracebacks: list[str] = field(default_factory=list)
+    """Of each row the traceback of its failure, likewise."""
 
 
 @dataclass

@@ -57,7 +57,7 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         (
             *(("incarnation", "Q"), ("first", "Q"), ("kinds", "B"), ("times", "Q"), *_TASK_COLUMNS),
             *(("workers", "Q"), ("names", "I"), ("outcomes", "B"), ("durations", "Q"), ("text", "B"), ("sizes", "I")),
-            *(("errors", "I"), ("functions", "I")),
+            *(("errors", "I"), ("functions", "I"), ("tracebacks", "I")),
         ),
     ),
     "graphs": (
@@ -65,6 +65,7 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         (
             *(("incarnation", "Q"), ("total", "Q"), ("clients", "Q"), ("ids", "Q"), ("names", "I"), ("states", "B")),
             *(("inputs", "Q"), ("inputCounts", "I"), ("text", "B"), ("sizes", "I")),
+            *(("graphs", "Q"), ("keys", "I"), ("begun", "Q")),
         ),
     ),
 }

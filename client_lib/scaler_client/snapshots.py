@@ -42,7 +42,8 @@ class History:
 
     `first` is the number of the first row since the scheduler's start; `times` are microseconds of its uptime,
     `workers` 0 where none has to do with it, `durations` nanoseconds. `errors` say in one line of what a task failed;
-    they are empty for all others. `names` are the tasks' own, or else those of their `functions`.
+    they are empty for all others. `names` are the tasks' own, or else those of their `functions`. Only the answer about
+    one task has `tracebacks`, which are empty too where no attempt has failed.
     """
 
     incarnation: int
@@ -58,6 +59,7 @@ class History:
     durations: list[int]
     errors: list[str]
     functions: list[str]
+    tracebacks: list[str]
 
 
 class GraphState(enum.IntEnum):
@@ -72,8 +74,10 @@ class GraphState(enum.IntEnum):
 
 @dataclass
 class Graphs:
-    """Nodes of graphs that are not over, or have just failed, in columns: `inputs[i]` are the ids that row i reads, of
-    the same client, those of other nodes or of objects that it has sent; of `DONE` nodes they are forgotten.
+    """Nodes of graphs that are open or have ended lately, in columns: `inputs[i]` are the ids that row i reads, of the
+    same client, those of other nodes or of objects that it has sent. `graphs` are the client's numbers of the graphs
+    that rows belong to, 0 for none, and `keys` name these; `begun` is when a row was submitted, in milliseconds of
+    uptime.
 
     `total` is how many nodes there are, also of those without a row. `names` are of functions, or given to a task.
     """
@@ -85,6 +89,9 @@ class Graphs:
     names: list[str]
     states: list[int]
     inputs: list[list[int]]
+    graphs: list[int]
+    keys: list[str]
+    begun: list[int]
 
 
 @dataclass

@@ -170,6 +170,8 @@ struct Options {
   name @5 :Text;                    # for people, in place of the function's; empty: the function's
   capabilities @6 :List(Capability);  # what the worker must have, at least
   streamOutput @7 :Bool;            # what the task prints is wanted, in `output`
+  graph @8 :UInt64;                 # the client's number of the graph that the rows belong to, below 2^63; 0: they belong to none
+  keys @9 :Text;                    # for people: the keys of the graph whose values are wanted; at most 200 characters are kept
 }
 
 struct Dispatch {
@@ -220,6 +222,9 @@ struct Results {
   peaks @9 :List(UInt64);           # bytes, the largest resident size seen; empty like cpuTimes, 0 in a row: not profiled
   errors @10 :Data;                 # UTF-8: of rows that failed one line that says of what, all rows' behind one another
   errorSizes @11 :List(UInt32);     # bytes of each; 0: none. Empty: all 0
+  tracebacks @12 :Data;             # UTF-8: of rows that failed the traceback, all rows' behind one another; of each the scheduler
+                                    # keeps the last 4096 bytes
+  tracebackSizes @13 :List(UInt32); # bytes of each; 0: none. Empty: all 0
 }
 
 struct Resolved {
@@ -458,6 +463,7 @@ struct History {
   sizes @12 :List(UInt32);          # bytes of each
   errors @13 :List(UInt32);         # of ended or returned without a value: one line that says of what; texts. Empty: of none
   functions @14 :List(UInt32);      # the function's name; texts. Empty: all as in names
+  tracebacks @15 :List(UInt32);     # in the answer about one task: the traceback of a failed attempt; texts. Empty: of none
 }
 
 enum GraphState {
@@ -479,4 +485,7 @@ struct Graphs {
   inputCounts @7 :List(UInt32);     # of each row; empty: all 0
   text @8 :Data;                    # UTF-8: all texts, behind one another
   sizes @9 :List(UInt32);           # bytes of each
+  graphs @10 :List(UInt64);         # the graph's number, as in Options; 0: the row belongs to none
+  keys @11 :List(UInt32);           # the keys of the graph, as in Options; texts
+  begun @12 :List(UInt64);          # when the row was submitted, milliseconds of the scheduler's uptime; 0: not known
 }

@@ -11,7 +11,7 @@ from typing import Dict, List, Sequence, Tuple
 from .core.counts import Durations
 from .core.nodes import nodes
 from .core.scheduler import Scheduler
-from .core.story import story
+from .core.story import story, story_tracebacks
 from .status_columns import (
     Texts,
     agent_columns,
@@ -121,12 +121,13 @@ class Status:
 
     def graphs(self) -> bytes:
         """Frame 0 of a Graphs."""
-        return graphs_frame(*nodes(self._core.tables), self._identity.incarnation)
+        return graphs_frame(*nodes(self._core.tables), self._identity.incarnation, self._started)
 
     def story(self, client: int, task_id: int) -> bytes:
         """Frame 0 of a History of this task alone."""
         rows = story(self._core.tables, client, task_id)
-        return history_frame(0, rows, self._identity.incarnation, self._started)
+        tracebacks = story_tracebacks(self._core.tables, client, task_id, rows)
+        return history_frame(0, rows, self._identity.incarnation, self._started, tracebacks)
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts

@@ -55,9 +55,9 @@ class Texts:
     def __init__(self) -> None:
         self._numbers: Dict[str, int] = {}
 
-    def number(self, text: str) -> int:
-        if len(text) > TEXT_LIMIT:
-            text = text[:TEXT_LIMIT]
+    def number(self, text: str, limit: int = TEXT_LIMIT) -> int:
+        if len(text) > limit:
+            text = text[:limit]
         known = self._numbers.get(text)
         if known is None:
             known = self._numbers[text] = len(self._numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import List, Sequence, TypeVar
 
 from .core.history_rows import Rows
+from .core.lines import TRACEBACK_BYTES
 from .status_columns import Texts
 from .wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
 from .wire.kinds import KIND_NAMES
@@ -12,13 +13,16 @@ from .wire.kinds import KIND_NAMES
 _HISTORY = KIND_NAMES.index("history")
 
 
-def history_frame(first: int, runs: Sequence[Rows], incarnation: int, started: float) -> bytes:
+def history_frame(
+    first: int, runs: Sequence[Rows], incarnation: int, started: float, tracebacks: Sequence[str] = ()
+) -> bytes:
     """Frame 0 of a History.
 
     Args:
         first: the number of the first row.
         incarnation: the scheduler's.
         started: when it was, in seconds of the monotonic clock.
+        tracebacks: one a row, empty where there is none; or none at all.
     """
     texts = Texts()
     kinds: List[int] = []
@@ -43,6 +47,7 @@ def history_frame(first: int, runs: Sequence[Rows], incarnation: int, started: f
         durations.extend(_full(run.durations, rows))
     functions = _functions(runs, texts)
     errors = _errors(runs, texts)
+    of_tracebacks = [texts.number(text, TRACEBACK_BYTES) for text in tracebacks] if any(tracebacks) else []
     return columns_message(
         _HISTORY,
         (
@@ -60,6 +65,7 @@ def history_frame(first: int, runs: Sequence[Rows], incarnation: int, started: f
             *texts.columns(),
             errors,
             functions,
+            (UINT32, of_tracebacks),
         ),
     )
 

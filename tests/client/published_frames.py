@@ -51,7 +51,7 @@ def table(kind: str, *rows: dict[str, int]) -> dict[str, Any]:
 
 
 def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INCARNATION, topic: bytes = b"") -> bytes:
-    """Rows of what has happened; `name`, `function` (else the name) and `error` are texts, others numbers."""
+    """Rows of what has happened; `name`, `function`, `error` and `traceback` are texts, others numbers."""
     texts = Texts()
     numbers = ("kinds", "times", "clients", "ids", "attempts", "workers", "outcomes", "durations")
     columns = {column: [row.get(column, 0) for row in rows] for column in numbers}
@@ -59,6 +59,8 @@ def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INC
     if any("function" in row for row in rows):
         columns |= {"functions": [texts(row.get("function", row.get("name", ""))) for row in rows]}
     columns |= {"errors": [texts(row.get("error", "")) for row in rows]}
+    if any("traceback" in row for row in rows):
+        columns |= {"tracebacks": [texts(row.get("traceback", "")) for row in rows]}
     columns |= {"incarnation": [incarnation], "first": [first]}
     field = texts.field()
     return (topic or b"history\0") + message_of("history", text=field["text"], sizes=field["sizes"], **columns)

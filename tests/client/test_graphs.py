@@ -164,7 +164,7 @@ def test_the_options_of_a_view_are_asked_for_each_node() -> None:
     client = SessionClient(options=TaskOptions(priority=3))
     client.submit_graph({"a": (inc, 1), "b": (inc, "a")}, ["b"])
     (batch,) = sent_rows(client)
-    assert batch.options == messages.Options(priority=3)
+    assert batch.options == messages.Options(priority=3, graph=1, keys="b")
 
 
 def test_chains_of_any_depth() -> None:

@@ -219,6 +219,28 @@ def test_the_story_of_each_attempt_says_what_it_failed_of(picture: Picture) -> N
     ]  # fmt: skip
 
 
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/srv/pricing/curves.py", line 41, in fit
+    return curve.at(tenor)
+ValueError: \x1b[31mno such curve, and a text that is longer than a line of eighty columns
+"""
+
+
+def test_the_story_has_the_remote_traceback(picture: Picture) -> None:
+    story = told(picture, SUBMITTED, GIVEN, GIVEN_AGAIN, {**FAILED, "traceback": TRACEBACK})
+    lines = story_text(Page(), story, picture)
+    assert lines[-6:-1] == [
+        "    Traceback (most recent call last):",
+        '      File "/srv/pricing/curves.py", line 41, in fit',
+        "        return curve.at(tenor)",
+        "    ValueError: \\x1b[31mno such curve, and a text that is longer than a line of ",
+        "    eighty columns",
+    ]
+    events = story_json(story, picture)["events"]
+    assert [event["traceback"] for event in events] == [None, None, None, TRACEBACK]
+
+
 def test_the_story_of_one_that_another_scheduler_had_begun(picture: Picture) -> None:
     adopted = {"kinds": 5, "times": 1_000_350, "attempts": 3, "workers": 2}
     text = "\n".join(story_text(Page(140), told(picture, SUBMITTED, adopted), picture))

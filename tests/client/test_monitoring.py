@@ -250,7 +250,7 @@ def test_graphs_are_the_newest_ones_of_this_scheduler(reader: MonitorReader) -> 
     assert not reader.feed(node(1), START) and reader.graphs is None
     reader.feed(published(1, 60), START)
     assert reader.feed(node(1), START) and reader.feed(node(2), START)
-    assert reader.graphs == Graphs(5, 9, [11], [2], ["f"], [GraphState.RUNNING], [[]])
+    assert reader.graphs == Graphs(5, 9, [11], [2], ["f"], [GraphState.RUNNING], [[]], [0], [""], [0])
     assert not reader.feed(node(3, incarnation=6), START) and reader.graphs.ids == [2]
     reader.feed(published(1, 0, incarnation=6), START)
     assert reader.graphs is None

@@ -56,6 +56,7 @@ def history(*rows: Row, errors: list[str] | None = None, function: str = "") -> 
         durations=[round(each * 1e9) for each in took],
         errors=errors or [""] * len(rows),
         functions=[function] * len(rows) if function else names,
+        tracebacks=[""] * len(rows),
     )
 
 

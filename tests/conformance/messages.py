@@ -15,7 +15,7 @@ FULL = ("ids", "inputs", "payload", "large", "names", "options", "numbers", "tex
 """Fields of batches that are not a column with one element for all rows."""
 MAY_BE_EMPTY = (
     "inputCounts", "keep", "flags", "depths", "priorities", "shared", "inlined", "nameSizes", "cpuTimes", "peaks",
-    "errorSizes",
+    "errorSizes", "tracebackSizes",
 )  # fmt: skip
 
 Name = tuple[int, int, int]
@@ -98,8 +98,9 @@ def _check_payloads(received: Received) -> None:
     fields, sizes = received.fields, received.column("sizes")
     must(sum(sizes) == len(fields["payload"]), f"sizes of {sum(sizes)} bytes, and {len(fields['payload'])} of payload")
     if received.kind == "results":
-        errors, told = len(fields["errors"]), sum(received.column("errorSizes"))
-        must(errors == told, f"errorSizes of {told} bytes, and {errors} of errors")
+        for texts, sizes_of in (("errors", "errorSizes"), ("tracebacks", "tracebackSizes")):
+            there, told = len(fields[texts]), sum(received.column(sizes_of))
+            must(there == told, f"{sizes_of} of {told} bytes, and {there} of {texts}")
     must(len(fields["payload"]) <= LONGEST_PAYLOAD, "a payload of more than 2^28 bytes")
     large = fields["large"]
     must(len(large) == len(received.frames), f"{len(received.frames)} frames where `large` has {len(large)} rows")

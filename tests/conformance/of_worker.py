@@ -152,8 +152,9 @@ class WorkerConversation:
             self._take(results, [])
 
     def _take(self, results: Received, wanted: list[Name]) -> None:
-        if not _is_utf8(results.fields["errors"]):
-            self.no_text.append(f"errors, {results.fields['errors'][:200]!r}")
+        for texts in ("errors", "tracebacks"):
+            if not _is_utf8(results.fields[texts]):
+                self.no_text.append(f"{texts}, {results.fields[texts][:200]!r}")
         for name, outcome, payload in zip(results.names(), results.column("outcomes"), results.payloads()):
             if name not in self.dispatched:  # of a task of an earlier check this is no more to be said
                 earlier = {each[:2] for each in self.dispatched} - {each[:2] for each in wanted}

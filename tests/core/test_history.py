@@ -10,7 +10,9 @@ from tests.core.harness import W2, A, C, Core, W, joined, results_event, running
 
 from scaler_scheduler.core import effects, events, history, history_rows
 from scaler_scheduler.core.history import ADOPTED, DISPATCHED, ENDED, RETURNED, STARTED, SUBMITTED
-from scaler_scheduler.core.story import story
+from scaler_scheduler.core.lines import TRACEBACK_BYTES
+from scaler_scheduler.core.story import story, story_tracebacks
+from scaler_scheduler.core.tracebacks import Tracebacks
 
 Row = Tuple[int, int, int, int, str, int, int]
 """Kind, client, id, attempt, name, worker, outcome."""
@@ -269,6 +271,36 @@ def test_of_what_tasks_failed(watched, happened):
         "ValueError: no such curve", "cancelled",
         "function 1#7: the worker died in its only attempt: attempt 1 on host (pid 4711): signal 9 (SIGKILL)",
     ]  # fmt: skip
+
+
+def test_the_traceback_of_each_attempt_that_failed(watched, happened):
+    row = running(watched, 5)
+    event = results_event(W, [row, (11, 77, 1)], 1500, effects.OUTCOME_RETRYABLE, b"pickled")
+    event.tracebacks = [b"Traceback:\n  \x1b[2J\nOSError: not yet", b"nobody waits for this"]
+    watched.feed(event)
+    [again] = [sent[2][0][:3] for sent in watched.take() if sent[0] == "dispatch"]
+    event = results_event(W, [again], 1500, effects.OUTCOME_EXCEPTION, b"pickled")
+    event.tracebacks = [b"OSError: never"]
+    watched.feed(event)
+    watched.take()
+    tables = watched.scheduler.tables
+    rows = story(tables, 11, 5)
+    told = dict(zip([(row.kinds[0], row.attempts[0]) for row in rows], story_tracebacks(tables, 11, 5, rows)))
+    assert {name: text for name, text in told.items() if text} == {
+        (RETURNED, 1): "Traceback:\n   [2J\nOSError: not yet", (ENDED, 2): "OSError: never",
+    }  # fmt: skip
+    assert tables.history.tracebacks.of(11, 77, 1) == ""
+
+
+def test_tracebacks_have_bounds():
+    kept = Tracebacks(kept_bytes=10_000)
+    kept.keep(1, 1, 1, b"x" * 5_000 + b"end")
+    assert len(kept.of(1, 1, 1)) == TRACEBACK_BYTES and kept.of(1, 1, 1).endswith("end")
+    for task in range(2, 200):
+        kept.keep(1, task, 1, b"short")
+        kept.keep(1, task, 1, b"another")
+    assert kept.of(1, 1, 1) == "" and kept.of(1, 199, 1) == "another"
+    assert kept.bytes <= 10_000 and 30 < len(kept) < 60
 
 
 def test_nodes_that_read_what_has_failed(watched, happened):

@@ -14,7 +14,7 @@ _CONTAINERS = (dict, set, frozenset, list, tuple, deque)
 _KEPT = (
     "core.tables.timers._heap",
     "core.tables.history.",
-    "core.tables.failed_nodes",
+    "core.tables.ended_nodes",
     "core.tables.counts.deaths",
 )
 """Cancelled timers lie in the first for a while; what counts is the queue's length. The others are of the past, a few

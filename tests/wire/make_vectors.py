@@ -138,6 +138,11 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [20, 4], "attempts": [1], "outcomes": [1, 0], "durations": [1000, 2500],
         "sizes": [5, 1], "payload": b"ERRORa", "errors": "ValueError: Größe".encode(), "errorSizes": [19, 0],
     }, []),
+    ("results-tracebacks", "results", {
+        "clients": [CLIENT], "ids": [20, 4], "attempts": [1], "outcomes": [1, 0], "durations": [1000, 2500],
+        "sizes": [5, 1], "payload": b"ERRORa", "errors": b"KeyError: 1", "errorSizes": [11, 0],
+        "tracebacks": "Traceback:\n  Zoë\nKeyError: 1".encode(), "tracebackSizes": [29, 0],
+    }, []),
     ("results-profiled", "results", {
         "clients": [CLIENT], "ids": [20, 4], "attempts": [2, 1], "outcomes": [0], "durations": [1000, 2500],
         "sizes": [1], "payload": b"ab", "cpuTimes": [900, 0], "peaks": [1 << 33, 0],
@@ -196,7 +201,8 @@ CASES: list[Any] = [
     ("forget-objects-segments", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     # What tasks print.
     ("submit-stream-output", "submit", {
-        "ids": [40], "functions": [7], "sizes": [1], "payload": b"x", "options": {"retries": -1, "streamOutput": True},
+        "ids": [40], "functions": [7], "sizes": [1], "payload": b"x",
+        "options": {"retries": -1, "streamOutput": True, "graph": 41, "keys": "summary"},
     }, []),
     ("dispatch-stream-output", "dispatch", {
         "clients": [CLIENT], "ids": [40], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
@@ -354,6 +360,12 @@ CASES: list[Any] = [
         "ids": [11, 12], "attempts": [1], "workers": [WORKER], "names": [0], "outcomes": [1, 0], "durations": [5, 6],
         "text": b"math.sqrtValueError: math domain error", "sizes": [9, 0, 29], "errors": [2, 1],
     }, []),
+    ("history-tracebacks", "history", {
+        "incarnation": [0x4444444444444444], "first": [0], "kinds": [0, 3], "times": [5, 6], "clients": [CLIENT],
+        "ids": [11, 11], "attempts": [0, 1], "workers": [0, WORKER], "names": [0], "outcomes": [0, 1],
+        "durations": [0, 6], "text": b"fKeyError: 1Traceback:\nKeyError: 1", "sizes": [1, 0, 11, 22], "errors": [1, 2],
+        "tracebacks": [1, 3],
+    }, []),
     ("history-nothing", "history", {"incarnation": [0x4444444444444444], "first": [0]}, []),
     ("history-segments", "history", {
         "incarnation": [5], "first": [0], "kinds": [3], "times": [7], "clients": [CLIENT], "ids": [10, 11],
@@ -364,6 +376,11 @@ CASES: list[Any] = [
         "incarnation": [0x4444444444444444], "total": [12000], "clients": [CLIENT], "ids": [40, 41, 42, 43, 44],
         "names": [0, 0, 1, 0, 0], "states": [3, 2, 0, 1, 4], "inputs": [40, 40, 41, 40], "inputCounts": [0, 1, 2, 1, 0],
         "text": "math.sqrtZoë".encode(), "sizes": [9, 4],
+    }, []),
+    ("graphs-named", "graphs", {
+        "incarnation": [0x4444444444444444], "total": [3], "clients": [CLIENT], "ids": [40, 41, 50],
+        "names": [0], "states": [3, 2, 0], "inputs": [40], "inputCounts": [0, 1, 0], "text": b"fsummary, chart",
+        "sizes": [1, 14, 0], "graphs": [41, 41, 0], "keys": [1, 1, 2], "begun": [61000, 61000, 0],
     }, []),
     ("graphs-segments", "graphs", {
         "incarnation": [5], "total": [2], "clients": [CLIENT], "ids": [40, 41], "names": [0], "states": [1],

@@ -44,6 +44,10 @@ def snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
+LISTED = ("sizes", "large", "payload", "options", "inputs", "errors", "tracebacks")
+"""Fields of batches that are no columns of numbers."""
+
+
 def message_of(vector: Vector) -> messages.Message:
     """The golden message as the client's library has it."""
     if vector.message == "snapshot":
@@ -56,14 +60,14 @@ def message_of(vector: Vector) -> messages.Message:
     fields = {snake(name): value for name, value in vector.fields.items()}
     if vector.message in BATCHES:
         rows = len(fields["ids"])
-        columns = [
-            name for name in vector.fields if name not in ("sizes", "large", "payload", "options", "inputs", "errors")
-        ]
+        columns = [name for name in vector.fields if name not in LISTED]
         full: dict[str, Any] = {snake(name): vector.column(name, rows) for name in columns}
         full.update({snake(name): values for name, values in vector.inputs().items()})
         full["payloads"] = vector.payloads()
         if full.pop("error_sizes", None):
             full["errors"] = vector.lines()
+        if full.pop("traceback_sizes", None):
+            full["tracebacks"] = vector.tracebacks()
         if full.pop("name_sizes", None):
             full["names"] = vector.names()
         if "priorities" in full:
@@ -132,6 +136,7 @@ def history_of(vector: Vector) -> snapshots.History:
     names = [texts[number] for number in vector.column("names", rows)]
     errors = [texts[number] for number in vector.column("errors", rows)] or [""] * rows
     columns |= {"errors": errors, "functions": [texts[number] for number in vector.column("functions", rows)] or names}
+    columns["tracebacks"] = [texts[number] for number in vector.column("tracebacks", rows)] or [""] * rows
     return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, **columns)
 
 
@@ -142,6 +147,8 @@ def graphs_of(vector: Vector) -> snapshots.Graphs:
         inputs.append(left[:count])
         left = left[count:]
     columns = {name: vector.column(name, rows) for name in ("clients", "ids", "states")}
+    columns |= {name: vector.column(name, rows) or [0] * rows for name in ("graphs", "begun")}
+    columns["keys"] = [texts[number] for number in vector.column("keys", rows)] or [""] * rows
     names = [texts[number] for number in vector.column("names", rows)]
     return snapshots.Graphs(fields["incarnation"][0], fields["total"][0], names=names, inputs=inputs, **columns)
 

@@ -250,7 +250,7 @@ def test_graphs(scene: Scene) -> None:
         GraphState.BLOCKED,
     )
     assert {state[11], state[12]} <= {GraphState.RUNNING, GraphState.WAITING}
-    assert dict(zip(shown.ids, shown.inputs)) == {10: [], 11: [10], 12: [10], 13: [11], 14: [13]}
+    assert dict(zip(shown.ids, shown.inputs)) == {10: [7], 11: [10], 12: [10], 13: [11], 14: [13]}
     assert set(shown.names) == {"function 1"} and set(shown.clients) == {11}
     [attempt] = {row.attempt for row in core.scheduler.tables.clients.by_incarnation[11].tasks.values() if row.id == 11}
     core.results(W, [(11, 11, attempt)], outcome=effects.OUTCOME_EXCEPTION, body=b"error")
@@ -261,6 +261,33 @@ def test_graphs(scene: Scene) -> None:
     assert dict(zip(shown.ids, shown.inputs))[14] == [13]
     core.wait(40)
     assert set(graphs_of(scene).ids) == {10, 12}
+
+
+def test_a_graph_that_has_failed_keeps_its_shape(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for somebody who begins to watch when it is over."""
+    monkeypatch.setattr(nodes, "ENDED_SECONDS", 2.0)
+    core = scene.core
+    event = graph([10, 11, 12, 13], [10, 10, 11, 12], [0, 1, 1, 2])
+    event.options = events.Options(graph=11, keys="summary")
+    core.feed(event)
+    core.results(W, [(11, 10, 1)], body=b"value")
+    core.take()
+    core.wait(3)  # the first node has ended long ago
+    attempts = {row.id: row.attempt for row in core.scheduler.tables.clients.by_incarnation[11].tasks.values()}
+    core.results(W, [(11, 11, attempts[11])], body=b"value")
+    core.results(W, [(11, 12, attempts[12])], outcome=effects.OUTCOME_EXCEPTION, body=b"error")
+    core.feed(events.ForgetObjects(C, array("q", [10, 11])))
+    core.take()
+    scene.monitor.subscribe(GRAPHS_TOPIC)
+    shown = graphs_of(scene)
+    state = dict(zip(shown.ids, shown.states))
+    assert state == {
+        10: GraphState.DONE, 11: GraphState.DONE, 12: GraphState.FAILED, 13: GraphState.FAILED,
+    }  # fmt: skip
+    assert dict(zip(shown.ids, shown.inputs)) == {10: [], 11: [10], 12: [10], 13: [11, 12]}
+    assert set(shown.graphs) == {11} and set(shown.keys) == {"summary"} and len(set(shown.begun)) == 1
+    core.wait(3)
+    assert graphs_of(scene).total == 0
 
 
 def test_graphs_have_a_bound(scene: Scene) -> None:

@@ -107,6 +107,7 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert event.options.name == options.get("name", "")
     assert event.options.capabilities == capabilities(options)
     assert event.options.stream_output is options.get("streamOutput", False)
+    assert (event.options.graph, event.options.keys) == (options.get("graph", 0), options.get("keys", ""))
 
 
 def _results(event: events.Results, vector: Vector) -> None:
@@ -117,6 +118,7 @@ def _results(event: events.Results, vector: Vector) -> None:
     assert list(event.cpu_times) == vector.fields.get("cpuTimes", [])
     assert list(event.peaks) == vector.fields.get("peaks", [])
     assert list(event.errors) == (vector.lines() if "errors" in vector.fields else [])
+    assert [text.decode() for text in event.tracebacks] == vector.tracebacks()
     _payloads(event, vector)
 
 
@@ -383,6 +385,8 @@ RESULT: Dict[str, Any] = {
     "peaks": (UNSIGNED, []),
     "errors": (UINT8, b""),
     "errorSizes": (UINT32, []),
+    "tracebacks": (UINT8, b""),
+    "tracebackSizes": (UINT32, []),
 }
 
 
@@ -401,6 +405,8 @@ RESULT: Dict[str, Any] = {
         ({"errors": b"ab"}, "column errorSizes has 0 elements for 2 rows"),
         ({"errorSizes": [0xFFFFFFFF]}, "lines of 0 bytes where 8589934590 are announced"),
         ({"errorSizes": [1, 2, 3]}, "column errorSizes has 3 elements for 2 rows"),
+        ({"tracebacks": b"ab", "tracebackSizes": [1, 2]}, "tracebacks of 2 bytes where 3 are announced"),
+        ({"tracebackSizes": [1]}, "tracebacks of 0 bytes where 2 are announced"),
         ({"ids": []}, "column clients has 2 elements for 0 rows|a batch without rows"),
     ],
 )

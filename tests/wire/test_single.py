@@ -135,7 +135,7 @@ def one_row_frame(kind: int, payload: bytes) -> bytes:
     columns: List[Any] = [(UINT64, [5]), (UINT32, [1]), (UINT32, [len(payload)]), (UINT32, []), (UINT8, payload)]
     if kind == events.RESULTS:
         columns[1:2] = [(UINT64, [1]), (UINT32, [1]), (UINT8, [0]), (UINT64, [1])]
-        columns += [*[(UINT64, [])] * 2, (UINT8, b""), (UINT32, [])]
+        columns += [*[(UINT64, [])] * 2, *[(UINT8, b""), (UINT32, [])] * 2]
     return columns_message(kind, columns)
 
 

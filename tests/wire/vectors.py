@@ -24,6 +24,7 @@ DATA = {
     ("history", "text"),
     ("graphs", "text"),
     ("results", "errors"),
+    ("results", "tracebacks"),
     ("dispatch", "names"),
 }
 """Messages' fields of type Data, in JSON as hex."""
@@ -80,12 +81,19 @@ class Vector:
 
     def lines(self) -> List[str]:
         """Of each row of results of what it failed."""
-        text, lines = self.fields["errors"], []
-        for size in self.column("errorSizes", len(self.fields["ids"])):
-            lines.append(text[:size].decode())
+        return self._texts("errors", "errorSizes")
+
+    def tracebacks(self) -> List[str]:
+        """Of each row of results its traceback; none where no row has one."""
+        return self._texts("tracebacks", "tracebackSizes") if "tracebacks" in self.fields else []
+
+    def _texts(self, field: str, sizes: str) -> List[str]:
+        text, texts = self.fields[field], []
+        for size in self.column(sizes, len(self.fields["ids"])):
+            texts.append(text[:size].decode())
             text = text[size:]
         assert not text
-        return lines
+        return texts
 
     def payloads(self) -> List[bytes]:
         """Each row's payload."""

@@ -17,6 +17,7 @@ from scaler_client.messages import Outcome
 from scaler_client.nesting import TaskStoppedError
 from scaler_client.retrying import Retrying
 from scaler_worker.executor import Executor
+from scaler_worker.failures import TRACEBACK_BYTES, bounded_traceback
 
 NUMBER = 7
 
@@ -358,17 +359,37 @@ def test_of_what_a_task_failed_in_one_line(error: Exception, line: str) -> None:
     def fail() -> None:
         raise error
 
-    told: list[str] = []
+    told: list[tuple[str, str]] = []
     function = messages.Function(NUMBER, "fail", "cloudpickle", cloudpickle.dumps(fail))
-    Executor({NUMBER: function}, told.append).run(NUMBER, serializer.dump_call((), {}))
-    assert told == [line]
+    Executor({NUMBER: function}, lambda *failure: told.append(failure)).run(NUMBER, serializer.dump_call((), {}))
+    ((said, traceback),) = told
+    assert said == line
+    assert traceback.startswith("Traceback (most recent call last):\n") and ", in fail\n" in traceback
+    assert len(traceback.encode()) <= TRACEBACK_BYTES
+
+
+def test_a_long_traceback_keeps_its_first_line_and_its_end() -> None:
+    frame = '  File "z\u00fcrich.py", line {0}, in price\n    return price({0})\n'
+    frames = "".join(map(frame.format, range(999)))
+    text = bounded_traceback(f"Traceback (most recent call last):\n{frames}ValueError: no such curve\n")
+    lines = text.splitlines()
+    assert 2500 < len(text.encode()) <= TRACEBACK_BYTES
+    assert lines[0] == "Traceback (most recent call last):" and lines[-1] == "ValueError: no such curve"
+    assert lines[1].endswith(f"{2 * 999 + 1 - len(lines) + 2:,} lines are left out here]") and lines[2] in frames
+    assert len(bounded_traceback("ValueError: " + "\u20ac" * 100_000).encode()) <= TRACEBACK_BYTES
+    assert len(bounded_traceback("\u20ac" * 1000 + "\n" + "\u20ac" * 100_000).encode()) <= TRACEBACK_BYTES
 
 
 def test_other_failures_in_one_line() -> None:
     told: list[str] = []
+
+    def tell(line: str, traceback: str) -> None:
+        told.append(line)
+        assert traceback.endswith("\n")
+
     broken = messages.Function(NUMBER, "fn", "cloudpickle", b"no pickle")
-    Executor({NUMBER: broken}, told.append).run(NUMBER, serializer.dump_call((), {}))
+    Executor({NUMBER: broken}, tell).run(NUMBER, serializer.dump_call((), {}))
     lock = messages.Function(NUMBER, "lock", "cloudpickle", cloudpickle.dumps(threading.Lock))
-    Executor({NUMBER: lock}, told.append).run(NUMBER, serializer.dump_call((), {}))
+    Executor({NUMBER: lock}, tell).run(NUMBER, serializer.dump_call((), {}))
     assert told[0].startswith("_pickle.UnpicklingError: ") and len(told) == 2
     assert told[1].startswith("the result of lock, of type _thread.lock, can't be pickled: TypeError: ")

@@ -38,7 +38,8 @@ def offers(monkeypatch: pytest.MonkeyPatch, failed: list[str]) -> Iterator[Offer
     )
     monkeypatch.setitem(sys.modules, "pricing", module)
     names = ("price", "reverse", "fail", "leave", "nan")
-    offers = Offers({name: f"pricing:{name}" for name in names}, has_failed=failed.append)
+    places = {name: f"pricing:{name}" for name in names}
+    offers = Offers(places, has_failed=lambda line, _traceback: failed.append(line))
     offers.load()
     yield offers
 

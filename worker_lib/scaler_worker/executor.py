@@ -14,7 +14,7 @@ from scaler_client import messages, retrying, serializer
 from scaler_client.by_name import BY_NAME
 from scaler_client.messages import Outcome, Payload
 from scaler_client.nesting import TaskStoppedError
-from scaler_worker.failures import line, line_of, said, traceback_text
+from scaler_worker.failures import bounded_traceback, line, line_of, said, traceback_text
 from scaler_worker.object_cache import InputLostError
 from scaler_worker.offers import Call, Offers
 
@@ -34,11 +34,12 @@ class Executor:
     def __init__(
         self,
         functions: dict[int, messages.Function],
-        has_failed: Callable[[str], None] = lambda line: None,
+        has_failed: Callable[[str, str], None] = lambda line, traceback: None,
         offers: Offers | None = None,
     ) -> None:
         """`functions` are those that the scheduler has sent, by number; it changes as they come and go. `has_failed` is
-        told in one line of what the task has failed, just before that is its outcome. `offers` has those by name."""
+        told why the task has failed, in one line, and its traceback, just before that is its outcome. `offers`
+        has those by name."""
         self._sent = functions
         self._has_failed = has_failed
         self._offers = Offers({}) if offers is None else offers
@@ -98,22 +99,24 @@ class Executor:
         except TaskStoppedError:  # this task's alone: the next one shall load it
             raise
         except BaseException as error:
-            loaded = _Otherwise(partial(self._not_to_be_had, _described(error), line_of(error)))
+            failure = line_of(error), bounded_traceback(traceback_text(error))
+            loaded = _Otherwise(partial(self._not_to_be_had, _described(error), failure))
         self._loaded[number] = loaded
         return loaded
 
-    def _not_to_be_had(self, described: bytes, brief: str, _payload: Payload) -> tuple[int, Payload]:
-        self._has_failed(brief)
+    def _not_to_be_had(self, described: bytes, failure: tuple[str, str], _payload: Payload) -> tuple[int, Payload]:
+        self._has_failed(*failure)
         return Outcome.FUNCTION_FAILED.value, described
 
     def _exception(self, number: int, fn: object, error: BaseException) -> tuple[int, Payload]:
         if type(error) is InputLostError:
-            self._has_failed(line_of(error))
+            self._has_failed(line_of(error), "")
             return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
         try:
-            payload = _with_traceback(error)
+            text = traceback_text(error)
+            payload = serializer.dump_exception(error, text)
             outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
-            self._has_failed(line_of(error))
+            self._has_failed(line_of(error), bounded_traceback(text))
         except TaskStoppedError:
             raise
         except BaseException as second:
@@ -126,9 +129,10 @@ class Executor:
             f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, can't be pickled: "
             f"{said(error)}"
         )
-        self._has_failed(line(text))
+        traceback = traceback_text(value if isinstance(value, BaseException) else error)
+        self._has_failed(line(text), bounded_traceback(traceback))
         if isinstance(value, BaseException):
-            text += "\n" + traceback_text(value)
+            text += "\n" + traceback
         return text.encode(errors="replace")
 
 

@@ -10,6 +10,11 @@ from scaler_client import retrying
 LINE_LIMIT = 200
 """Longest line, in characters, that says of what a task failed."""
 
+TRACEBACK_BYTES = 4096
+"""Longest traceback, in bytes of UTF-8, that goes to the scheduler, for people."""
+
+_LONGEST_LINE = 300
+_LEFT_OUT = "  [{:>10,} lines are left out here]"
 _OWN_FOLDER = os.path.dirname(__file__)
 
 
@@ -19,6 +24,21 @@ def traceback_text(error: BaseException) -> str:
     while inner is not None and _is_own(inner.tb_frame.f_code.co_filename):
         inner = inner.tb_next
     return "".join(traceback.format_exception(type(error), error, inner))
+
+
+def bounded_traceback(text: str) -> str:
+    """A traceback of at most TRACEBACK_BYTES: of a longer one the first line and the last lines."""
+    if len(text.encode("utf-8", "replace")) <= TRACEBACK_BYTES:
+        return text
+    head, *lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
+    left = TRACEBACK_BYTES - 4 * _LONGEST_LINE - len(_LEFT_OUT)
+    kept: list[str] = []
+    for line in reversed(lines):
+        left -= len(line.encode("utf-8", "replace")) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return "\n".join([head, _LEFT_OUT.format(len(lines) - len(kept)), *reversed(kept)])
 
 
 def said(error: BaseException) -> str:

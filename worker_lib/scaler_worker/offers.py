@@ -12,7 +12,7 @@ from typing import Any
 
 from scaler_client.by_name import BY_NAME, CODECS, kind_of
 from scaler_client.messages import Outcome, Payload
-from scaler_worker.failures import line_of, said, traceback_text
+from scaler_worker.failures import bounded_traceback, line_of, said, traceback_text
 from scaler_worker.preload import PreloadError, find
 
 Call = Callable[[Payload], tuple[int, Payload]]
@@ -30,14 +30,14 @@ class Offers:
     Args:
         places: where each function is, `module:function`, by the name that it is offered under.
         reads_objects: whether the task that runs reads some.
-        has_failed: is told in one line of what the task has failed, just before that is its outcome.
+        has_failed: is told why the task has failed, in one line, and its traceback, just before that is its outcome.
     """
 
     def __init__(
         self,
         places: Mapping[str, str],
         reads_objects: Callable[[], bool] = lambda: False,
-        has_failed: Callable[[str], None] = lambda line: None,
+        has_failed: Callable[[str, str], None] = lambda line, traceback: None,
     ) -> None:
         self._places = places
         self._reads_objects = reads_objects
@@ -64,7 +64,7 @@ class Offers:
         return partial(self._run, name, codec, self._functions[name])
 
     def _refuse(self, text: str, _payload: Payload) -> tuple[int, Payload]:
-        self._has_failed(text)
+        self._has_failed(text, "")
         return Outcome.FUNCTION_FAILED.value, text.encode()
 
     def _run(self, name: str, codec: str, function: Callable[..., Any], payload: Payload) -> tuple[int, Payload]:
@@ -73,13 +73,14 @@ class Offers:
                 raise TypeError(f"{name} is called by name: such functions read no objects")
             value = function(*_arguments(codec, payload))
         except BaseException as error:
-            self._has_failed(line_of(error))
-            return Outcome.EXCEPTION.value, f"{said(error)}\n\n{traceback_text(error)}".encode(errors="replace")
+            traceback = traceback_text(error)
+            self._has_failed(line_of(error), bounded_traceback(traceback))
+            return Outcome.EXCEPTION.value, f"{said(error)}\n\n{traceback}".encode(errors="replace")
         try:
             return Outcome.VALUE.value, CODECS[codec].dumps((value,) if codec == "raw" else value)
         except BaseException as error:
             text = f"the result of {name}, of type {type(value).__name__}, can't be sent as {codec}: {said(error)}"
-            self._has_failed(text)
+            self._has_failed(text, bounded_traceback(traceback_text(error)))
             return Outcome.RESULT_FAILED.value, text.encode(errors="replace")
 
 

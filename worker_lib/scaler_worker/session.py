@@ -41,6 +41,8 @@ class WorkerSession:
         """Of profiled tasks among `answers`; put here first."""
         self.errors: dict[TaskName, str] = {}
         """Likewise of those that have failed."""
+        self.tracebacks: dict[TaskName, str] = {}
+        """Likewise."""
         self.functions: dict[int, messages.Function] = {}
         """What the scheduler has sent, by its numbers."""
         self.forgotten: deque[int] = deque()
@@ -90,10 +92,13 @@ class WorkerSession:
             self.costs[client, task_id, attempt] = cost
         self.answers.append((client, task_id, attempt, outcome, duration, payload))
 
-    def has_failed(self, line: str) -> None:
-        """The running task has, of what this says."""
+    def has_failed(self, line: str, traceback: str = "") -> None:
+        """The running task has failed: one line that says why, and the traceback, for people."""
         if self.running is not None:
-            self.errors[name_of(self.running)] = line
+            name = name_of(self.running)
+            self.errors[name] = line
+            if traceback:
+                self.tracebacks[name] = traceback
 
     def suspend(self) -> TaskName:
         """The running task waits for its children: another one may begin."""
@@ -126,6 +131,7 @@ class WorkerSession:
             else:
                 self.costs.pop(name_of(answer), None)
                 self.errors.pop(name_of(answer), None)
+                self.tracebacks.pop(name_of(answer), None)
 
     # --------------------------------------------------------------------------------------------------- the connection
 
@@ -195,6 +201,10 @@ class WorkerSession:
             errors = [self.errors.pop(name, "") for name in zip(clients, ids, attempts)]
             if any(errors):
                 results.errors = errors
+        if self.tracebacks:
+            tracebacks = [self.tracebacks.pop(name, "") for name in zip(clients, ids, attempts)]
+            if any(tracebacks):
+                results.tracebacks = tracebacks
         return results
 
     def _sort_out_void(self, taken: list[Answer]) -> list[messages.Message]:
@@ -291,6 +301,7 @@ class WorkerSession:
         self.answers.clear()
         self.costs.clear()
         self.errors.clear()
+        self.tracebacks.clear()
         running = self.running
         names = [*self.suspended] if running is None else [*self.suspended, name_of(running)]
         self._named = frozenset(names)

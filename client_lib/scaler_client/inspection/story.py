@@ -44,7 +44,18 @@ def story_text(page: Page, story: Story, picture: Picture) -> list[str]:
         head = f"{f'+{since:,.6f} s':>13}  {clock(at)}  "
         text, *more = wrapped(_said(event, story, picture), page.columns - len(head))
         lines += [head + text, *(" " * len(head) + line for line in more)]
+        lines += _traceback(event, page.columns)
     return [*lines, *wrapped(f"now: {now_of(story, picture)}", page.columns)]
+
+
+def _traceback(event: Event, columns: int) -> list[str]:
+    """The remote traceback, indented; a line that is too wide goes on in the next one."""
+    wide = columns - len(_INDENT)
+    lines = [clean(line.rstrip()) for line in event.traceback.splitlines()]
+    return [_INDENT + line[begin : begin + wide] for line in lines for begin in range(0, len(line) or 1, wide)]
+
+
+_INDENT = "    "
 
 
 def _started_at(picture: Picture) -> float:
@@ -153,6 +164,7 @@ def story_json(story: Story, picture: Picture) -> dict[str, Any]:
                 "outcome": _outcome_name(event.outcome) if is_end else None,
                 "run_seconds": event.run_seconds if is_end and event.worker and event.outcome != _DIED else None,
                 "error": event.error or None,
+                "traceback": event.traceback or None,
             }
         )
     names = {row.incarnation: row.name for row in picture.clients}

@@ -38,6 +38,8 @@ class Event:
     outcome: int
     run_seconds: float
     error: str
+    traceback: str
+    """Of an attempt that has failed, on its worker; empty where none is known."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,7 @@ def _event(history: History, row: int) -> Event:
         history.outcomes[row],
         history.durations[row] / 1e9,
         history.errors[row],
+        history.tracebacks[row],
     )
 
 

@@ -87,15 +87,19 @@ Topics that are sent only to pages that watch them; each message has the topic a
     "here", "on a host").
 
 `graphs`: `now`, `total` (nodes of all open graphs) and `columns` of those that are shown: `client`, `id`, `name`,
-    `state` ("blocked", "waiting", "running", "done", "failed"); `edges`: two lists `from` and `to` of row numbers:
-    `to` reads what `from` gives. The page finds connected parts and layers itself. Sent when it has changed. What a
-    node that is done has read is not known any more; failed ones stay for half a minute.
+    `state` ("blocked", "waiting", "running", "done", "failed"), `graph` (the client's number of the graph, "" for a
+    node that belongs to none), `keys` (text, the keys that the graph was asked for), `begun` (when the node was
+    submitted, unix time, null: not known); `edges`: two lists `from` and `to` of row numbers: `to` reads what `from`
+    gives. Nodes of one client with the same `graph` are one graph; of others the page finds connected parts. It finds
+    layers itself. Sent when it has changed. Nodes stay for half a minute after their end, and as long as their graph
+    is there.
 
 `story`: the answer to a page that has asked for it: `client`, `id`, and `columns`, a row for each thing that is
     known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned", "adopted"),
     `time`, `attempt`, `worker` (identity, "" for none), `worker_name`, `name`, `outcome` (a number of hello's
     `outcomes`; null but for "ended", and "returned" where the attempt has failed), `duration` (seconds, 0: not known),
-    `error`. No rows: the scheduler knows nothing of it any more.
+    `error`, `traceback` (text of several lines, of an attempt that has failed, "" where none is known). No rows: the
+    scheduler knows nothing of it any more.
 
 `reset`: `topic` ("series" or "tasks"): forget what came of it; all that is to be shown comes anew. Sent before the
     first message of a topic, when a larger window is asked for, and when a page was paused or slow for so long that

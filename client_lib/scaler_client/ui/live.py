@@ -159,8 +159,8 @@ class Live:
 
     def _message(self, kind: str, picture: Picture) -> dict[str, Any]:
         if kind == "graphs":
-            graphs = self._graphs or Graphs(0, 0, [], [], [], [], [])  # of a scheduler that is there no more
-            return tables.graphs_message(graphs, picture.snapshot.unix_seconds)
+            graphs = self._graphs or Graphs(0, 0, *([] for _ in range(8)))  # of a scheduler that is there no more
+            return tables.graphs_message(graphs, picture.snapshot.unix_seconds, self._started / MICROSECONDS)
         if kind == "functions":
             return tables.functions_message(picture, self.executions.durations)
         return _MESSAGES[kind](picture)

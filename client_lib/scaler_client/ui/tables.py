@@ -221,8 +221,11 @@ def objects_message(picture: Picture) -> Message:
 _KNOWN = frozenset(ObjectState)
 
 
-def graphs_message(graphs: Graphs, now: float) -> Message:
-    """Edges are between the rows that there are: of what has no row nothing can be drawn."""
+def graphs_message(graphs: Graphs, now: float, started: float) -> Message:
+    """Edges are between the rows that there are: of what has no row nothing can be drawn.
+
+    `started` is when the scheduler was, in unix time.
+    """
     rows = {key: number for number, key in enumerate(zip(graphs.clients, graphs.ids))}
     pairs = [
         (giver, reader)
@@ -239,6 +242,9 @@ def graphs_message(graphs: Graphs, now: float) -> Message:
             "id": [str(each) for each in graphs.ids],
             "name": graphs.names,
             "state": [_GRAPH_STATES.get(state, "") for state in graphs.states],
+            "graph": [str(number) if number else "" for number in graphs.graphs],
+            "keys": graphs.keys,
+            "begun": [round(started + begun / 1000, 3) if begun else None for begun in graphs.begun],
         },
         "edges": {"from": [giver for giver, _ in pairs], "to": [reader for _, reader in pairs]},
     }
@@ -268,6 +274,7 @@ def story_message(
             ],
             "duration": [duration / 1e9 for duration in story.durations],
             "error": story.errors,
+            "traceback": story.tracebacks,
         },
     }
 

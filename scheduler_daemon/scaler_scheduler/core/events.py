@@ -54,11 +54,14 @@ Kinds = FrozenSet[str]
 
 
 class Options:
-    """What a Submit asks of every row. `retries` -1: the scheduler's own; `timeout_seconds` 0: no limit."""
+    """What a Submit asks of every row. `retries` -1: the scheduler's own; `timeout_seconds` 0: no limit; `graph` 0: the
+    rows belong to no graph. `keys` name the graph for people."""
 
     __slots__ = (
         "capabilities",
         "depth",
+        "graph",
+        "keys",
         "name",
         "priority",
         "profiling",
@@ -78,6 +81,8 @@ class Options:
         name: str = "",
         capabilities: Capabilities = frozenset(),
         stream_output: bool = False,
+        graph: int = 0,
+        keys: str = "",
     ) -> None:
         self.priority = priority
         self.depth = depth
@@ -87,6 +92,8 @@ class Options:
         self.name = name
         self.capabilities = capabilities
         self.stream_output = stream_output
+        self.graph = graph
+        self.keys = keys
         self.rank = (priority << 32) + depth
         """The highest goes first: by priority, within one by depth."""
 
@@ -259,7 +266,7 @@ class Submit(Event):
 
 class Results(Event):
     """`durations` and `cpu_times` in nanoseconds, `peaks` in bytes; these two are empty when no row is profiled, and
-    `errors` is when no row says of what it failed."""
+    `errors` is when no row says of what it failed. `tracebacks` is UTF-8 text a row, or empty."""
 
     __slots__ = (
         "attempts",
@@ -274,6 +281,7 @@ class Results(Event):
         "peaks",
         "short",
         "sizes",
+        "tracebacks",
     )
     kind = RESULTS
 
@@ -291,6 +299,7 @@ class Results(Event):
         cpu_times: Sequence[int] = (),
         peaks: Sequence[int] = (),
         errors: Sequence[str] = (),
+        tracebacks: Sequence[bytes] = (),
     ) -> None:
         self.route = route
         self.clients = clients
@@ -304,6 +313,7 @@ class Results(Event):
         self.cpu_times = cpu_times
         self.peaks = peaks
         self.errors = errors
+        self.tracebacks = tracebacks
         self.short: Tuple[Sequence[int], Sequence[int], Sequence[int]] = (clients, attempts, outcomes)
         """Clients, attempts and outcomes, of one element where that holds for all rows and the message says so."""
 

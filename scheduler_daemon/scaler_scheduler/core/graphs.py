@@ -13,7 +13,7 @@ from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.giving import Giver
-from scaler_scheduler.core.nodes import failed_node
+from scaler_scheduler.core.nodes import ended_node
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import BALANCE, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.records import CANCEL as CANCEL_WISH
@@ -235,6 +235,7 @@ class Graphs:
         return False
 
     def _take_value(self, task: Task, payload: bytes) -> None:
+        self._note_end(task)
         self._release_inputs(task)
         stored = self._kept(task)
         if stored is not None:
@@ -243,6 +244,7 @@ class Graphs:
             self.produced(stored)
 
     def _stored(self, task: Task, worker: Worker, size: int) -> None:
+        self._note_end(task)
         self._release_inputs(task)
         task.function.observe_kept(size)
         agent = self._tables.agents.find(worker.agent)
@@ -274,7 +276,7 @@ class Graphs:
         failing = [task]
         while failing:
             over = failing.pop()
-            self._tables.failed_nodes.append(failed_node(over, self._tables.history.now))
+            self._note_end(over, has_failed=True)
             self._release_inputs(over)
             stored = self._kept(over)
             if stored is None:
@@ -301,6 +303,10 @@ class Graphs:
         task.move(CANCEL)
         self._answer(task, effects.OUTCOME_CANCELLED, b"")
         self.failed(task, effects.OUTCOME_CANCELLED, b"")
+
+    def _note_end(self, task: Task, has_failed: bool = False) -> None:
+        """Remember the node's shape before its inputs are released."""
+        self._tables.ended_nodes.append(ended_node(task, self._tables.history.now, has_failed))
 
     def _release_inputs(self, task: Task) -> None:
         inputs, task.inputs = task.inputs, ()

@@ -19,6 +19,7 @@ from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.history_rows import PACKED_ROWS, Packing, Rows
 from scaler_scheduler.core.lines import as_line
 from scaler_scheduler.core.records import Client, Task, Worker
+from scaler_scheduler.core.tracebacks import Tracebacks
 
 SUBMITTED = 0
 DISPATCHED = 1
@@ -65,6 +66,8 @@ class History:
         """The number of the next row."""
         self._limit = limit
         self._runs: Deque[Rows] = deque()
+        self.tracebacks = Tracebacks()
+        """Of failed attempts. They are published only in the story of one task."""
         self._packing: Optional[Packing] = None
         """What the last short run was added to, if no long one has come since."""
 

@@ -241,15 +241,18 @@ class StoredObject:
         agent.objects.add(self)
 
 
-class FailedNode(NamedTuple):
-    """A node of a graph, which is over, for whoever has the graph drawn."""
+class EndedNode(NamedTuple):
+    """A node that has ended, kept for drawings of its graph."""
 
     client: int
     id: int
     name: str
     inputs: Sequence[int]
     seconds: float
-    """When, of the monotonic clock."""
+    """When it ended, by the monotonic clock."""
+    has_failed: bool
+    options: Options
+    submitted: float
 
 
 LaneKey = Tuple[int, Capabilities, str]

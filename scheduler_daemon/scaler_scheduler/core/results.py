@@ -56,6 +56,7 @@ def take_results(
     freed = 0
     late_before = counts.late
     history = tables.history
+    tracebacks = event.tracebacks
     noted = 0  # rows before this one are in the history, those in `skipped` do not belong there
     skipped: List[int] = []
     for row in range(len(ids)):
@@ -78,6 +79,8 @@ def take_results(
             continue
         assert client is not None
         outcome = outcomes[row]
+        if outcome and tracebacks and tracebacks[row]:
+            history.tracebacks.keep(client_name, task.id, task.attempt, tracebacks[row])
         if task.function is not function or task.options.name != name:
             if function is not None:
                 function.take(spent, count)

@@ -2,7 +2,7 @@
 
 from typing import List, Optional, Tuple
 
-from scaler_scheduler.core.history import ADOPTED, DISPATCHED, NO_WORKER, STARTED, SUBMITTED
+from scaler_scheduler.core.history import ADOPTED, DISPATCHED, ENDED, NO_WORKER, RETURNED, STARTED, SUBMITTED
 from scaler_scheduler.core.history_rows import Rows
 from scaler_scheduler.core.records import Client, Task
 from scaler_scheduler.core.tables import Tables
@@ -19,6 +19,15 @@ def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
         if (kind, attempt) not in known and (kind == SUBMITTED or (ADOPTED, attempt) not in known):
             rows.append(row)
     return sorted(rows, key=lambda row: row.seconds[0])
+
+
+def story_tracebacks(tables: Tables, client: int, task_id: int, rows: List[Rows]) -> List[str]:
+    """Of each of the story's rows the traceback of the attempt that it ends; empty where it ends none, or is none."""
+    of = tables.history.tracebacks.of
+    return [
+        of(client, task_id, row.attempts[0]) if row.kinds[0] in (ENDED, RETURNED) and row.outcomes[0] else ""
+        for row in rows
+    ]
 
 
 def _of_tables(client: Client, task_id: int) -> List[Rows]:

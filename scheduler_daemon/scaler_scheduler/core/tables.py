@@ -8,15 +8,15 @@ from scaler_scheduler.core.counts import Counts
 from scaler_scheduler.core.functions import FunctionTable
 from scaler_scheduler.core.history import History
 from scaler_scheduler.core.objects import ObjectTable
-from scaler_scheduler.core.records import FailedNode, Task, Worker
+from scaler_scheduler.core.records import EndedNode, Task, Worker
 from scaler_scheduler.core.timers import TimerQueue
 from scaler_scheduler.core.workers import AgentTable, WorkerTable
 
 HISTORY_ROWS = 100_000
 """What is kept of what happens to tasks: the newest so many rows."""
 
-FAILED_NODES = 200
-"""Of graphs' nodes that have failed so many are remembered."""
+ENDED_NODES = 2000
+"""Nodes of graphs that are remembered after their end: as many as a Graphs message shows."""
 
 
 class Unclaimed:
@@ -39,7 +39,7 @@ class Tables:
         "agents",
         "clients",
         "counts",
-        "failed_nodes",
+        "ended_nodes",
         "functions",
         "history",
         "objects",
@@ -57,7 +57,7 @@ class Tables:
         self.timers = TimerQueue()
         self.counts = Counts()
         self.history = History(HISTORY_ROWS)
-        self.failed_nodes: Deque[FailedNode] = deque(maxlen=FAILED_NODES)
+        self.ended_nodes: Deque[EndedNode] = deque(maxlen=ENDED_NODES)
         """The newest of them."""
         self.unclaimed: Dict[Tuple[int, int], Unclaimed] = {}
         """By client and id."""

@@ -12,7 +12,7 @@ from scaler_scheduler.wire import single
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
-from scaler_scheduler.wire.lines import read_lines
+from scaler_scheduler.wire.lines import read_lines, read_tracebacks
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 
 CAPABILITIES_LIMIT = 64
@@ -255,6 +255,8 @@ def _options(options: Any, frame: bytes) -> events.Options:
     retries = options.retries
     if retries < -1:
         raise WireError(f"{retries} retries")
+    if options.graph >= 1 << 63:
+        raise WireError("a graph's number of 2^63 or more")
     return events.Options(
         options.priority,
         options.depth,
@@ -264,6 +266,8 @@ def _options(options: Any, frame: bytes) -> events.Options:
         _text(options.name),
         _capabilities(options.capabilities, frame),
         options.stream_output,
+        options.graph,
+        _text(options.keys),
     )
 
 
@@ -328,6 +332,10 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         event.cpu_times, event.peaks = full(cpu_times, rows, "cpuTimes"), full(peaks, rows, "peaks")
     if error_sizes or text:
         event.errors = read_lines(text, full(error_sizes, rows, "errorSizes"))
+    traceback_sizes = read_column(results.traceback_sizes, UINT32, "tracebackSizes")
+    text = read_bytes(results, "tracebacks")
+    if traceback_sizes or text:
+        event.tracebacks = read_tracebacks(text, full(traceback_sizes, rows, "tracebackSizes"))
     return event
 
 

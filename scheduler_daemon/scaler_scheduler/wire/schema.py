@@ -1367,7 +1367,7 @@ _Dispatch_list_item_type = _StructItemType(Dispatch)
 class Results(_Struct):
     __capnpy_id__ = 0x950bf41333a8971f
     __static_data_size__ = 0
-    __static_ptrs_size__ = 12
+    __static_ptrs_size__ = 14
     
     
     @property
@@ -1544,10 +1544,37 @@ class Results(_Struct):
         ptr = self._read_fast_ptr(88)
         return ptr != 0
     
+    @property
+    def tracebacks(self):
+        # no union check
+        return self._read_data(96)
+    
+    def get_tracebacks(self):
+        return self._read_data(96, default_=b"")
+    
+    def has_tracebacks(self):
+        ptr = self._read_fast_ptr(96)
+        return ptr != 0
+    
+    @property
+    def traceback_sizes(self):
+        # no union check
+        return self._read_list(104, _PrimitiveItemType(_Types.uint32))
+    
+    def get_traceback_sizes(self):
+        res = self.traceback_sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_traceback_sizes(self):
+        ptr = self._read_fast_ptr(104)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None):
+    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None, tracebacks=None, traceback_sizes=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(96)
+        pos = builder.allocate(112)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1560,11 +1587,13 @@ class Results(_Struct):
         builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), peaks)
         builder.alloc_data(pos + 80, errors)
         builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), error_sizes)
+        builder.alloc_data(pos + 96, tracebacks)
+        builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), traceback_sizes)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None):
-        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload, cpu_times, peaks, errors, error_sizes)
-        self._init_from_buffer(_buf, 0, 0, 12)
+    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None, tracebacks=None, traceback_sizes=None):
+        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload, cpu_times, peaks, errors, error_sizes, tracebacks, traceback_sizes)
+        self._init_from_buffer(_buf, 0, 0, 14)
     
     def shortrepr(self):
         parts = []
@@ -1580,6 +1609,8 @@ class Results(_Struct):
         if self.has_peaks(): parts.append("peaks = %s" % self.get_peaks().shortrepr())
         if self.has_errors(): parts.append("errors = %s" % _data_repr(self.get_errors()))
         if self.has_error_sizes(): parts.append("errorSizes = %s" % self.get_error_sizes().shortrepr())
+        if self.has_tracebacks(): parts.append("tracebacks = %s" % _data_repr(self.get_tracebacks()))
+        if self.has_traceback_sizes(): parts.append("tracebackSizes = %s" % self.get_traceback_sizes().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Results_list_item_type = _StructItemType(Results)
@@ -3246,7 +3277,7 @@ _FetchObjects_list_item_type = _StructItemType(FetchObjects)
 class History(_Struct):
     __capnpy_id__ = 0xae0879926a48d682
     __static_data_size__ = 0
-    __static_ptrs_size__ = 15
+    __static_ptrs_size__ = 16
     
     
     @property
@@ -3471,10 +3502,25 @@ class History(_Struct):
         ptr = self._read_fast_ptr(112)
         return ptr != 0
     
+    @property
+    def tracebacks(self):
+        # no union check
+        return self._read_list(120, _PrimitiveItemType(_Types.uint32))
+    
+    def get_tracebacks(self):
+        res = self.tracebacks
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_tracebacks(self):
+        ptr = self._read_fast_ptr(120)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None):
+    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None, tracebacks=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(120)
+        pos = builder.allocate(128)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), first)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint8), kinds)
@@ -3490,11 +3536,12 @@ class History(_Struct):
         builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), errors)
         builder.copy_from_list(pos + 112, _PrimitiveItemType(_Types.uint32), functions)
+        builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint32), tracebacks)
         return builder.as_string()
     
-    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None):
-        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes, errors, functions)
-        self._init_from_buffer(_buf, 0, 0, 15)
+    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None, tracebacks=None):
+        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes, errors, functions, tracebacks)
+        self._init_from_buffer(_buf, 0, 0, 16)
     
     def shortrepr(self):
         parts = []
@@ -3513,6 +3560,7 @@ class History(_Struct):
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_errors(): parts.append("errors = %s" % self.get_errors().shortrepr())
         if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
+        if self.has_tracebacks(): parts.append("tracebacks = %s" % self.get_tracebacks().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _History_list_item_type = _StructItemType(History)
@@ -3521,7 +3569,7 @@ _History_list_item_type = _StructItemType(History)
 class Graphs(_Struct):
     __capnpy_id__ = 0x970ea67684428d6c
     __static_data_size__ = 0
-    __static_ptrs_size__ = 10
+    __static_ptrs_size__ = 13
     
     
     @property
@@ -3671,10 +3719,55 @@ class Graphs(_Struct):
         ptr = self._read_fast_ptr(72)
         return ptr != 0
     
+    @property
+    def graphs(self):
+        # no union check
+        return self._read_list(80, _PrimitiveItemType(_Types.uint64))
+    
+    def get_graphs(self):
+        res = self.graphs
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_graphs(self):
+        ptr = self._read_fast_ptr(80)
+        return ptr != 0
+    
+    @property
+    def keys(self):
+        # no union check
+        return self._read_list(88, _PrimitiveItemType(_Types.uint32))
+    
+    def get_keys(self):
+        res = self.keys
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_keys(self):
+        ptr = self._read_fast_ptr(88)
+        return ptr != 0
+    
+    @property
+    def begun(self):
+        # no union check
+        return self._read_list(96, _PrimitiveItemType(_Types.uint64))
+    
+    def get_begun(self):
+        res = self.begun
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_begun(self):
+        ptr = self._read_fast_ptr(96)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None):
+    def __new(incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None, graphs=None, keys=None, begun=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(80)
+        pos = builder.allocate(104)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), total)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), clients)
@@ -3685,11 +3778,14 @@ class Graphs(_Struct):
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint32), input_counts)
         builder.alloc_data(pos + 64, text)
         builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), graphs)
+        builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), keys)
+        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint64), begun)
         return builder.as_string()
     
-    def __init__(self, incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None):
-        _buf = Graphs.__new(incarnation, total, clients, ids, names, states, inputs, input_counts, text, sizes)
-        self._init_from_buffer(_buf, 0, 0, 10)
+    def __init__(self, incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None, graphs=None, keys=None, begun=None):
+        _buf = Graphs.__new(incarnation, total, clients, ids, names, states, inputs, input_counts, text, sizes, graphs, keys, begun)
+        self._init_from_buffer(_buf, 0, 0, 13)
     
     def shortrepr(self):
         parts = []
@@ -3703,6 +3799,9 @@ class Graphs(_Struct):
         if self.has_input_counts(): parts.append("inputCounts = %s" % self.get_input_counts().shortrepr())
         if self.has_text(): parts.append("text = %s" % _data_repr(self.get_text()))
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_graphs(): parts.append("graphs = %s" % self.get_graphs().shortrepr())
+        if self.has_keys(): parts.append("keys = %s" % self.get_keys().shortrepr())
+        if self.has_begun(): parts.append("begun = %s" % self.get_begun().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Graphs_list_item_type = _StructItemType(Graphs)
@@ -5194,8 +5293,8 @@ _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
 @Options.__extend__
 class Options(_Struct):
     __capnpy_id__ = 0xd07e5958881ef616
-    __static_data_size__ = 3
-    __static_ptrs_size__ = 2
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 3
     
     
     @property
@@ -5273,24 +5372,46 @@ class Options(_Struct):
             value = value ^ False
         return value
     
+    @property
+    def graph(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def keys(self):
+        # no union check
+        return self._read_text_unicode(16)
+    
+    def get_keys(self):
+        return self._read_text_unicode(16, default_=b"")
+    
+    def has_keys(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
     @staticmethod
-    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False):
+    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(40)
+        pos = builder.allocate(56)
         builder.write_int32(pos + 0, priority)
         builder.write_uint32(pos + 4, depth)
         retries ^= -1
         builder.write_int32(pos + 8, retries)
         builder.write_uint64(pos + 16, timeout_milliseconds)
         builder.write_bool(12, 0, profiling)
-        builder.alloc_text(pos + 24, _encode_maybe(name))
-        builder.copy_from_list(pos + 32, _Capability_list_item_type, capabilities)
+        builder.alloc_text(pos + 32, _encode_maybe(name))
+        builder.copy_from_list(pos + 40, _Capability_list_item_type, capabilities)
         builder.write_bool(12, 1, stream_output)
+        builder.write_uint64(pos + 24, graph)
+        builder.alloc_text(pos + 48, _encode_maybe(keys))
         return builder.as_string()
     
-    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False):
-        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output)
-        self._init_from_buffer(_buf, 0, 3, 2)
+    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None):
+        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys)
+        self._init_from_buffer(_buf, 0, 4, 3)
     
     def shortrepr(self):
         parts = []
@@ -5302,6 +5423,8 @@ class Options(_Struct):
         if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
         if self.has_capabilities(): parts.append("capabilities = %s" % self.get_capabilities().shortrepr())
         parts.append("streamOutput = %s" % str(self.stream_output).lower())
+        parts.append("graph = %s" % self.graph)
+        if self.has_keys(): parts.append("keys = %s" % _text_unicode_repr(self.get_keys()))
         return "(%s)" % ", ".join(parts)
 
 _Options_list_item_type = _StructItemType(Options)

@@ -54,7 +54,7 @@ def _layout(kind: int, columns: str) -> Tuple[Struct, bytes, bytes]:
 
 
 _SUBMIT, _SUBMIT_FIXED, _ = _layout(events.SUBMIT, "qII-P")
-_RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(events.RESULTS, "qqIBqI-P----")
+_RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(events.RESULTS, "qqIBqI-P------")
 _DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(effects.DISPATCH, "qqIII-P---------")
 _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(effects.RESOLVED, "qBI-P---")
 

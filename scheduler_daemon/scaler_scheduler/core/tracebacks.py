@@ -1,0 +1,46 @@
+"""The tracebacks of failed attempts, as their workers sent them: the newest ones, within a bound in bytes."""
+
+from collections import OrderedDict
+from typing import Tuple
+
+from scaler_scheduler.core.lines import TRACEBACK_BYTES, as_text
+
+KEPT_BYTES = 4 << 20
+"""All tracebacks together. The history keeps 100,000 rows: with a traceback each it would take a hundred times this."""
+
+ENTRY_BYTES = 200
+"""What an entry takes besides its text."""
+
+Name = Tuple[int, int, int]
+"""Client, id, attempt."""
+
+
+class Tracebacks:
+    """Args:
+    kept_bytes: the bound; the oldest tracebacks go first.
+    """
+
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        self.bytes = 0
+        self._kept_bytes = kept_bytes
+        self._texts: "OrderedDict[Name, bytes]" = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def keep(self, client: int, task_id: int, attempt: int, text: bytes) -> None:
+        """Remember the traceback of an attempt."""
+        text = text[-TRACEBACK_BYTES:]
+        before = self._texts.pop((client, task_id, attempt), None)
+        if before is not None:
+            self.bytes -= len(before) + ENTRY_BYTES
+        self._texts[client, task_id, attempt] = text
+        self.bytes += len(text) + ENTRY_BYTES
+        while self.bytes > self._kept_bytes:
+            _, oldest = self._texts.popitem(last=False)
+            self.bytes -= len(oldest) + ENTRY_BYTES
+
+    def of(self, client: int, task_id: int, attempt: int) -> str:
+        """The traceback of an attempt, as lines that are safe to show; empty where none is known."""
+        text = self._texts.get((client, task_id, attempt))
+        return "" if text is None else as_text(text)
