@@ -1,4 +1,7 @@
-"""No-op tasks by `submit`, one by one, results gathered; and a ProcessPoolExecutor doing the same, run by run."""
+"""No-op tasks by `submit`, one by one, results gathered; and a ProcessPoolExecutor doing the same, run by run.
+
+Also what it costs that functions of `__main__` are looked at for globals that have changed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+from scaler_client.functions import FunctionTable
 
 from .figures import Figure, at_least, ratios
 from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo
@@ -19,10 +25,12 @@ class Sizes:
     tasks: int
     runs: int
     warm_up_runs: int
+    looks: int
+    """At functions that are known."""
 
 
-FULL = Sizes(tasks=100_000, runs=5, warm_up_runs=3)
-QUICK = Sizes(tasks=3_000, runs=2, warm_up_runs=1)
+FULL = Sizes(tasks=100_000, runs=5, warm_up_runs=3, looks=200_000)
+QUICK = Sizes(tasks=3_000, runs=2, warm_up_runs=1, looks=2_000)
 
 
 def measure(is_quick: bool) -> list[Figure]:
@@ -38,11 +46,13 @@ def measure(is_quick: bool) -> list[Figure]:
             for _ in range(sizes.runs):
                 ours.append(_rate(client.submit, sizes.tasks))
                 pools.append(_rate(pool.submit, sizes.tasks))
+    captures = [_captures_cost(sizes.looks) for _ in range(sizes.runs)]
     what = f"{sizes.tasks:,} no-op tasks by submit, {WORKERS} workers, tcp"
     return [
         Figure("submit.rate", what, "tasks/s", ours, at_least(200_000)),
         Figure("submit.pool_rate", "the same by ProcessPoolExecutor", "tasks/s", pools),
         Figure("submit.ratio_to_pool", "ratio of the two", "x", ratios(ours, pools), at_least(12)),
+        Figure("submit.captures", "a function of __main__ with 5 globals against one of a module", "ns", captures),
     ]
 
 
@@ -52,6 +62,29 @@ def _rate(submit: Callable[[Callable[[], None]], Future[None]], tasks: int) -> f
     for future in futures:
         future.result(PATIENCE_SECONDS)
     return tasks / (time.perf_counter() - begin)
+
+
+_OF_MAIN = """
+rate, name, limits, table, offset = 1.5, "x", (1, 2), [1, 2, 3], 7
+def noop():
+    if offset < 0:
+        print(rate, name, limits, len(table))
+"""
+
+
+def _captures_cost(looks: int) -> float:
+    """How much longer it takes to find a function of `__main__` that was submitted before than one of a module."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(_OF_MAIN, names)
+    table = FunctionTable(lambda number: None)
+    seconds = []
+    for fn in (noop, names["noop"]):
+        table.get(fn)
+        begin = time.perf_counter()
+        for _ in range(looks):
+            table.get(fn)
+        seconds.append(time.perf_counter() - begin)
+    return (seconds[1] - seconds[0]) / looks * 1e9
 
 
 @contextmanager

@@ -28,14 +28,16 @@ def dumps(value: Any, buffer_callback: Callable[[Any], Any] | None = None) -> by
 
 
 def _reduce_cached(function: Any) -> Any:
-    if _is_found_elsewhere(function):
+    if is_found_elsewhere(function):
         return function.__reduce__()
     return _cached, (function.__wrapped__, function.cache_parameters())
 
 
-def _is_found_elsewhere(function: Any) -> bool:
-    """Whether a worker that imports its module finds it there by its name."""
+def is_found_elsewhere(function: Any) -> bool:
+    """Whether a worker that imports the module of this function or class finds it there by its name."""
     name = function.__module__ or "__main__"
+    if not isinstance(name, str):
+        return False
     by_value = cloudpickle.list_registry_pickle_by_value() | {"__main__"}
     if any(name == module or name.startswith(module + ".") for module in by_value):
         return False

@@ -1,8 +1,8 @@
 """Functions that a client has submitted: each is pickled and sent once.
 
-A plain function, class, builtin, partial or cached function is pickled when it is first submitted; what it closes over
-is seen as it is then. Anything else that is callable (a bound method, an object with `__call__`) has state that changes
-between calls and is pickled each time; equal bytes are still sent once.
+A plain function, class, builtin, partial or cached function is pickled when it is first submitted, and again when what
+it takes along by value has changed (`captures.py`). Anything else that is callable (a bound method, an object with
+`__call__`) has state that changes between calls and is pickled each time; equal bytes are still sent once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 from . import custom_serializer, serializer
 from .by_name import NamedFunction
 from .by_value import CachedFunction
+from .captures import Captures, captures_of
 from .custom_serializer import RemoteCall, Serializer
 from .errors import (
     FunctionLoadError,
@@ -145,6 +146,9 @@ class FunctionTable:
         self._serializer = serializer
         self._numbers = itertools.count(1) if numbers is None else numbers
         self._by_identity: dict[object, tuple[weakref.ref[Any], Function]] = {}
+        """Those that never change."""
+        self._capturing: dict[object, tuple[weakref.ref[Any], Function, Captures]] = {}
+        """Those that are pickled by value. Apart, so that a look at these is not on the way of the others."""
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
         self._recent: deque[Function] = deque(maxlen=_RECENT)
 
@@ -157,6 +161,9 @@ class FunctionTable:
         known = self._by_identity.get(id(fn))
         if known is not None and known[0]() is fn:
             return known[1]
+        capturing = self._capturing.get(id(fn))
+        if capturing is not None and capturing[0]() is fn and capturing[2].are_unchanged(fn):
+            return capturing[1]
         return self._pickled(fn, id(fn), ())
 
     def get_retrying(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
@@ -165,6 +172,9 @@ class FunctionTable:
         known = self._by_identity.get(key)
         if known is not None and known[0]() is fn:
             return known[1]
+        capturing = self._capturing.get(key)
+        if capturing is not None and capturing[0]() is fn and capturing[2].are_unchanged(fn):
+            return capturing[1]
         return self._pickled(fn, key, retry_on)
 
     def _pickled(self, fn: Callable[..., Any], key: object, retry_on: RetryOn) -> Function:
@@ -174,15 +184,16 @@ class FunctionTable:
             raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
         if inspect.iscoroutinefunction(fn):
             raise TypeError(f"{_name_of(fn)} is a coroutine function: submit a plain one that runs it")
+        if not isinstance(fn, _PICKLED_ONCE) or _is_builtin_method(fn):
+            return self._by_content(fn, retry_on)
+        captures = captures_of(fn)  # before it is pickled: what another thread changes meanwhile is then seen later
         function = self._by_content(fn, retry_on)
-        if isinstance(fn, _PICKLED_ONCE) and not _is_builtin_method(fn):
-            self._by_identity[key] = weakref.ref(fn, lambda gone: self._drop(key, gone)), function
+        if captures is None:
+            self._by_identity[key] = weakref.ref(fn, lambda gone: _drop(self._by_identity, key, gone)), function
+        else:
+            reference = weakref.ref(fn, lambda gone: _drop(self._capturing, key, gone))
+            self._capturing[key] = reference, function, captures
         return function
-
-    def _drop(self, key: object, gone: weakref.ref[Any]) -> None:
-        known = self._by_identity.get(key)
-        if known is not None and known[0] is gone:
-            del self._by_identity[key]
 
     def _by_name(self, fn: NamedFunction, retry_on: RetryOn) -> Function:
         if retry_on:
@@ -211,6 +222,12 @@ class FunctionTable:
         if retry_on:
             fn = Retrying(fn, retry_on)
         return serializer.dump_function(fn, name)
+
+
+def _drop(known: dict[object, Any], key: object, gone: weakref.ref[Any]) -> None:
+    entry = known.get(key)
+    if entry is not None and entry[0] is gone:
+        del known[key]
 
 
 def _is_builtin_method(fn: Callable[..., Any]) -> bool:

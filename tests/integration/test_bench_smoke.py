@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 280
 
 FIGURES = {
-    "submit": {"submit.rate", "submit.pool_rate", "submit.ratio_to_pool"},
+    "submit": {"submit.rate", "submit.pool_rate", "submit.ratio_to_pool", "submit.captures"},
     "map": {"map.rate"},
     "latency": {
         "latency.raw_median", "latency.raw_p99", "latency.median", "latency.p99", "latency.ratio_to_raw",

@@ -1,0 +1,187 @@
+"""Functions that are pickled by value are pickled again when what they take along has changed."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import gc
+import multiprocessing
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from scaler_client.captures import captures_of
+from scaler_client.functions import FunctionTable
+
+
+def call(payload: bytes, arguments: tuple[Any, ...]) -> Any:
+    return cloudpickle.loads(payload)(*arguments)
+
+
+class Notebook:
+    """Cells that run one after another in a `__main__` of their own, a client's table of functions, and a worker."""
+
+    def __init__(self, worker: ProcessPoolExecutor) -> None:
+        self._worker = worker
+        self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+        self._table = FunctionTable(lambda number: None)
+
+    def run(self, cell: str) -> None:
+        exec(cell, self.names)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """What a worker makes of a submit of this."""
+        return self._worker.submit(call, self.number(name).payload, arguments).result()
+
+    def number(self, name: str) -> Any:
+        return self._table.get(self.names[name])
+
+    def call_retrying(self, name: str) -> Any:
+        return cloudpickle.loads(self._table.get_retrying(self.names[name], (OSError,)).payload)()
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[ProcessPoolExecutor]:
+    # A process of its own: where a class was made, cloudpickle does not make it again.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as worker:
+        yield worker
+
+
+@pytest.fixture
+def notebook(worker: ProcessPoolExecutor) -> Notebook:
+    return Notebook(worker)
+
+
+CHANGES = [
+    ("GG = 5\ndef h(): return GG", 5, "GG = 50", 50),
+    ("GG = 1\ndef h(): return repr(GG)", "1", "GG = 1.0", "1.0"),
+    ("GG = 1\ndef h(): return repr(GG)", "1", "GG = True", "True"),
+    ("class Thing: pass\nGG = Thing()\ndef h(): return GG is None", False, "GG = None", True),
+    ("GG = {1}\ndef h(): return GG", {1}, "GG = None", None),
+    ("GG = [1]\ndef h(): return GG", [1], "GG.append(2)", [1, 2]),
+    ("GG = {'a': [1]}\ndef h(): return GG", {"a": [1]}, "GG['a'][0] = 2", {"a": [2]}),
+    ("GG = {'a': 1}\ndef h(): return GG", {"a": 1}, "GG['a'] = 2", {"a": 2}),
+    ("GG = {1}\ndef h(): return GG", {1}, "GG.add(2)", {1, 2}),
+    ("GG = bytearray(b'a')\ndef h(): return bytes(GG)", b"a", "GG[0] = 98", b"b"),
+    ("GG = list(range(5000))\ndef h(): return len(GG)", 5000, "GG.append(1)", 5001),
+    ("def h(): return 'GG' in globals() and GG", False, "GG = 5", 5),
+    ("def h(x=None): return len('ab')", 2, "def len(x): return 7", 7),
+    ("def g(): return 1\ndef h(): return g()", 1, "def g(): return 2", 2),
+    ("GG = 1\ndef g(): return GG\ndef h(): return g()", 1, "GG = 2", 2),
+    ("GG = 1\ndef h(): return (lambda: [GG for _ in 'a'])()", [1], "GG = 2", [2]),
+    ("GG = 1\nclass C:\n def run(self): return GG\ndef h(): return C().run()", 1, "GG = 2", 2),
+    ("class C:\n rate = 1\ndef h(): return C.rate", 1, "C.rate = 2", 2),
+    ("class C:\n rate = 1\ndef h(): return C.rate", 1, "class C:\n rate = 2", 2),
+    ("class B:\n rate = 1\nclass C(B): pass\ndef h(): return C.rate", 1, "B.rate = 2", 2),
+    ("GG = 1\nclass h:\n def __reduce__(self): return int, (GG,)\n def __new__(cls): return GG", 1, "GG = 2", 2),
+    ("GG = 1\nclass C:\n @property\n def p(self): return GG\ndef h(): return C().p", 1, "GG = 2", 2),
+    ("GG = 1\nclass C:\n @staticmethod\n def s(): return GG\ndef h(): return C.s()", 1, "GG = 2", 2),
+    ("def outer():\n n = 1\n def h():\n  return n\n def to(x):\n  nonlocal n\n  n = x\n return h, to\nh, to = outer()",
+     1, "to(2)", 2),
+    ("def outer():\n n = [1]\n def h(): return n[0]\n return h, n\nh, n = outer()", 1, "n[0] = 2", 2),
+    ("def h(x=1): return x", 1, "h.__defaults__ = (2,)", 2),
+    ("def h(*, x=1): return x", 1, "h.__kwdefaults__ = {'x': 2}", 2),
+    ("def h(x=[1]): return x", [1], "h.__defaults__[0].append(2)", [1, 2]),
+    ("def h(): return 1\ndef g(): return 2", 1, "h.__code__ = g.__code__", 2),
+    ("def h(): return h.rate\nh.rate = 1", 1, "h.rate = 2", 2),
+    ("def h(): return getattr(h, 'rate', None)", None, "h.rate = 2", 2),
+    ("import functools\nGG = 1\ndef g(x): return x + GG\nh = functools.partial(g, 1)", 2, "GG = 2", 3),
+    ("import functools\nx = [1]\ndef g(x): return sum(x)\nh = functools.partial(g, x)", 1, "x.append(2)", 3),
+    ("import functools\nGG = 1\n@functools.lru_cache\ndef h(): return GG", 1, "GG = 2", 2),
+    ("import functools\nGG = 1\ndef wrap(f):\n @functools.wraps(f)\n def w(): return f()\n return w\n"
+     "@wrap\ndef h(): return GG", 1, "GG = 2", 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell, before, change, after", CHANGES, ids=[change for _, _, change, _ in CHANGES])
+def test_a_change_is_seen(notebook: Notebook, cell: str, before: Any, change: str, after: Any) -> None:
+    notebook.run(cell)
+    assert notebook.call("h") == before
+    number = notebook.number("h")
+    assert notebook.number("h") is number
+    notebook.run(change)
+    assert notebook.call("h") == after
+    number = notebook.number("h")
+    assert notebook.number("h") is number
+
+
+def test_a_function_that_is_tried_again_is_no_other(notebook: Notebook) -> None:
+    notebook.run("GG = 5\ndef h(): return GG")
+    assert notebook.call_retrying("h") == 5
+    notebook.run("GG = 50")
+    assert notebook.call_retrying("h") == 50
+
+
+def test_nothing_is_pickled_again_without_a_change(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook.run("import math\nGG = 1\ncfg = {'a': [1]}\nclass C:\n rate = 1")
+    notebook.run("def h(): return GG, cfg, C, math.pi, len, h")
+    notebook.number("h")
+    monkeypatch.setattr("scaler_client.serializer.dump_function", None)
+    notebook.run("other = 1")
+    notebook.number("h")
+
+
+def test_the_old_value_again_is_the_old_function(notebook: Notebook) -> None:
+    notebook.run("GG = 5\ndef h(): return GG")
+    first = notebook.number("h")
+    notebook.run("GG = 50")
+    second = notebook.number("h")
+    notebook.run("GG = 5")
+    assert notebook.number("h") is first is not second
+
+
+def test_what_is_changed_in_place_in_an_object_is_not_seen(notebook: Notebook) -> None:
+    """As README says."""
+    notebook.run("class C: pass\nc = C()\nc.x = 1\ndef h(): return c.x")
+    assert notebook.call("h") == 1
+    notebook.run("c.x = 2")
+    assert notebook.call("h") == 1
+    notebook.run("d = C()\nd.x = 2\nc = d")
+    assert notebook.call("h") == 2
+
+
+def helper() -> int:
+    return 1
+
+
+@pytest.mark.parametrize("fn", [helper, len, dict, gc.collect, functools.partial(helper), Notebook, print])
+def test_what_is_found_by_name_takes_nothing_along(fn: Callable[..., Any]) -> None:
+    assert captures_of(fn) is None
+
+
+def recursive(count: int) -> Callable[[], Any]:
+    large = set(range(count))
+
+    def function() -> Any:
+        return large, function
+
+    return function
+
+
+def test_nothing_is_kept_alive() -> None:
+    table = FunctionTable(lambda number: None)
+    function = recursive(3)
+    gone = weakref.ref(function)
+    table.get(function)
+    del function
+    gc.collect()
+    assert gone() is None
+    assert table._capturing == {} == table._by_identity
+
+
+def test_a_name_that_is_gone(notebook: Notebook) -> None:
+    notebook.run("GG = 5\ndef h(): return 'GG' in globals() and GG")
+    assert notebook.call("h") == 5
+    notebook.run("del GG")
+    assert notebook.call("h") is False
+
+
+def test_values_that_can_not_be_compared_are_changes(notebook: Notebook) -> None:
+    notebook.run("class Odd:\n def __eq__(self, other): raise LookupError\nGG = [1]\ndef h(): return len(GG)")
+    assert notebook.call("h") == 1
+    notebook.run("GG[0] = Odd()\nGG.append(2)")
+    assert notebook.call("h") == 2
