@@ -1,18 +1,25 @@
-"""What to say where the libraries of an extra are missing: a command that installs them in this environment.
+"""What to say where packages are missing: a command that installs them in this environment.
 
-It names the libraries, and not `scaler-client[extra]`: that would look for scaler-client in the package index, wherever
-this one was installed from (a folder, a wheel, another index).
+For an extra it names the libraries, and not `scaler-client[extra]`: that would look for scaler-client in the package
+index, wherever this one was installed from. The scheduler and the workers come from where this package came from.
 """
 
 from __future__ import annotations
 
+import glob
 import importlib.util
+import json
 import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 DISTRIBUTION = "scaler-client"
+FOLDERS = {"scaler-scheduler": "scheduler_daemon", "scaler-worker": "worker_lib"}
+"""Beside our own, in a checkout."""
 PEX_VARIABLE = "PEX"
 """Set by a .pex file to its own path."""
 
@@ -20,13 +27,46 @@ PEX_VARIABLE = "PEX"
 def install_hint(extra: str) -> str:
     """A command that installs an extra's libraries here, or what to do where none can."""
     wanted = requirements(extra)
-    if not wanted:
-        return f"install the extra {extra} of {DISTRIBUTION}"
+    return _pip_install(wanted) if wanted else f"install the extra {extra} of {DISTRIBUTION}"
+
+
+def packages_hint(names: Sequence[str]) -> str:
+    """A command that installs these packages of Scaler here, all at once: each may need another one.
+
+    Args:
+        names: of FOLDERS.
+    """
+    url, is_editable = _origin()
+    path = url2pathname(urlsplit(url).path) if urlsplit(url).scheme == "file" else ""
+    beside = os.path.dirname(path.rstrip(os.sep))
+    if os.path.isdir(path):
+        found = [os.path.join(beside, FOLDERS[name]) for name in names]
+        if all(map(os.path.isdir, found)):
+            return _pip_install([part for folder in found for part in (["-e", folder] if is_editable else [folder])])
+    elif path:
+        wheels = [sorted(glob.glob(os.path.join(beside, f"{name.replace('-', '_')}-*.whl"))) for name in names]
+        if all(wheels):
+            return _pip_install([several[-1] for several in wheels])
+    return _pip_install(names)
+
+
+def _origin() -> tuple[str, bool]:
+    """Where pip has taken this package from, empty for an index, and whether it is an editable install (PEP 610)."""
+    import importlib.metadata  # not at the top: it takes some 20 ms, and few starts need it
+
+    try:
+        told = json.loads(importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except importlib.metadata.PackageNotFoundError:
+        return "", False
+    return told.get("url", ""), told.get("dir_info", {}).get("editable", False)
+
+
+def _pip_install(wanted: Sequence[str]) -> str:
     file = os.environ.get(PEX_VARIABLE)
     if file or "__compiled__" in globals():  # the second is Nuitka's mark
         one_file = file or sys.argv[0]
-        libraries = " and ".join(wanted)
-        return f"{one_file} can't be given libraries: install {DISTRIBUTION} and {libraries} in a virtual environment"
+        others = " and ".join(wanted)
+        return f"{one_file} can't be given libraries: install {DISTRIBUTION} and {others} in a virtual environment"
     if importlib.util.find_spec("pip") is not None:
         return shlex.join([sys.executable, "-m", "pip", "install", *wanted])
     return shlex.join(["uv", "pip", "install", "--python", sys.executable, *wanted])  # uv's environments have no pip
@@ -34,7 +74,7 @@ def install_hint(extra: str) -> str:
 
 def requirements(extra: str) -> list[str]:
     """The libraries of an extra with their least versions, as in `urwid>=2.6`; empty where no metadata is installed."""
-    import importlib.metadata  # not at the top: it takes some 20 ms, and few starts need it
+    import importlib.metadata  # as above
 
     try:
         lines = importlib.metadata.requires(DISTRIBUTION) or []

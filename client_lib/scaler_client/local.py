@@ -6,6 +6,7 @@ import atexit
 import dataclasses
 import importlib.util
 import inspect
+import itertools
 import os
 import select
 import shutil
@@ -22,10 +23,10 @@ from typing import Any, TypeVar
 from . import local_options, module_folders
 from .addresses import Address, AddressError, parse_bind_address
 from .display import Link, counted, html_table, rows_of
-from .extras import install_hint
+from .extras import install_hint, packages_hint
 from .interrupts import interrupts_deferred
 from .key_files import KEYS_VARIABLE, absolute
-from .local_options import Chosen, Options
+from .local_options import Chosen
 from .logs import LEVELS
 from .monitor import Watch
 from .monitor_addresses import derived_monitor
@@ -95,10 +96,20 @@ class LocalCluster:
         level = [] if logging_level is None else ["--logging-level", _checked_level(logging_level)]
         if checked_bool("ui", ui):
             _check_ui()
-        _check_installed("scaler_worker")
+        schedulers = _installed_schedulers(scheduler_python)
         workers = [sys.executable, "-m", "scaler_worker"]
         options = _with_monitor_port(local_options.taken(options))
-        chosen = _chosen(options, scheduler_python, workers, n_workers)
+        if options:
+            chosen = local_options.check(
+                options,
+                schedulers,
+                workers,
+                n_workers=n_workers,
+                may_leave_out_uvloop=scheduler_python is None,
+                keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
+            )
+        else:  # most clusters: asking the commands takes some tenths of a second
+            chosen = Chosen(next(schedulers), [], [])
         self._address = _from_here(bind)
         if _is_listened_at(self._address):
             raise RuntimeError(f"the address {bind} is in use")
@@ -339,21 +350,6 @@ def _checked_level(level: Any) -> str:
     return level.upper()
 
 
-def _chosen(options: Options, python: str | None, cluster: list[str], n_workers: int | None) -> Chosen:
-    """The scheduler's command, and what the options are for it and the cluster."""
-    schedulers = _scheduler_commands(python)
-    if not options:  # most clusters: asking the commands takes some tenths of a second
-        return Chosen(next(schedulers), [], [])
-    return local_options.check(
-        options,
-        schedulers,
-        cluster,
-        n_workers=n_workers,
-        may_leave_out_uvloop=python is None,
-        keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
-    )
-
-
 def _with_monitor_port(options: dict[str, Any]) -> dict[str, Any]:
     """The options with a free port in the place of any free one, which would not be known here."""
     try:
@@ -378,10 +374,24 @@ def _check_ui() -> None:
             raise ModuleNotFoundError(f"ui=True needs {library}, which is not installed: {install_hint('ui')}")
 
 
-def _check_installed(package: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        name = package.replace("_", "-")
-        raise ModuleNotFoundError(f"a local cluster needs {name}, which is not installed in {sys.prefix}")
+def _installed_schedulers(python: str | None) -> Iterator[list[str]]:
+    """As _scheduler_commands, at least one.
+
+    Raises:
+        ModuleNotFoundError: there is none, or there are no workers; the text names all that is missing.
+    """
+    commands = _scheduler_commands(python)
+    first = next(commands, None)
+    missing = [] if importlib.util.find_spec("scaler_worker") is not None else ["scaler-worker"]
+    if first is None:
+        missing.append("scaler-scheduler")
+    if first is None or missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise ModuleNotFoundError(
+            f"a local cluster needs {' and '.join(missing)}, which {verb} not installed in {sys.prefix}: "
+            f"{packages_hint(missing)}"
+        )
+    return itertools.chain([first], commands)
 
 
 def _is_listened_at(address: Address) -> bool:
@@ -396,11 +406,7 @@ def _is_listened_at(address: Address) -> bool:
 
 
 def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
-    """What may start the scheduler, the first choice first; the others are looked for when they are asked for.
-
-    Raises:
-        ModuleNotFoundError: there is nothing.
-    """
+    """What may start the scheduler, the first choice first; the others are looked for when they are asked for."""
     if python:
         yield [python, "-m", "scaler_scheduler"]
         return
@@ -413,8 +419,6 @@ def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
     found = shutil.which("scaler_scheduler")
     if found:
         yield [found]
-    if not (named or pypy or found):
-        _check_installed("scaler_scheduler")
     if importlib.util.find_spec("scaler_scheduler") is not None:
         yield [sys.executable, "-m", "scaler_scheduler"]
 

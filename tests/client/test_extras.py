@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
+import shlex
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
 from scaler_client import extras
-from scaler_client.extras import install_hint, requirements
+from scaler_client.extras import install_hint, packages_hint, requirements
+
+BOTH = ["scaler-worker", "scaler-scheduler"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +49,45 @@ def test_without_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib.metadata, "requires", refuse)
     assert install_hint("top") == "install the extra top of scaler-client"
+
+
+# ----------------------------------------------------------------------------------------------- the packages of Scaler
+
+
+class Origin:
+    """Stands in for what is known of the installed package."""
+
+    def __init__(self, told: Any) -> None:
+        self.read_text = {"direct_url.json": None if told is None else json.dumps(told)}.get
+
+
+@pytest.mark.parametrize(("editable", "flags"), [(True, ["-e"]), (False, [])])
+def test_from_a_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, editable: bool, flags: list[str]) -> None:
+    for name in ("client_lib", "worker_lib", "scheduler_daemon"):
+        (tmp_path / name).mkdir()
+    told = {"url": (tmp_path / "client_lib").as_uri(), "dir_info": {"editable": editable}}
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Origin(told))
+    folders = [*flags, str(tmp_path / "worker_lib"), *flags, str(tmp_path / "scheduler_daemon")]
+    assert shlex.split(packages_hint(BOTH))[1:] == ["-m", "pip", "install", *folders]
+
+
+def test_from_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("client", "worker", "scheduler"):
+        (tmp_path / f"scaler_{name}-0.1.0-py3-none-any.whl").touch()
+    told = {"url": (tmp_path / "scaler_client-0.1.0-py3-none-any.whl").as_uri(), "archive_info": {}}
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Origin(told))
+    assert packages_hint(BOTH).endswith(
+        f"install {tmp_path}/scaler_worker-0.1.0-py3-none-any.whl {tmp_path}/scaler_scheduler-0.1.0-py3-none-any.whl"
+    )
+
+
+@pytest.mark.parametrize("told", [None, {"url": "file:///nowhere/client_lib", "dir_info": {}}, {"url": "https://x/y"}])
+def test_from_elsewhere(monkeypatch: pytest.MonkeyPatch, told: Any) -> None:
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Origin(told))
+    assert packages_hint(BOTH) == "'/a folder/bin/python' -m pip install scaler-worker scaler-scheduler"
+
+
+# ---------------------------------------------------------------------------------------------------------- our own
 
 
 def test_every_extra_has_libraries(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from tests.client.running_scheduler import RunningScheduler
 
 from scaler_client import AsyncClient, Client, LocalCluster, SchedulerClusterCombo, client, local, nesting
 from scaler_client.addresses import ADDRESS_VARIABLE
-from scaler_client.extras import install_hint
+from scaler_client.extras import install_hint, packages_hint
 
 
 @pytest.fixture
@@ -58,15 +58,23 @@ def test_a_page_without_its_libraries(no_processes: None, monkeypatch: pytest.Mo
         LocalCluster(n_workers=1, ui=8081)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("missing", ["scaler_worker", "scaler_scheduler"])
-def test_a_missing_package(no_processes: None, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [
+        (["scaler_worker"], "needs scaler-worker, which is not installed in"),
+        (["scaler_scheduler"], "needs scaler-scheduler, which is not installed in"),
+        (["scaler_worker", "scaler_scheduler"], "needs scaler-worker and scaler-scheduler, which are not installed in"),
+    ],
+)
+def test_missing_packages(no_processes: None, monkeypatch: pytest.MonkeyPatch, missing: list[str], text: str) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else object())
     monkeypatch.delenv(local.SCHEDULER_PYTHON_VARIABLE, raising=False)
     monkeypatch.setattr(local, "_find_pypy", lambda: None)
     monkeypatch.setattr(local.shutil, "which", lambda name: None)  # type: ignore[attr-defined]
-    with pytest.raises(ModuleNotFoundError, match=f"needs {missing.replace('_', '-')}, which is not installed in"):
+    names = [name.replace("_", "-") for name in missing]
+    with pytest.raises(ModuleNotFoundError, match=f"a local cluster {text}") as raised:
         LocalCluster(n_workers=1)
+    assert str(raised.value).endswith(f" {sys.prefix}: {packages_hint(names)}")
 
 
 @pytest.mark.parametrize(
