@@ -58,6 +58,7 @@ class Credits:
     def start(self, client: Client) -> Tuple[int, int]:
         """The count of a client that was just welcomed begins anew: its credit and its result window."""
         client.submitted = client.returned = client.sent = client.received = 0
+        client.counted_id = -1
         client.result_window = self.window()
         client.granted = UNLIMITED if client.worker else min(client.result_window, self._tasks * TASK_OVERHEAD)
         self._dispatcher.go_on_with(client, STALLED)

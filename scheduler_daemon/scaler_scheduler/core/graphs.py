@@ -97,7 +97,12 @@ class Graphs:
             size = event.sizes[row]
             large = event.large.get(row)
             keep = event.keep[row] if event.keep else events.KEEP_NO
-            if not self._is_known(client, task_id, keep):
+            if self._is_known(client, task_id, keep):
+                if task_id <= client.counted_id or not self._is_open(client, task_id):
+                    # The client counts it again, and there is no end to come that would return it: it is over, or its
+                    # end returns what was counted before.
+                    client.returned += size + (0 if large is None else len(large)) + TASK_OVERHEAD
+            else:
                 function = functions[row] if len(functions) > 1 else functions[0]
                 payload, start = (event.payload, position) if large is None else (large, 0)
                 length = size if large is None else len(large)
@@ -129,6 +134,9 @@ class Graphs:
         else:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
         return True
+
+    def _is_open(self, client: Client, task_id: int) -> bool:
+        return task_id in client.tasks or self._is_queued(client, task_id)
 
     def _want_again(self, task: Task) -> None:
         """Nobody needed the result of this task, or its client was given up, and now it comes back for it."""

@@ -309,6 +309,7 @@ SETTLING = 2
 
 class Client:
     __slots__ = (
+        "counted_id",
         "deadline",
         "done",
         "functions",
@@ -377,6 +378,8 @@ class Client:
         """Bytes that it has submitted since its welcome, as far as they were taken."""
         self.returned = 0
         """Bytes of its tasks that are over since its welcome, and of its objects that nobody needs any more."""
+        self.counted_id = -1
+        """The highest id among the tasks that it has submitted since its welcome: `submitted` has those up to it."""
         self.held = 0
         """Bytes of the objects that it has sent and that are kept."""
         self.sent = 0

@@ -54,6 +54,7 @@ class Submissions:
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
             client.highest_id = max(client.highest_id, event.ids[-1])
+            client.counted_id = max(client.counted_id, event.ids[-1])
             self.claim_ready(now)
             return
         is_known = event.ids[0] <= client.highest_id
@@ -66,6 +67,7 @@ class Submissions:
                 self._drop_known_rows(client, batch)
             self._enqueue(client, batch, kind, now)
         client.highest_id = max(client.highest_id, event.ids[-1])
+        client.counted_id = max(client.counted_id, event.ids[-1])
 
     def _enqueue(self, client: Client, batch: Batch, kind: str, now: float) -> None:
         """What is left of the batch waits, by this kind of its functions."""
