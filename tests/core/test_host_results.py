@@ -437,3 +437,57 @@ def test_results_of_several_rows_with_stored_ones_between(core):
     event.payload = SIZE.to_bytes(8, "little") + b"two" + SIZE.to_bytes(8, "little")
     core.feed(event)
     assert core.take() == [dispatch(W, 4), resolved((1, KEPT, b""), (2, 0, b"two"), (3, KEPT, b""))]
+
+
+def test_files_that_an_agent_names_when_it_joins_again(core):
+    joined(core, U, W)
+    stored_one(core)
+    core.submit(C, [5])
+    core.take()
+    # 1 is at home there, 2 runs on its host, 5 elsewhere; nobody knows the others.
+    core.hello(A, events.AGENT, AGENT, running=[(NAME, 1, 0), (NAME, 2, 0), (NAME, 8, 0), (99, 1, 0)])
+    assert core.take()[1:] == [("forget objects", A, [(NAME, 8), (99, 1)])]
+    run(core, W, 2, b"end")
+    assert ("forget objects", A, [(NAME, 1)]) in core.take()
+
+
+def test_files_that_an_agent_names_after_it_was_given_up(core):
+    joined(core, U, W)
+    stored_one(core)
+    core.feed(events.Goodbye(A, "given up"))
+    core.take()
+    core.hello(A, events.AGENT, AGENT, running=[(NAME, 1, 0)])
+    assert core.take()[1:] == [("forget objects", A, [(NAME, 1)])]
+
+
+def credit_after(core):
+    """What of its window the client can't use now. Takes everything."""
+    core.take()
+    client = core.scheduler.tables.clients.find(NAME)
+    return client.submitted - client.returned
+
+
+def test_what_is_submitted_again_comes_back_as_credit(core):
+    joined(core, U, W)
+    rows = [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)]
+    submit(core, rows)
+    submit(core, rows)  # as after a loss
+    assert credit_after(core) > 0
+    store(core, W, 1)
+    submit(core, rows)
+    store(core, W, 2)
+    run(core, W, 3, b"end")
+    assert credit_after(core) == 0
+
+
+def test_after_a_new_welcome_it_counts_once(core):
+    joined(core, U, W)
+    rows = [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)]
+    submit(core, rows)
+    store(core, W, 1)
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    submit(core, rows)
+    store(core, W, 2)
+    run(core, W, 3, b"end")
+    assert credit_after(core) == 0

@@ -10,6 +10,7 @@ from scaler_client.messages import HeartbeatEcho, Hello, Message, Role, TaskName
 from scaler_worker.agent_effects import Beat, Effect, Exit, Log, Send, StartWorker
 from scaler_worker.agent_session import AgentSession
 from scaler_worker.process_events import ProcessEnded
+from scaler_worker.rows import ObjectName
 from scaler_worker.state_page import WorkerState
 
 HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
@@ -52,6 +53,8 @@ class Host:
         numbers = itertools.count(101)
         self.states = [IDLE] * workers
         """What the workers have written to the state page, by slot."""
+        self.files: list[ObjectName] = []
+        """Objects that are files of the host."""
         self.session = AgentSession(
             HELLO,
             "tcp://s:1",
@@ -63,6 +66,7 @@ class Host:
             read_state=self.states.__getitem__,
             memory_limit_bytes=memory_limit,
             retire_seconds=retire_seconds,
+            list_files=lambda: self.files,
         )
         self.slots: dict[int, int] = {}
         self.start_effects = self.follow(self.session.start(self.now))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tests.worker.agent_host import WELCOME, Host, lines, only
+from tests.worker.agent_host import AGAIN, WELCOME, Host, lines, only
 
 from scaler_client.messages import (
     FetchObjects,
@@ -152,3 +153,14 @@ def test_the_scheduler_fetches_what_workers_have_made() -> None:
     host = Host()
     effects = host.receive(FetchObjects([7, 8], [CLIENT, ANOTHER]))
     assert effects == [SendObjects(((CLIENT, 7), (ANOTHER, 8)))]
+
+
+def test_a_hello_names_what_workers_have_made() -> None:
+    """That nobody needs it may have been said while the connection was lost."""
+    host = Host()
+    host.receive(an_object(7))
+    host.files = [(CLIENT, 9), (CLIENT, 8), (CLIENT, 7)]
+    host.at(1.0)
+    (hello,) = only(Send, host.receive(HelloWanted()))
+    assert hello.message == replace(AGAIN, running=[(CLIENT, 8, 0), (CLIENT, 9, 0)])
+    assert host.receive(forget(8)) == [RemoveObjects(((CLIENT, 8),))]

@@ -19,6 +19,7 @@ from scaler_worker.object_files import (
     ObjectLostError,
     bytes_in,
     mark_lost,
+    objects_in,
     read_object,
     remove_all,
     remove_files,
@@ -207,12 +208,13 @@ def test_what_a_process_has_not_finished_goes_without_the_rest(tmp_path: Path) -
         (tmp_path / f"{FILE}.{pid}.part").write_bytes(b"half of it")
     remove_unfinished(str(tmp_path), 471)
     assert sorted(os.listdir(tmp_path)) == [FILE, f"{FILE}.4711.part"]
+    assert objects_in(str(tmp_path)) == [NAME]
     assert bytes_in(str(tmp_path)) == len(b"half of it") + (tmp_path / FILE).stat().st_size
     remove_files(str(tmp_path))
     assert os.listdir(tmp_path) == [] and bytes_in(str(tmp_path)) == 0
     tmp_path.rmdir()
     remove_unfinished(str(tmp_path), 471)
-    assert bytes_in(str(tmp_path)) == 0
+    assert bytes_in(str(tmp_path)) == 0 and objects_in(str(tmp_path)) == []
 
 
 def test_nothing_is_left_where_the_directory_was_emptied_meanwhile(tmp_path: Path, monkeypatch: Any) -> None:

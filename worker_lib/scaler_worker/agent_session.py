@@ -68,14 +68,23 @@ class AgentSession:
         read_state: Callable[[int], WorkerState],
         memory_limit_bytes: int = 0,
         retire_seconds: float = 0.0,
+        list_files: Callable[[], Iterable[ObjectName]] = tuple,
     ) -> None:
         """`names`, one a worker; `address` is for the log only; `draw_incarnation` gives new numbers below 2^63;
         `read_state` tells what the worker in a slot runs, or last ran; `memory_limit_bytes` is a worker's, 0: none;
-        `retire_seconds` is how long tasks may go on when the agent retires."""
+        `retire_seconds` is how long tasks may go on when the agent retires; `list_files` tells which objects are
+        files of this host."""
         self._hello = hello
-        self._link = SchedulerLink(hello, address, heartbeat_interval_seconds, death_timeout_seconds, now)
-        self._workers = WorkerTable(names, draw_incarnation)
         self._objects = HostObjects()
+        self._link = SchedulerLink(
+            hello,
+            address,
+            heartbeat_interval_seconds,
+            death_timeout_seconds,
+            now,
+            lambda: self._objects.others(list_files()),
+        )
+        self._workers = WorkerTable(names, draw_incarnation)
         self._read_state = read_state
         self._memory_limit_bytes = memory_limit_bytes
         self._measure_at = now + MEASURE_SECONDS

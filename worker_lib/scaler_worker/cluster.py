@@ -52,6 +52,7 @@ from .object_directory import make_directory
 from .object_files import (
     bytes_in,
     mark_lost,
+    objects_in,
     remove_files,
     remove_object,
     remove_unfinished,
@@ -192,6 +193,7 @@ class _Agent:
             read_state=page.read,
             memory_limit_bytes=config.worker_memory_limit_bytes,
             retire_seconds=config.retire_seconds,
+            list_files=lambda: objects_in(directory),
         )
 
     def serve(self) -> int:

@@ -1,12 +1,13 @@
 """Which objects are files of this host. Sans-IO.
 
-What the workers write is not known here: the scheduler is told by them, and names it when it wants it sent, or gone.
+What the workers write is not known here: the scheduler is told by them, and names it when it wants it sent, or gone. It
+may have said so while the connection was lost: so each hello names what there is.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from scaler_client.messages import FetchObjects, ForgetObjects, Object, Welcome
 
@@ -35,6 +36,10 @@ class HostObjects:
         names = tuple(self._sizes)
         self._drop(names)
         return [RemoveObjects(names, and_others=True)]
+
+    def others(self, names: Iterable[ObjectName]) -> list[ObjectName]:
+        """Those of these files that workers have written."""
+        return sorted(name for name in names if name not in self._sizes)
 
     def settled(self) -> list[Effect]:
         """All that came at once has come: nobody needs the rest. That may have been said while the connection broke."""

@@ -93,6 +93,17 @@ def remove_unfinished(directory: str, pid: int) -> None:
         _remove(directory, [name for name in os.listdir(directory) if name.endswith(_unfinished(pid))])
 
 
+def objects_in(directory: str) -> list[ObjectName]:
+    """The names of all objects in it, but for those that are being written."""
+    names = []
+    with suppress(OSError):
+        for found in map(_FILE_NAME.fullmatch, os.listdir(directory)):
+            if found is not None and found.group(1) is None:
+                client, object_id = found.string.split("-")
+                names.append((int(client, 16), int(object_id, 16)))
+    return names
+
+
 def bytes_in(directory: str) -> int:
     """The size of all objects in it."""
     size = 0

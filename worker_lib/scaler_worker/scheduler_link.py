@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from scaler_client.messages import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
 
 from .agent_effects import Beat, Effect, Log, Send
+from .rows import ObjectName
 
 LEAST_HELLO_GAP_SECONDS = 0.1
 """Several heartbeats may each be answered with a HelloWanted; one Hello answers them all."""
@@ -37,7 +39,10 @@ class SchedulerLink:
         heartbeat_interval_seconds: float,
         death_timeout_seconds: float,
         now: float,
+        list_files: Callable[[], Iterable[ObjectName]],
     ) -> None:
+        """`list_files` tells which files of results this host has."""
+        self._list_files = list_files
         self.address = address
         """For the log only."""
         self.death_timeout_seconds = death_timeout_seconds
@@ -66,7 +71,7 @@ class SchedulerLink:
     def say_hello(self, now: float) -> list[Effect]:
         self._hello_at = now
         self._beat_at = now + self._interval
-        return [Send(self._hello)]
+        return [Send(replace(self._hello, running=[(client, task_id, 0) for client, task_id in self._list_files()]))]
 
     def beat_if_due(self, workers: tuple[tuple[int, int], ...], now: float) -> list[Effect]:
         """A heartbeat that renews the leases of these (incarnation, pid); a Hello as long as there was no Welcome."""

@@ -11,6 +11,7 @@ from scaler_scheduler.core.graphs import Graphs
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import Agent, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.states import BLOCKED, WAITING
+from scaler_scheduler.core.suspension import Name
 from scaler_scheduler.core.tables import Tables
 
 
@@ -84,8 +85,16 @@ class HostResults:
         """What this worker has stored, or may have, does not count: its host agent removes it, once no other attempt's
         can be what is there."""
         agent = self._tables.agents.find(worker.agent)
-        if agent is None:
-            return
+        if agent is not None:
+            self._forget_file(agent, client_name, task_id)
+
+    def take_files(self, agent: Agent, names: Iterable[Name]) -> None:
+        """The host agent, which has just joined again, has these files of its workers: those that do not count are
+        removed, as the message that said so may have been lost."""
+        for client_name, task_id, _ in names:
+            self._forget_file(agent, client_name, task_id)
+
+    def _forget_file(self, agent: Agent, client_name: int, task_id: int) -> None:
         client = self._tables.clients.find(client_name)
         stored = None if client is None else client.objects.get(task_id)
         task = None if client is None else client.tasks.get(task_id)
@@ -95,5 +104,5 @@ class HostResults:
             if agent not in stored.copies.agents:
                 stored.copies.leftovers.add(agent)
                 agent.objects.add(stored)
-        elif task is None or task.worker is None or task.worker.agent != worker.agent:
+        elif task is None or task.worker is None or task.worker.agent != agent.incarnation:
             self._outbox.forget_object(agent.route, client_name, task_id)

@@ -11,6 +11,7 @@ from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
+from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses, likely_running
@@ -34,6 +35,7 @@ class Peers:
         losses: Losses,
         withdrawals: Withdrawals,
         adoption: Adoption,
+        host_results: HostResults,
         credits: Credits,
         limits: Limits,
         protocol_version: int,
@@ -52,6 +54,7 @@ class Peers:
         self._losses = losses
         self._withdrawals = withdrawals
         self._adoption = adoption
+        self._host_results = host_results
         self._credits = credits
         self._limits = limits
         self._protocol_version = protocol_version
@@ -191,6 +194,7 @@ class Peers:
         for stored in self._tables.objects.files_of(agent, self._tables.workers):
             self._tables.objects.give(stored, agent)
             send(stored, agent.route, self._outbox)
+        self._host_results.take_files(agent, event.running)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         limit = self._limits.message_size

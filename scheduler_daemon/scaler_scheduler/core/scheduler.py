@@ -90,6 +90,7 @@ class Scheduler:
             self._losses,
             self._withdrawals,
             self._adoption,
+            self._host_results,
             self._credits,
             limits,
             protocol_version,
