@@ -68,7 +68,7 @@ struct Hello {
   name @9 :Text;              # for people; need not be unique
   worker @10 :UInt64;         # a nested client's: the incarnation of the worker whose tasks it serves; 0 for others
   capabilities @11 :List(Capability);  # a worker's: what it has
-  running @12 :Tasks;         # of a worker that joins again: what it runs or has suspended; of an agent: see PROTOCOL.md
+  running @12 :Tasks;         # what a worker that joins again runs or has suspended; results that an agent has in files
   kinds @13 :List(Text);      # a worker's: the kinds of functions that it can run; empty: all
   scheduler @14 :UInt64;      # the incarnation of the scheduler that has welcomed this peer last; 0: none did
 }
