@@ -42,13 +42,19 @@ WITHOUT_EFFECT = {
     "max_number_of_tasks_waiting": "memory_limit= and client_task_limit= bound what waits, and no task is refused",
     "object_retention_seconds": "an object is freed with its last reference",
     "object_storage_address": "the scheduler keeps objects, at its own address",
+    "scaler_policy": "the scheduler balances load by itself",
     "task_timeout_seconds": "client.options(timeout=...) limits how long a task may run",
     "worker_io_threads": "workers have one I/O thread each",
+    "worker_manager_id": "a host agent is named after its host and its process",
 }
 """Keywords of the same class that nothing here corresponds to, and why."""
 
-OF_THE_CLUSTER = {"num_of_workers": "n_workers= is that option", "parent_process": "the cluster sets it itself"}
-"""Options of the commands that are no keywords, and why."""
+REFUSED = {
+    "num_of_workers": "n_workers= is that option",
+    "parent_process": "the cluster sets it itself",
+    "security_config": "keys= is the folder of keys for connections that are encrypted",
+}
+"""What is refused, and why: options that the cluster sets itself, and what must not be ignored."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,8 +67,8 @@ def taken(given: Options) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for keyword, value in given.items():
-        if keyword in OF_THE_CLUSTER:
-            raise TypeError(f"a local cluster takes no {keyword}=: {OF_THE_CLUSTER[keyword]}")
+        if keyword in REFUSED:
+            raise TypeError(f"a local cluster takes no {keyword}=: {REFUSED[keyword]}")
         key = RENAMED.get(keyword, keyword)
         if key in found:
             raise TypeError(f"{key}= and {keyword}= are the same option: give one of them")

@@ -61,9 +61,10 @@ def test_keywords_without_effect_are_taken_and_said(keyword: str, caplog: pytest
     assert caplog.messages == [f"{keyword}= has no effect: {local_options.WITHOUT_EFFECT[keyword]}"]
 
 
-def test_options_that_are_no_keywords() -> None:
-    with pytest.raises(TypeError, match="takes no num_of_workers=: n_workers= is that option"):
-        taken({"num_of_workers": 5})
+@pytest.mark.parametrize("keyword", local_options.REFUSED)
+def test_options_that_are_no_keywords(keyword: str) -> None:
+    with pytest.raises(TypeError, match=f"^a local cluster takes no {keyword}=: {local_options.REFUSED[keyword]}$"):
+        taken({keyword: 5})
 
 
 # -------------------------------------------------------------------------------------------------------------- values
