@@ -78,6 +78,8 @@ def test_options_travel_with_the_tasks(scheduler: FakeScheduler, client: Client)
         "name": "mine",
         "capabilities": [{"name": "gpu", "amount": 2}],
         "streamOutput": False,
+        "graph": 0,
+        "keys": "",
     }
     scheduler.resolve(submitted["ids"], dumps(9))
     assert future.result(WAIT_SECONDS) == 9
