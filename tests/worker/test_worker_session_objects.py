@@ -135,3 +135,37 @@ def test_another_welcome_leaves_nothing_but_what_a_task_already_reads(session: W
     session.handle(WELCOME)
     assert [session.objects.find((CLIENT, number)) for number in (7, 8)] == [None, None]
     assert read_by_a_task.frames == [b"a"] and not read_by_a_task.is_forgotten
+
+
+def results(sent: Sequence[messages.Message]) -> list[tuple[int, int, int, int]]:
+    """Client, id, attempt and outcome of all answers."""
+    batches = [message for message in sent if isinstance(message, messages.Results)]
+    return [row for each in batches for row in zip(each.clients, each.ids, each.attempts, each.outcomes)]
+
+
+def join_again(session: WorkerSession) -> list[tuple[int, int, int, int]]:
+    """What it answers first."""
+    session.handle(messages.HelloWanted())
+    session.take_outgoing()
+    session.handle(WELCOME)
+    return results(session.take_outgoing())
+
+
+def test_files_of_which_the_scheduler_may_not_have_heard_are_told_again(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11))
+    for number in (10, 11):
+        session.take()
+        session.stored.append((CLIENT, number))
+        session.finish(messages.Outcome.STORED, b"12345678", 1)
+    assert len(results(session.take_outgoing())) == 2
+    session.stored.append((CLIENT, 12))  # it is not answered: the task was stopped, or goes on
+    told = [(CLIENT, number, 0, messages.Outcome.STORED) for number in (10, 11, 12)]
+    assert join_again(session) == told
+    assert join_again(session) == told, "that may have been lost as well"
+    session.tick(10.0)
+    session.handle(messages.HeartbeatEcho(1))
+    assert join_again(session) == []
+    session.stored.append((CLIENT, 13))
+    session.tick(20.0)
+    session.handle(messages.HeartbeatEcho(2))
+    assert len(join_again(session)) == 1, "its answer may be behind that heartbeat"

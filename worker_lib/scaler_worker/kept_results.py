@@ -9,6 +9,7 @@ from scaler_client.messages import Outcome, Payload
 from scaler_client.pickled import pickled
 from scaler_client.serializer import dumps
 from scaler_worker.object_files import write_object
+from scaler_worker.rows import ObjectName
 
 LARGE_BYTES = 256 * 1024
 """A result of at least this size is written; a smaller one goes to the scheduler sooner than others could map it."""
@@ -21,9 +22,11 @@ _STORED = Outcome.STORED.value
 
 
 class KeptResults:
-    def __init__(self, directory: str) -> None:
-        """`directory` is where the host's agent puts objects; empty: there is no agent."""
+    def __init__(self, directory: str, written: Callable[[ObjectName], None] = lambda name: None) -> None:
+        """`directory` is where the host's agent puts objects; empty: there is no agent. `written` is called with each
+        result of which there is a file."""
         self._directory = directory
+        self._written = written
 
     def storing(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
         """What makes outcome and payload of this task's value. Raises what pickling raises."""
@@ -38,6 +41,7 @@ class KeptResults:
             except OSError:
                 pass  # no space, or the agent has just gone: the scheduler takes it
             else:
+                self._written((client, task_id))
                 return _STORED, sum(map(len, frames)).to_bytes(SIZE_BYTES, "little")
         # A value that travels by itself is one pickle.
         return _VALUE, dumps(value) if whole.buffers else whole.data

@@ -26,7 +26,7 @@ from scaler_client import messages
 from scaler_client.messages import Payload, TaskName
 from scaler_worker.dispatched import rows_of
 from scaler_worker.object_table import ObjectTable
-from scaler_worker.rows import Answer, Cost, Row, name_of
+from scaler_worker.rows import Answer, Cost, ObjectName, Row, name_of
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +49,10 @@ class WorkerSession:
         """Numbers whose loaded functions the executor may drop."""
         self.objects = ObjectTable()
         """What the scheduler has sent for tasks to read, or said to be a file of the host."""
+        self.stored: deque[ObjectName] = deque()
+        """Results of which tasks have made files since the last heartbeat."""
+        self._unconfirmed: deque[tuple[int, list[ObjectName]]] = deque()
+        """Earlier ones. The answer to the heartbeat of this number shows that the scheduler has been told of them."""
         self.stops: list[TaskName] = []
         """Tasks to interrupt, each of which was running or suspended when the scheduler said so; see `take_stops`."""
         self.refused: messages.Refused | None = None
@@ -162,6 +166,9 @@ class WorkerSession:
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._heartbeat_interval_seconds
             self._sequence += 1
+            if self.stored:
+                # What was stored just now is told behind this heartbeat.
+                self._unconfirmed.append((self._sequence + 1, self._take_stored()))
             self._has_beaten_since_hello = True
             self._outgoing.append(messages.Heartbeat(self._sequence))
 
@@ -261,6 +268,29 @@ class WorkerSession:
         tasks = list(message.tasks)
         self._outgoing.append(messages.Retracted(tasks, [int(name in given) for name in tasks]))
 
+    def _take_stored(self) -> list[ObjectName]:
+        return [self.stored.popleft() for _ in range(len(self.stored))]  # the running thread may append meanwhile
+
+    def _confirm(self, echo: messages.HeartbeatEcho) -> None:
+        while self._unconfirmed and self._unconfirmed[0][0] <= echo.sequence:
+            self._unconfirmed.popleft()
+
+    def _tell_stored(self) -> None:
+        """Files of which the scheduler may not know: it has the agent remove those that do not count. No dispatch has
+        the attempt 0, so that these answers count for none."""
+        running = {name[:2] for name in self._named}
+        names = [name for _, names in self._unconfirmed for name in names] + self._take_stored()
+        self.stored.extend(name for name in names if name in running)  # they are not answered yet
+        names = [name for name in names if name not in running]
+        self._unconfirmed.clear()
+        if names:
+            self._unconfirmed.append((self._sequence + 1, names))
+            clients, ids = map(list, zip(*names))
+            zeros = [0] * len(names)
+            sizes: list[Payload] = [bytes(8)] * len(names)
+            outcomes = [messages.Outcome.STORED.value] * len(names)
+            self._outgoing.append(messages.Results(clients, ids, zeros, outcomes, zeros, sizes))
+
     def _stop(self, message: messages.Stop) -> None:
         running = self.running
         running_name = None if running is None else name_of(running)
@@ -285,6 +315,7 @@ class WorkerSession:
         answers, self.answers = self.answers, deque()
         self.queue = deque()
         self.keep(answers)
+        self._tell_stored()
 
     def _say_hello(self, _: messages.HelloWanted) -> None:
         # Each message to a scheduler started anew is answered so. One hello is enough for all of them, unless it went
@@ -330,6 +361,7 @@ _FOR_MEMBERS: dict[type, Callable[[WorkerSession, Any], None]] = {
     messages.ForgetObjects: WorkerSession._forget_objects,
     messages.Retract: WorkerSession._retract,
     messages.Stop: WorkerSession._stop,
+    messages.HeartbeatEcho: WorkerSession._confirm,
 }
 
 _FOR_ALL: dict[type, Callable[[WorkerSession, Any], None]] = {

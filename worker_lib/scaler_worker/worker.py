@@ -68,7 +68,7 @@ class Worker:
             self._connection,
             executor,
             ObjectCache(self.session.objects, settings.objects),
-            KeptResults(settings.objects),
+            KeptResults(settings.objects, self.session.stored.append),
             self.attendant,
             self.stopping,
             self._present,
