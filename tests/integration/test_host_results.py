@@ -192,6 +192,26 @@ def test_a_host_is_killed_before_its_result_is_read(tmp_path: Path) -> None:
         assert len(pids(log, "added")) == 2 and early.result(0) == 0.0
 
 
+def test_a_host_that_is_stopped_hands_over_what_only_it_has(tmp_path: Path) -> None:
+    log, gate = str(tmp_path / "log"), tmp_path / "gate"
+    with two_hosts(tmp_path, 1) as (daemon, clusters, client):
+        graph = {
+            "slow": (wait_for, str(gate), log),
+            "a": (make, log),
+            "b": (add_one, log, "a"),
+            "sum": (lambda slow, array: slow + float(array[0]), "slow", "b"),
+        }
+        (summed,) = client.submit_graph(graph, ["sum"])
+        wait_until(lambda: pids(log, "waits") and pids(log, "added"))
+        wait_until(lambda: len(object_files(clusters)) == 1)
+        assert host_of(clusters, pids(log, "added")[0]).stop() == 0
+        with monitor(daemon.monitor_address) as watch:
+            wait_until(lambda: watch.next().agents == 1, SECONDS)
+        gate.touch()
+        assert summed.result(SECONDS) == 1.0
+        assert len(pids(log, "made")) == len(pids(log, "added")) == 1, "nothing is made again"
+
+
 def test_a_host_is_killed_in_the_middle_of_a_chain(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     with two_hosts(tmp_path, 1) as (_, clusters, client):

@@ -50,6 +50,8 @@ class Host:
         retire_seconds: float = 0.0,
     ) -> None:
         self.now = 1000.0
+        self.is_sending = False
+        """Whether objects are on their way to the scheduler."""
         numbers = itertools.count(101)
         self.states = [IDLE] * workers
         """What the workers have written to the state page, by slot."""
@@ -64,6 +66,7 @@ class Host:
             lambda: next(numbers),
             self.now,
             read_state=self.states.__getitem__,
+            is_sending=lambda: self.is_sending,
             memory_limit_bytes=memory_limit,
             retire_seconds=retire_seconds,
             list_files=lambda: self.files,
@@ -98,6 +101,10 @@ class Host:
                 return effects
         self.now = until
         return effects
+
+    def echo(self) -> list[Effect]:
+        """The scheduler has answered everything."""
+        return self.receive(HeartbeatEcho(1 << 20))
 
     def with_echoes_until(self, seconds: float) -> list[Effect]:
         """Like `at`, with a scheduler that answers every heartbeat."""

@@ -179,7 +179,8 @@ def test_stop_ends_workers_then_says_goodbye_then_exits() -> None:
     host = Host(workers=2)
     effects = host.session.stop("SIGTERM", host.now)
     assert only(EndWorker, effects) == [EndWorker(101, kill=False), EndWorker(102, kill=False)]
-    assert host.ends(101) == []
+    assert only(Beat, effects) == [Beat(1, ((101, 1010), (102, 1020)), is_retiring=True)]
+    assert host.echo() == host.ends(101) == []
     effects = host.ends(102, status=-15)
     assert effects == [Send(Goodbye("SIGTERM")), Exit(0)], "no death, no restart"
     assert host.session.tick(host.now + 10) == []
@@ -199,13 +200,15 @@ def test_a_second_signal_kills_at_once() -> None:
     host = Host(workers=1)
     host.session.stop("SIGINT", host.now)
     assert host.session.stop("SIGINT", host.now) == [EndWorker(101, kill=True)]
-    assert host.ends(101, status=-9)[-1] == Exit(0)
+    assert host.ends(101, status=-9) == []
+    assert host.echo()[-1] == Exit(0)
 
 
 def test_stop_while_a_worker_waits_to_be_started_again() -> None:
     host = Host(workers=1)
     host.ends(101, status=SCHEDULER_LOST_STATUS)
-    assert host.session.stop("SIGTERM", host.now)[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+    host.session.stop("SIGTERM", host.now)
+    assert host.echo() == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
 def test_no_scheduler_for_the_death_timeout() -> None:

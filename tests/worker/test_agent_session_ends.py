@@ -9,7 +9,7 @@ from tests.worker.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, UNREADY
 
 from scaler_client import messages
 from scaler_client.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
-from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Measure, Send, StartWorker
+from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Measure, Send, SendObjects, StartWorker
 from scaler_worker.process_events import PRELOAD_FAILED_STATUS
 from scaler_worker.state_page import WorkerState
 
@@ -45,7 +45,7 @@ def test_a_preload_that_fails_in_the_first_worker_ends_the_agent_with_status_2()
     line = "the first worker could not be prepared: --preload a:b: ValueError: no (/x.py:3): giving up"
     assert lines(effects, logging.ERROR) == [line]
     assert only(EndWorker, effects) == [EndWorker(102, kill=False)]
-    effects = preload_fails(host, 102)
+    effects = preload_fails(host, 102) + host.echo()
     assert sent(effects) == [Goodbye("preload failed")]
     assert only(Exit, effects) == [Exit(1)]
     assert lines(effects, logging.ERROR) == [] == only(StartWorker, effects)
@@ -199,37 +199,45 @@ def busy_host() -> Host:
     return host
 
 
+def last_beat(effects: list[Effect]) -> Beat:
+    return only(Beat, effects)[-1]
+
+
 def test_the_goodbye_comes_behind_what_the_workers_said_last() -> None:
     host = busy_host()
     assert host.ends(101) == []
-    (beat,) = host.at(0.6)
-    assert beat == Beat(1, ())
-    assert host.receive(HeartbeatEcho(1)) == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.receive(HeartbeatEcho(1)) == [], "what it answers was sent before the workers' end"
+    beat = last_beat(host.at(0.6))
+    assert beat.workers == () and beat.is_retiring
+    assert host.receive(HeartbeatEcho(beat.sequence)) == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
 def test_an_echo_of_an_earlier_heartbeat_says_nothing_about_what_came_later() -> None:
     host = busy_host()
-    assert only(Beat, host.at(2.0)) == [Beat(1, ((101, 1010),))]
+    early = last_beat(host.at(2.0))
+    assert early.workers == ((101, 1010),)
     assert host.ends(101) == []
-    assert host.receive(HeartbeatEcho(1)) == []
-    assert host.at(2.1) == [Beat(2, ())]
-    assert host.receive(HeartbeatEcho(1)) == []
-    assert host.receive(HeartbeatEcho(2))[-1] == Exit(0)
+    assert host.receive(HeartbeatEcho(early.sequence)) == []
+    late = last_beat(host.at(2.1))
+    assert late.workers == ()
+    assert host.receive(HeartbeatEcho(early.sequence)) == []
+    assert host.receive(HeartbeatEcho(late.sequence))[-1] == Exit(0)
 
 
 def test_a_scheduler_that_does_not_answer_is_not_waited_for_long() -> None:
     host = busy_host()
     host.ends(101)
-    assert host.at(0.99)[-1] == Beat(1, ())
+    assert last_beat(host.at(0.99)).workers == ()
     assert host.at(1.01)[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
-    assert host.receive(HeartbeatEcho(1)) == []
+    assert host.echo() == []
 
 
 def test_an_ending_agent_renews_leases_until_the_end() -> None:
     host = Host(workers=1, interval=0.5)
     host.states[0] = BUSY
-    host.session.stop("SIGTERM", host.now)
-    assert only(Beat, host.at(1.9)) == [Beat(number, ((101, 1010),)) for number in (1, 2, 3)]
+    effects = host.session.stop("SIGTERM", host.now)
+    beats = only(Beat, effects + host.at(1.9))
+    assert beats == [Beat(number, ((101, 1010),), is_retiring=True) for number in (1, 2, 3, 4)]
 
 
 def test_workers_that_had_to_be_killed_are_handed_back_by_the_goodbye() -> None:
@@ -237,7 +245,40 @@ def test_workers_that_had_to_be_killed_are_handed_back_by_the_goodbye() -> None:
     assert EndWorker(101, kill=True) in host.at(2.0)
     assert host.ends(101, status=-9, state=BUSY) == [], "no death: the task counts none"
     host.at(2.1)
-    assert host.receive(HeartbeatEcho(2))[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.echo()[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+
+
+def test_the_goodbye_comes_behind_the_objects_that_the_scheduler_asks_for() -> None:
+    host = Host(workers=1)
+    host.session.stop("SIGTERM", host.now)
+    fetch = messages.FetchObjects([7], [4])
+    assert only(SendObjects, host.receive(fetch)) == [SendObjects(((4, 7),), 0)]
+    host.is_sending = True
+    assert host.ends(101) == host.echo() == []
+    assert not only(Exit, host.at(2.9))
+    host.is_sending = False
+    assert host.session.tick(host.now)[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+
+
+def test_objects_that_take_too_long_are_not_waited_for() -> None:
+    host = Host(workers=1)
+    host.session.stop("SIGTERM", host.now)
+    host.is_sending = True
+    host.ends(101)
+    host.echo()
+    effects = host.at(5.0)
+    assert effects[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.now - 1000.0 < 3.5
+
+
+def test_an_agent_whose_workers_took_long_to_end_has_no_time_left_for_objects() -> None:
+    host = busy_host()
+    host.is_sending = True
+    host.at(3.2)
+    host.ends(101, status=-9)
+    host.at(3.3)
+    host.echo()
+    assert Exit(0) in host.at(3.8)
 
 
 def test_orders_to_end_a_worker_are_too_late_for_an_ending_agent() -> None:

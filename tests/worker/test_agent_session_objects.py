@@ -137,6 +137,7 @@ def test_a_client_shuts_the_cluster_down() -> None:
     effects = host.receive(Shutdown())
     assert only(EndWorker, effects) == [EndWorker(101, kill=False), EndWorker(102, kill=False)]
     assert host.receive(Shutdown()) == [], "no order to hurry"
+    host.receive(Goodbye("shut down by a client"))
     assert host.ends(101) == []
     assert host.ends(102) == [Send(Goodbye("shut down by a client")), Exit(0)]
 

@@ -35,7 +35,11 @@ SETTLE_SECONDS = 0.05
 """From the last worker's end to the question whether the scheduler has read everything up to then."""
 
 FAREWELL_SECONDS = 0.5
-"""From the last worker's end to the goodbye, at the latest."""
+"""From the last worker's end to the goodbye, at the latest, unless objects are still being sent."""
+
+HAND_OVER_SECONDS = 3.0
+"""How long objects may be sent, from the moment at which the agent begins to end: with what follows this stays within
+the time in which the command promises to end."""
 
 MEASURE_SECONDS = 0.25
 """How often workers are measured, where their memory has a limit."""
@@ -66,14 +70,15 @@ class AgentSession:
         now: float,
         *,
         read_state: Callable[[int], WorkerState],
+        is_sending: Callable[[], bool] = lambda: False,
         memory_limit_bytes: int = 0,
         retire_seconds: float = 0.0,
         list_files: Callable[[], Iterable[ObjectName]] = tuple,
     ) -> None:
         """`names`, one a worker; `address` is for the log only; `draw_incarnation` gives new numbers below 2^63;
-        `read_state` tells what the worker in a slot runs, or last ran; `memory_limit_bytes` is a worker's, 0: none;
-        `retire_seconds` is how long tasks may go on when the agent retires; `list_files` tells which objects are
-        files of this host."""
+        `read_state` tells what the worker in a slot runs, or last ran; `is_sending` whether objects that the scheduler
+        has asked for are still to be sent; `memory_limit_bytes` is a worker's, 0: none; `retire_seconds` is how long
+        tasks may go on when the agent retires; `list_files` tells which objects are files of this host."""
         self._hello = hello
         self._objects = HostObjects()
         self._link = SchedulerLink(
@@ -86,6 +91,7 @@ class AgentSession:
         )
         self._workers = WorkerTable(names, draw_incarnation)
         self._read_state = read_state
+        self._is_sending = is_sending
         self._memory_limit_bytes = memory_limit_bytes
         self._measure_at = now + MEASURE_SECONDS
         self._phase = _Phase.SERVING
@@ -103,6 +109,8 @@ class AgentSession:
         self._give_up_at: float | None = None
         self._settle_at: float | None = None
         self._leave_at: float | None = None
+        self._sent_by = 0.0
+        """When the agent ends: until when objects may be sent."""
 
     # ---------------------------------------------------------------------------------------------------------- inputs
 
@@ -231,8 +239,12 @@ class AgentSession:
         if self._settle_at is not None and now >= self._settle_at:
             self._settle_at = None
             effects += self._link.beat((), now)
+        effects += self._leave_when_settled()
         if self._leave_at is not None and now >= self._leave_at:
-            effects += self._leave()
+            if self._is_sending() and now < self._sent_by:
+                self._leave_at = self._sent_by
+            else:
+                effects += self._leave()
         return effects
 
     def deadline(self) -> float:
@@ -268,9 +280,7 @@ class AgentSession:
             effects += self._objects.settled()
         if self._retire_by is not None and echo.is_drained:
             effects += self._end_retired("nothing runs any more", now)
-        if self._phase is _Phase.LEAVING and self._settle_at is None and self._link.is_echoed:
-            effects += self._leave()
-        return effects
+        return effects + self._leave_when_settled()
 
     def _on_end_worker(self, order: messages.EndWorker, now: float) -> list[Effect]:
         """End a worker because of a task that does not let itself be stopped, if that is what it runs."""
@@ -339,6 +349,11 @@ class AgentSession:
         living = self._workers.living.values()
         self._was_busy = any(self._read_state(worker.slot).task for worker in living)
         effects: list[Effect] = [EndWorker(worker.incarnation, kill=False) for worker in living]
+        self._sent_by = now + HAND_OVER_SECONDS
+        if self._link.is_answered:
+            # The scheduler gives these workers nothing more, and asks for the results that only this host has.
+            self._link.retire(now)
+            effects += self._link.beat(self._living(), now)
         return effects + self._leave_when_empty(now)
 
     def _kill_all(self, now: float) -> list[Effect]:
@@ -358,17 +373,23 @@ class AgentSession:
 
         The scheduler takes the goodbye for that of every worker that it still has: it must come behind the results that
         they sent last, on connections of their own, between which there is no order. An answer to a heartbeat that was
-        sent after their end shows that the scheduler is past what had arrived by then.
+        sent after their end shows that the scheduler is past what had arrived by then. Before that answer comes what
+        the scheduler asks for of the results that only this host has, and the goodbye goes behind these.
         """
         if self._phase is not _Phase.ENDING or self._workers.living:
             return []
         self._kill_at = self._give_up_at = None
-        if not self._was_busy or not self._link.is_answered:
+        if not self._link.is_answered:
             return self._leave()
         self._phase = _Phase.LEAVING
-        self._settle_at = now + SETTLE_SECONDS
+        self._settle_at = now + SETTLE_SECONDS if self._was_busy else None
         self._leave_at = now + FAREWELL_SECONDS
-        return []
+        return self._leave_when_settled()
+
+    def _leave_when_settled(self) -> list[Effect]:
+        """Once the scheduler has answered the last heartbeat, and has been sent what it has asked for."""
+        is_waiting = self._phase is not _Phase.LEAVING or self._settle_at is not None or not self._link.is_echoed
+        return [] if is_waiting or self._is_sending() else self._leave()
 
     def _leave(self) -> list[Effect]:
         if self._phase is _Phase.ENDED:

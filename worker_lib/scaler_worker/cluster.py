@@ -191,6 +191,7 @@ class _Agent:
             _draw_incarnation,
             time.monotonic(),
             read_state=page.read,
+            is_sending=lambda: self._sender.is_busy,
             memory_limit_bytes=config.worker_memory_limit_bytes,
             retire_seconds=config.retire_seconds,
             list_files=lambda: objects_in(directory),

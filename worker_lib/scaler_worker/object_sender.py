@@ -33,8 +33,8 @@ class ObjectSender:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is more to send than was sent."""
-        return bool(self._waiting)
+        """Whether some of what was asked for has not left this process."""
+        return bool(self._waiting) or not all(tracker.done for tracker, _ in self._leaving)
 
     def add(self, names: Iterable[ObjectName], frame_limit: int) -> None:
         """Send these, each as soon as there is room and where it has no frame of more bytes; 0: any."""

@@ -209,7 +209,7 @@ class Dispatcher:
         task.move(UNREADY)
         for stored in away:
             assert stored.home is not None
-            if not stored.blocked:
+            if not stored.blocked and stored not in stored.home.handed_over:
                 self._outbox.fetch_object(stored.home.route, stored.client.incarnation, stored.id)
             stored.block(task)
             task.missing += 1

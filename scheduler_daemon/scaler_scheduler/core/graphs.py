@@ -13,6 +13,7 @@ from scaler_scheduler.core.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.functions import Function
 from scaler_scheduler.core.giving import Giver
+from scaler_scheduler.core.handing_over import HandingOver
 from scaler_scheduler.core.nodes import ended_node
 from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.records import BALANCE, Client, StoredObject, Task, Worker
@@ -22,8 +23,11 @@ from scaler_scheduler.core.tables import Tables
 
 
 class Graphs:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, giver: Giver, outbox: Outbox) -> None:
+    def __init__(
+        self, tables: Tables, dispatcher: Dispatcher, giver: Giver, outbox: Outbox, handing_over: HandingOver
+    ) -> None:
         self._tables = tables
+        self._handing_over = handing_over
         self._dispatcher = dispatcher
         self._giver = giver
         self._outbox = outbox
@@ -263,6 +267,8 @@ class Graphs:
             return
         stored.settle_at(agent, size)
         self.produced(stored)
+        if agent.is_retiring and stored.is_needed:
+            self._handing_over.fetch(agent, [stored])
 
     def _kept(self, task: Task) -> Optional[StoredObject]:
         """What the task's result becomes, if anybody needs it."""

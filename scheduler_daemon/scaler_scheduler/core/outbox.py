@@ -37,7 +37,8 @@ class Outbox:
         batch.ids.append(object_id)
 
     def add_last(self, effect: Effect) -> None:
-        """An effect that names tasks which may be in a batch of the same collect: it goes behind all batches."""
+        """An effect that goes behind all batches, as it names tasks that may be in one of them, or says that all was
+        sent that this peer is to know."""
         self._last.append(effect)
 
     def resolved(self, client: Client) -> Resolved:
@@ -78,10 +79,10 @@ class Outbox:
                 client.done += len(client.outbox.ids)
                 taken.append(client.outbox)
                 client.outbox = None
-        taken.extend(self._last)
         if self._fetched:
             taken.extend(self._fetched.values())
             self._fetched = {}
+        taken.extend(self._last)
         # Behind all that may name them: what a lost worker was to be told, the same worker back again need not be.
         taken.extend(self._forgotten.values())
         self._forgotten = {}

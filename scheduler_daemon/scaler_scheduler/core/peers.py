@@ -11,6 +11,7 @@ from scaler_scheduler.core.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
 from scaler_scheduler.core.credit import Credits
 from scaler_scheduler.core.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
+from scaler_scheduler.core.handing_over import HandingOver
 from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
 from scaler_scheduler.core.limits import Limits
@@ -43,7 +44,9 @@ class Peers:
         bounds: Bounds,
         claims: Claims,
         settling: Settling,
+        handing_over: HandingOver,
     ) -> None:
+        self._handing_over = handing_over
         self._notices = notices
         self._bounds = bounds
         self._claims = claims
@@ -186,7 +189,7 @@ class Peers:
             agents.move(agent, event.route)
             agent.deadline = deadline
             for stored in self._tables.objects.agent_rejoined(agent):
-                if stored.is_away and stored.blocked:
+                if stored.is_away and (stored.blocked or stored in agent.handed_over):
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the
@@ -226,7 +229,7 @@ class Peers:
                 else:
                     tables.counts.vain_microseconds += VAIN_ROW
             if event.is_retiring and not agent.is_retiring:
-                retire(agent, tables, self._dispatcher, self._withdrawals)
+                retire(agent, tables, self._dispatcher, self._withdrawals, self._handing_over)
                 self._notices.info(f"agent {agent.name} retires: its workers get no more tasks")
         elif worker is not None:
             worker.said += 1
@@ -234,8 +237,12 @@ class Peers:
         else:
             self._outbox.add(effects.HelloWanted(event.route))
             return
-        drained = agent is not None and agent.is_retiring and is_drained(agent, tables)
-        self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence, drained))
+        if agent is None or not agent.is_retiring:
+            self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence))
+        else:
+            # Behind what is asked of it: an agent that ends waits for this echo, and for nothing that comes after it.
+            echo = effects.HeartbeatEcho(event.route, event.sequence, is_drained(agent, tables))
+            self._outbox.add_last(echo)
 
     def goodbye(self, event: events.Goodbye, now: float) -> None:
         tables = self._tables

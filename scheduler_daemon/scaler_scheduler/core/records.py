@@ -201,7 +201,7 @@ class StoredObject:
         """Tasks that read it and are not over."""
         self.blocked: Sequence[Task] = ()
         """Those of them that wait for it, once for each time they read it. May hold tasks that are over. Where it has a
-        home, there are some as long as it is being fetched from there."""
+        home, there are some as long as it is being fetched from there for a task."""
         self.copies: Optional[Copies] = None
         """Where its bytes were sent; None: they have only gone along with tasks that read it."""
 
@@ -564,6 +564,7 @@ class Agent:
     __slots__ = (
         "deadline",
         "gone_workers",
+        "handed_over",
         "heard_at",
         "host",
         "incarnation",
@@ -601,3 +602,5 @@ class Agent:
         """When its last heartbeat came, or its hello, in seconds of the monotonic clock."""
         self.is_retiring = False
         """Whether it is about to end, and its workers get nothing new."""
+        self.handed_over: Set[StoredObject] = set()
+        """What it was asked for because it retires; some of it may have come, or be gone, by now."""

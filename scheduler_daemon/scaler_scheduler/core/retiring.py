@@ -1,20 +1,25 @@
-"""Host agents that are about to end: their workers end what they have begun, what they have queued goes to others."""
+"""Host agents that are about to end: their workers end what they have begun, what they have queued goes to others, and
+the scheduler fetches the kept results that only they have."""
 
 from typing import Iterator
 
 from scaler_scheduler.core.dispatcher import Dispatcher
+from scaler_scheduler.core.handing_over import HandingOver
 from scaler_scheduler.core.records import Agent, Worker
 from scaler_scheduler.core.tables import Tables
 from scaler_scheduler.core.withdrawals import Withdrawals
 
 
-def retire(agent: Agent, tables: Tables, dispatcher: Dispatcher, withdrawals: Withdrawals) -> None:
-    """From now on give its workers nothing, and ask for what they have not begun."""
+def retire(
+    agent: Agent, tables: Tables, dispatcher: Dispatcher, withdrawals: Withdrawals, handing_over: HandingOver
+) -> None:
+    """From now on give its workers nothing, ask for what they have not begun, and for what only their host has."""
     agent.is_retiring = True
     for worker in _workers_of(agent, tables):
         dispatcher.withdraw(worker)
         worker.is_retiring = True
         withdrawals.take_back(worker.tasks.values())
+    handing_over.begin(agent)
 
 
 def is_drained(agent: Agent, tables: Tables) -> bool:

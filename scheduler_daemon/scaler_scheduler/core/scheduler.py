@@ -18,6 +18,7 @@ from scaler_scheduler.core.endings import Endings
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.giving import Giver
 from scaler_scheduler.core.graphs import Graphs
+from scaler_scheduler.core.handing_over import HandingOver
 from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.losses import Losses
@@ -60,7 +61,8 @@ class Scheduler:
         self.outbox = outbox = Outbox()
         giver = Giver(outbox, tables.counts, tables.agents, tables.history)
         self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, giver, tables.history, limits.queue_size)
-        self._graphs = Graphs(tables, dispatcher, giver, outbox)
+        handing_over = HandingOver(tables, outbox, limits.memory_limit_bytes)
+        self._graphs = Graphs(tables, dispatcher, giver, outbox, handing_over)
         self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
         self._endings = Endings(tables, dispatcher, outbox, self._graphs, limits.task_retries)
         self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes, limits.client_tasks)
@@ -98,6 +100,7 @@ class Scheduler:
             bounds,
             claims,
             self.settling,
+            handing_over,
         )
         self._leases = LeaseTimer(now)
         self._next_cut_off_line = now
