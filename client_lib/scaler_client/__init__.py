@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .client import Client
     from .custom_serializer import Serializer
     from .errors import (
+        ArgumentLoadError,
         ClientClosedError,
         FunctionLoadError,
         MessageTooLargeError,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .references import ObjectRef
 
 __all__ = [
+    "ArgumentLoadError",
     "AsyncClient",
     "AsyncTaskFuture",
     "Client",
@@ -67,6 +69,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ArgumentLoadError": "errors",
     "AsyncClient": "async_client",
     "AsyncTaskFuture": "async_future",
     "Client": "client",

@@ -175,7 +175,7 @@ def _options_body(options: Options) -> Body:
     root.name = escaped(options.name)
     root.streamOutput = options.stream_output
     root.graph = options.graph
-    root.keys = options.keys
+    root.keys = escaped(options.keys)
     _set_capabilities(root, options.capabilities)
     return body_of(root.to_bytes())
 

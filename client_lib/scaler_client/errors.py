@@ -18,11 +18,18 @@ class TaskTimeoutError(ScalerError, TimeoutError):
 
 
 class FunctionLoadError(ScalerError):
-    """The function's bytes could not be turned into a function on the worker; `__cause__` is the worker's error."""
+    """The function's bytes could not be turned into a function on the worker; the text names worker, host and
+    interpreter, and `__cause__` is the worker's error."""
+
+
+class ArgumentLoadError(ScalerError):
+    """A task's arguments could not be unpickled on the worker, as where a module is missing there; the text names
+    worker, host and interpreter, and `__cause__` is the worker's error."""
 
 
 class ResultPickleError(ScalerError):
-    """The task's result or exception could not be serialized on the worker; the text names function and type."""
+    """The task's result or exception could not be serialized on the worker, or unpickled in the client; the text names
+    the function, and `__cause__` is the client's error where there is one."""
 
 
 class MessageTooLargeError(ScalerError, ValueError):

@@ -16,6 +16,7 @@ from .agent import Agent
 from .collecting import checked_timeout
 from .errors import ClientClosedError, SchedulerLostError
 from .future import TaskFuture
+from .load_failures import add_note
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -91,11 +92,11 @@ class ClusterExecutor(concurrent.futures.Executor):
         deadline = None if seconds is None else time.monotonic() + seconds
         calls = zip(*iterables)
         if chunksize == 1:
-            return self._results(itertools.starmap(functools.partial(self.submit, fn), calls), deadline, buffersize)
+            return self._results(itertools.starmap(functools.partial(self.submit, fn), calls), deadline, buffersize, 1)
         chunk_fn = functools.partial(_call_all, fn)
         chunks = iter(lambda: list(itertools.islice(calls, chunksize)), [])
         futures = (self.submit(chunk_fn, chunk) for chunk in chunks)
-        return _flattened(self._results(futures, deadline, buffersize))
+        return _flattened(self._results(futures, deadline, buffersize, chunksize))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls. The client stays as it is.
@@ -113,14 +114,23 @@ class ClusterExecutor(concurrent.futures.Executor):
             concurrent.futures.wait(futures)
 
     def _results(
-        self, submitted: Iterator[TaskFuture[T]], deadline: float | None, buffersize: int | None
+        self, submitted: Iterator[TaskFuture[T]], deadline: float | None, buffersize: int | None, chunksize: int
     ) -> Iterator[T]:
         """Submits at once, as no generator would."""
         futures = deque(itertools.islice(submitted, buffersize))
+        first = 0
 
         def next_result() -> T:
+            nonlocal first
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            result = futures[0].result(left)
+            try:
+                result = futures[0].result(left)
+            except Exception as error:
+                if futures[0].done() and not futures[0].cancelled():
+                    which = f"item {first}" if chunksize == 1 else f"items {first} to {first + chunksize - 1}"
+                    add_note(error, f"of {which} of map")
+                raise
+            first += chunksize
             futures.popleft()
             futures.extend(itertools.islice(submitted, 1))
             return result

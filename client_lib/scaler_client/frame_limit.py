@@ -70,6 +70,7 @@ def result_frames(results: Results, limit: int) -> list[Frames]:
         else:
             text = not_encoded("the result", problem)
             results.durations, results.cpu_times, results.peaks = [0], [], []  # one of these may be what is wrong
+            results.tracebacks = []
         results.outcomes, results.errors = [Outcome.RESULT_FAILED.value], [text]
         results.payloads = [escaped(text).encode()]
         return encoded_or_logged(results)

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 import itertools
+import sys
 import types
 import weakref
 from collections import deque
@@ -23,6 +24,7 @@ from .by_value import CachedFunction
 from .captures import Captures, captures_of
 from .custom_serializer import RemoteCall, Serializer
 from .errors import (
+    ArgumentLoadError,
     FunctionLoadError,
     ObjectNotFoundError,
     RemoteTraceback,
@@ -31,6 +33,7 @@ from .errors import (
     TaskTimeoutError,
     WorkerDiedError,
 )
+from .load_failures import add_note, load_failure, this_process
 from .messages import Outcome, Payload
 from .retrying import Retrying, RetryOn
 from .utf8_text import escaped
@@ -45,6 +48,10 @@ _TEXT_ERRORS: dict[int, type[Exception]] = {
     Outcome.TIMED_OUT: TaskTimeoutError,
     Outcome.INPUT_LOST: ObjectNotFoundError,
 }
+
+
+_NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
+"""Whether tracebacks show an exception's notes by themselves."""
 
 
 class Function:
@@ -89,20 +96,26 @@ class Function:
         try:
             value = serializer.loads(answer)
         except Exception as error:
-            text = f"the answer of {function_name or self.name} can't be unpickled here: {error!r}"
+            what = f"the {'result' if outcome == Outcome.VALUE else 'exception'} of {function_name or self.name}"
+            text = load_failure(what, f"in this process ({this_process()})", _said(error), error)
             failure = ResultPickleError(_with_place(text, place))
             failure.__cause__ = error
             return None, failure
         if outcome == Outcome.VALUE:
             return self._read_value(value)
-        raised, text = value
+        raised, text, *more = value
+        note, failure_text = more or ("", "")
+        if note and not _NOTES_ARE_SHOWN:
+            text = f"{text}{note}\n"
         cause = RemoteTraceback(_with_place(text, place))
         BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
-        if outcome == Outcome.FUNCTION_FAILED:
-            text = f"{function_name or self.name} can't be unpickled on the worker: {raised!r}"
-            failed = FunctionLoadError(_with_place(text, place))
+        if failure_text:
+            kind = FunctionLoadError if outcome == Outcome.FUNCTION_FAILED else ArgumentLoadError
+            failed = kind(_with_place(failure_text, place))
             failed.__cause__ = raised
-            return None, failed
+            raised = failed
+        if note:
+            add_note(raised, note)
         return None, raised
 
     @property
@@ -119,6 +132,10 @@ class Function:
             return custom_serializer.load(self.serializer, payload, what, "in the client"), None
         except SerializerError as error:
             return None, error
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _with_place(text: str, place: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union
 from . import serializer, suspending
 from .errors import ClientClosedError
 from .functions import Function
+from .load_failures import add_note
 from .messages import Options, Outcome, Payload, TaskName
 from .owners import CHUNK_ROWS
 from .progress import SHOW_SECONDS, ProgressBar, showing
@@ -59,7 +60,7 @@ class Chunk:
         self.is_done = False
         self._function = function
         self._payloads = payloads
-        self._count = self._left = len(payloads)
+        self.count = self._left = len(payloads)
         self._progress = progress
 
     def submitted(self, first: int) -> None:
@@ -95,7 +96,7 @@ class Chunk:
     @property
     def answered(self) -> int:
         """How many tasks have their answer."""
-        return self._count - self._left
+        return self.count - self._left
 
     def _tell_failure(self) -> None:
         self._progress.has_failed = True
@@ -170,7 +171,7 @@ class MapRun(Generic[T]):
                 self._show()
             if progress.has_failed:
                 _raise_first_failure(self._agent, self._plan.function, self._chunks)
-            self.results.extend(_read(self._plan.function, chunk))
+            self.results.extend(_read(self._plan.function, chunk, len(self.results)))
             chunk.answers = []
         self._show()
 
@@ -230,23 +231,25 @@ def _as_tuple(arguments: Any, position: int) -> tuple[Any, ...]:
     )
 
 
-def _read(function: Function, chunk: Chunk) -> list[Any]:
+def _read(function: Function, chunk: Chunk, before: int) -> list[Any]:
     if function.answers_pickles:
         try:
             return list(map(serializer.loads, chunk.answers))  # type: ignore[arg-type]
         except Exception:
             pass  # below each is read by itself, and the one that can't be is named
     values = []
-    for answer in chunk.answers:
+    for position, answer in enumerate(chunk.answers):
         assert answer is not None
         value, error = function.read_answer(Outcome.VALUE, answer)
         if error is not None:
+            add_note(error, f"of item {before + position} of map")
             raise error
         values.append(value)
     return values
 
 
 def _raise_first_failure(agent: Agent, function: Function, chunks: list[Chunk]) -> None:
+    before = 0
     for chunk in chunks:
         for position in sorted(chunk.outcomes):
             answer = chunk.answers[position]
@@ -257,9 +260,11 @@ def _raise_first_failure(agent: Agent, function: Function, chunks: list[Chunk]) 
                 raise CancelledError("the map's tasks were cancelled")
             _, error = function.read_answer(chunk.outcomes[position], answer)
             if error is not None:
+                add_note(error, f"of item {before + position} of map")
                 raise error
         if chunk.error is not None:
             raise chunk.error
+        before += chunk.count
 
 
 def _cancel_rest(agent: Agent, chunks: list[Chunk]) -> None:

@@ -120,14 +120,21 @@ def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Colle
     return data
 
 
-def dump_exception(error: BaseException, text: str) -> bytes:
-    """An exception and the text of its traceback, as bytes that are known to come back. Raises what pickling raises."""
+def dump_exception(error: BaseException, text: str, note: str = "", load_failure: str = "") -> bytes:
+    """An exception as bytes that are known to come back. Raises what pickling raises.
+
+    Args:
+        text: of its traceback.
+        note: which task has raised it, and where.
+        load_failure: what is said of a function or arguments that can't be unpickled, of which this is the cause.
+    """
+    texts = (text, note, load_failure) if note or load_failure else (text,)
     try:
-        data = by_value.dumps((error, text))
+        data = by_value.dumps((error, *texts))
         loads(data)
     except Exception:
         # Pickle calls the class with `args`, which one with an `__init__` of its own may not take.
-        data = by_value.dumps((_Portable(error), text))
+        data = by_value.dumps((_Portable(error), *texts))
         loads(data)
     return data
 

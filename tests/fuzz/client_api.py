@@ -255,10 +255,11 @@ class ClientCalls:
             "b": (self._function(), "a"),
             "c": ("b", self._value()),
             1: (_plain, "c", self._value()),
+            "key\udcff": 1,
         }
         if self._drawing.below(4) == 0:
             graph = self._value()
-        keys = self._drawing.one_of((["a"], ["b", "c"], [1], self._value()))
+        keys = self._drawing.one_of((["a"], ["b", "c"], [1, "key\udcff"], self._value()))
         if self._drawing.below(2):
             return self._client.get(graph, keys)
         self._values += self._client.submit_graph(graph, keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from scaler_client import Client, FunctionLoadError, ResultPickleError, WorkerDiedError
+from scaler_client import ArgumentLoadError, Client, FunctionLoadError, ResultPickleError, WorkerDiedError
 
 # Workers can't import the tests: what is defined here travels by value, as what a user has in __main__ does.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -76,17 +77,64 @@ def test_the_traceback_shows_the_remote_frames(client: Client) -> None:
     assert text.index("in outer") < text.index("in inner") < text.index("ZeroDivisionError")
 
 
+ELSEWHERE = r"can't be unpickled on worker \S+ \(host \S+, CPython \S+, \S+\): ModuleNotFoundError: No module named"
+
+
+def test_a_module_that_is_not_here(client: Client) -> None:
+    def make(fails: bool) -> Any:
+        import sys
+        import types
+
+        module = types.ModuleType("only_there")
+        sys.modules["only_there"] = module
+        exec("class Thing(Exception): pass", vars(module))
+        if fails:
+            raise module.Thing
+        return module.Thing()
+
+    for fails, what in ((False, "result"), (True, "exception")):
+        with pytest.raises(ResultPickleError) as raised:
+            client.submit(make, fails).result(SECONDS)
+        assert str(raised.value).startswith(f"the {what} of test_a_module_that_is_not_here.<locals>.make can't be ")
+        assert "in this process (host " in str(raised.value) and "Install 'only_there' there" in str(raised.value)
+        assert isinstance(raised.value.__cause__, ModuleNotFoundError)
+
+
+def test_an_exception_says_which_task_and_where(client: Client) -> None:
+    def half(x: int) -> float:
+        return 1 / (x - 4500)
+
+    def notes(error: BaseException) -> str:
+        return "\n".join(error.__notes__)
+
+    where = r"on worker \S+ \(host \S+, CPython \S+, \S+\)"
+    error = client.options(name="mine").submit(half, 4500).exception(SECONDS)
+    assert error is not None and error.args == ("division by zero",)
+    assert re.fullmatch(rf"raised by task mine#\d+ {where}", notes(error))
+    with pytest.raises(ZeroDivisionError) as raised:
+        client.map(half, [(x,) for x in range(9000)])
+    assert re.fullmatch(rf"raised by task \S+half#\d+ {where}\nof item 4500 of map", notes(raised.value))
+    for chunksize, which in ((1, "item 3"), (2, "items 2 to 3")):
+        with pytest.raises(ZeroDivisionError) as raised:
+            list(client.executor().map(half, range(4497, 4505), chunksize=chunksize))
+        assert notes(raised.value).endswith(f"\nof {which} of map")
+
+
 def test_a_module_that_is_not_on_the_worker(client: Client, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "only_here.py").write_text("def function():\n    return 1\n\nclass Thing:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     import only_here  # type: ignore[import-not-found]
 
     for _ in range(2):
-        with pytest.raises(FunctionLoadError, match="function can't be unpickled on the worker.*only_here") as raised:
+        with pytest.raises(FunctionLoadError, match=f"^function {ELSEWHERE} 'only_here'. Install") as raised:
             client.submit(only_here.function).result(SECONDS)
         assert isinstance(raised.value.__cause__, ModuleNotFoundError)
-    with pytest.raises(ModuleNotFoundError, match="only_here"):
+    with pytest.raises(ArgumentLoadError, match=f"^the arguments of print {ELSEWHERE} 'only_here'. Install") as failed:
         client.submit(print, only_here.Thing()).result(SECONDS)
+    assert isinstance(failed.value.__cause__, ModuleNotFoundError)
+    assert "only_here" in str(failed.value.__cause__.__cause__)
+    with pytest.raises(ArgumentLoadError):
+        client.map(print, [(1,), (only_here.Thing(),)])
     assert client.submit(square, 2).result(SECONDS) == 4
 
 

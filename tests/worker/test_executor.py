@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ import cloudpickle
 import pytest
 
 from scaler_client import messages, serializer
+from scaler_client.errors import ArgumentLoadError, SerializerError
 from scaler_client.functions import Function
+from scaler_client.load_failures import add_note
 from scaler_client.messages import Outcome
 from scaler_client.nesting import TaskStoppedError
 from scaler_client.retrying import Retrying
@@ -200,7 +203,87 @@ def test_arguments_that_can_not_be_unpickled() -> None:
     outcome, payload = executor_of(divide).run(NUMBER, b"\x80\x05cno_such_module\nthing\n.")
     assert outcome == Outcome.EXCEPTION
     _, error = seen_by_client(outcome, payload)
-    assert isinstance(error, ModuleNotFoundError) and "no_such_module" in str(error)
+    assert isinstance(error, ArgumentLoadError) and isinstance(error.__cause__, ModuleNotFoundError)
+    assert str(error) == (
+        "the arguments of fn can't be unpickled on the worker: ModuleNotFoundError: No module named 'no_such_module'. "
+        "Install 'no_such_module' there; a module of your own can travel with the task instead: "
+        "cloudpickle.register_pickle_by_value(no_such_module)"
+    )
+    assert "no_such_module" in str(error.__cause__.__cause__)
+
+
+def test_arguments_that_can_not_be_unpickled_may_be_tried_again() -> None:
+    executor = executor_of(Retrying(divide, ImportError))  # type: ignore[arg-type]
+    assert executor.run(NUMBER, b"\x80\x05cno_such_module\nthing\n.")[0] == Outcome.RETRYABLE
+
+
+def test_what_arguments_raise_that_is_no_failure_to_unpickle_them() -> None:
+    def raises(error: BaseException) -> Any:
+        class Raises:
+            def __reduce__(self) -> Any:
+                return raise_it, (error,)
+
+        return cloudpickle.dumps((Raises(),))
+
+    for raised in (SerializerError("by the user's serializer"), SystemExit(3)):
+        _, error = seen_by_client(*executor_of(divide).run(NUMBER, raises(raised)))
+        assert type(error) is type(raised) and error.args == raised.args
+
+
+def raise_it(error: BaseException) -> None:
+    raise error
+
+
+class Odd(Exception):
+    """Refuses attributes, has a note of its own kind, and pickles without either."""
+
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__(a)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise TypeError
+
+    def __reduce__(self) -> Any:
+        return Odd, (1, 2)
+
+    def add_note(self, note: str) -> None:
+        raise TypeError
+
+
+@pytest.mark.parametrize("raised", [ValueError(1, 2), Odd(1, 2), KeyboardInterrupt()], ids=repr)
+def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
+    functions = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
+    executor = Executor(functions, place="on worker w-1 (host h)", task=lambda: "task f#3")
+    _, error = seen_by_client(*executor.run(NUMBER, serializer.dump_call((raised,), {})))
+    assert error is not None
+    assert BaseException.__getattribute__(error, "__notes__") == ["raised by task f#3 on worker w-1 (host h)"]
+    assert error.args == raised.args
+    text = "".join(traceback.format_exception(type(error), error, None))
+    assert text.count("raised by task f#3 on worker w-1 (host h)") == 1
+
+
+class HasNoTraceback(Exception):
+    """Python itself can't write its traceback."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise LookupError(name)
+
+
+def test_an_exception_whose_traceback_can_not_be_written() -> None:
+    outcome, payload = run(raise_it, HasNoTraceback(3))
+    _, error = seen_by_client(outcome, payload)
+    assert outcome == Outcome.EXCEPTION and type(error) is HasNoTraceback and error.args == (3,)
+    assert "in raise_it" in str(error.__cause__) and "HasNoTraceback" in str(error.__cause__)
+
+
+def test_notes_of_tasks_of_tasks_add_up() -> None:
+    error = ValueError("a")
+    for note in ("one", "two", "two"):
+        add_note(error, note)
+    assert error.__notes__ == ["one", "two"]
+    error.__notes__ = None
+    add_note(error, "three")
+    assert error.__notes__ is None, "whatever the user has there stays"
 
 
 # ------------------------------------------------------------------------------------------------------ trying it again
@@ -334,7 +417,7 @@ def test_a_function_of_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
         assert executor.run(NUMBER, serializer.dumps((-1,)))[0] == Outcome.VALUE
     executor = Executor({NUMBER: messages.Function(NUMBER, "f", "cloudpickle 3.12", cloudpickle.dumps(abs))})
     outcome, payload = executor.run(NUMBER, serializer.dumps((-1,)))
-    error, _ = pickle.loads(payload)
+    error = pickle.loads(payload)[0]
     assert outcome == Outcome.FUNCTION_FAILED
     assert str(error).startswith("it was pickled by Python 3.12, and this worker runs Python 3.11: ")
 
@@ -391,5 +474,5 @@ def test_other_failures_in_one_line() -> None:
     Executor({NUMBER: broken}, tell).run(NUMBER, serializer.dump_call((), {}))
     lock = messages.Function(NUMBER, "lock", "cloudpickle", cloudpickle.dumps(threading.Lock))
     Executor({NUMBER: lock}, tell).run(NUMBER, serializer.dump_call((), {}))
-    assert told[0].startswith("_pickle.UnpicklingError: ") and len(told) == 2
+    assert told[0].startswith("the function can't be unpickled: _pickle.UnpicklingError: ") and len(told) == 2
     assert told[1].startswith("the result of lock, of type _thread.lock, can't be pickled: TypeError: ")

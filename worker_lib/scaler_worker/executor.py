@@ -12,6 +12,8 @@ from typing import Any
 
 from scaler_client import messages, retrying, serializer
 from scaler_client.by_name import BY_NAME
+from scaler_client.errors import ScalerError
+from scaler_client.load_failures import load_failure
 from scaler_client.messages import Outcome, Payload
 from scaler_client.nesting import TaskStoppedError
 from scaler_worker.failures import bounded_traceback, line, line_of, said, traceback_text
@@ -36,13 +38,18 @@ class Executor:
         functions: dict[int, messages.Function],
         has_failed: Callable[[str, str], None] = lambda line, traceback: None,
         offers: Offers | None = None,
+        place: str = "on the worker",
+        task: Callable[[], str] = str,
     ) -> None:
         """`functions` are those that the scheduler has sent, by number; it changes as they come and go. `has_failed` is
         told why the task has failed, in one line, and its traceback, just before that is its outcome. `offers`
-        has those by name."""
+        has those by name. `place` says where this is, and `task` which
+        task runs."""
         self._sent = functions
         self._has_failed = has_failed
         self._offers = Offers({}) if offers is None else offers
+        self._place = place
+        self._task = task
         self._loaded: dict[int, Callable[..., Any] | _Otherwise] = {}
 
     def forget(self, number: int) -> None:
@@ -62,6 +69,7 @@ class Executor:
             fn = self._load(number)
         if type(fn) is _Otherwise:
             return fn.run(payload)
+        arguments = None
         try:
             arguments = loads(payload)
             if type(arguments) is tuple:
@@ -70,7 +78,7 @@ class Executor:
                 args, kwargs = arguments
                 value = fn(*args, **kwargs)  # type: ignore[operator]
         except BaseException as error:
-            return self._exception(number, fn, error)
+            return self._exception(number, fn, error, are_loaded=arguments is not None)
         try:
             return (0, dumps(value)) if store is None else store(value)
         except TaskStoppedError as error:
@@ -99,8 +107,9 @@ class Executor:
         except TaskStoppedError:  # this task's alone: the next one shall load it
             raise
         except BaseException as error:
-            failure = line_of(error), bounded_traceback(traceback_text(error))
-            loaded = _Otherwise(partial(self._not_to_be_had, _described(error), failure))
+            text = load_failure(self.name_of(number), self._place, said(error), error)
+            failure = line(f"the function can't be unpickled: {said(error)}"), bounded_traceback(traceback_text(error))
+            loaded = _Otherwise(partial(self._not_to_be_had, _described(error, text), failure))
         self._loaded[number] = loaded
         return loaded
 
@@ -108,20 +117,34 @@ class Executor:
         self._has_failed(*failure)
         return Outcome.FUNCTION_FAILED.value, described
 
-    def _exception(self, number: int, fn: object, error: BaseException) -> tuple[int, Payload]:
+    def _exception(
+        self, number: int, fn: object, error: BaseException, are_loaded: bool = True
+    ) -> tuple[int, Payload]:
         if type(error) is InputLostError:
             self._has_failed(line_of(error), "")
             return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
         try:
             text = traceback_text(error)
-            payload = serializer.dump_exception(error, text)
+            failure = "" if are_loaded else self._arguments_failure(number, error)
+            payload = serializer.dump_exception(error, text, self._note(), failure)
             outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
-            self._has_failed(line_of(error), bounded_traceback(text))
+            brief = f"the arguments can't be unpickled: {said(error)}" if failure else said(error)
+            self._has_failed(line(brief), bounded_traceback(text))
         except TaskStoppedError:
             raise
         except BaseException as second:
             return Outcome.RESULT_FAILED.value, self._unpicklable(number, "exception", error, second)
         return outcome.value, payload
+
+    def _note(self) -> str:
+        task = self._task()
+        return f"raised by {task} {self._place}" if task else ""
+
+    def _arguments_failure(self, number: int, error: BaseException) -> str:
+        """Empty where the error is no failure of the unpickling, but Scaler's own, or a stop."""
+        if isinstance(error, ScalerError) or not isinstance(error, Exception):
+            return ""
+        return load_failure(f"the arguments of {self.name_of(number)}", self._place, said(error), error)
 
     def _unpicklable(self, number: int, what: str, value: Any, error: BaseException) -> bytes:
         kind = type(value)
@@ -155,14 +178,10 @@ def _is_retryable(fn: object, error: BaseException) -> bool:
     return isinstance(error, fn.retry_on)
 
 
-def _with_traceback(error: BaseException) -> bytes:
-    """Exception and remote traceback as bytes that are known to come back."""
-    return serializer.dump_exception(error, traceback_text(error))
-
-
-def _described(error: BaseException) -> bytes:
-    """The same, for an error that must arrive in whatever shape."""
+def _described(error: BaseException, failure: str) -> bytes:
+    """The error of a function that can't be unpickled, as bytes, in whatever shape; `failure` says what it means."""
+    text = traceback_text(error)
     try:
-        return _with_traceback(error)
+        return serializer.dump_exception(error, text, "", failure)
     except BaseException:
-        return _with_traceback(ImportError(said(error)))
+        return serializer.dump_exception(ImportError(said(error)), text, "", failure)

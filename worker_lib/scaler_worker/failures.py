@@ -23,7 +23,10 @@ def traceback_text(error: BaseException) -> str:
     inner = error.__traceback__
     while inner is not None and _is_own(inner.tb_frame.f_code.co_filename):
         inner = inner.tb_next
-    return "".join(traceback.format_exception(type(error), error, inner))
+    try:
+        return "".join(traceback.format_exception(type(error), error, inner))
+    except Exception:  # an exception's attributes may fail as well
+        return "".join([*traceback.format_tb(inner), f"{said(error)}\n"])
 
 
 def bounded_traceback(text: str) -> str:
@@ -43,7 +46,10 @@ def bounded_traceback(text: str) -> str:
 
 def said(error: BaseException) -> str:
     """Type and text; an exception's `__str__` may fail as well."""
-    return traceback.format_exception_only(type(error), error)[-1].rstrip()
+    try:
+        return traceback.format_exception_only(type(error), error)[-1].rstrip()
+    except Exception:
+        return f"{type(error).__qualname__}: <exception str() failed>"
 
 
 def line_of(error: BaseException) -> str:

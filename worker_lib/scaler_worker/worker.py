@@ -15,6 +15,7 @@ from typing import Any
 import scaler_client.async_client
 import scaler_client.local  # noqa: F401
 from scaler_client import messages, module_folders, nesting, serializer
+from scaler_client.load_failures import this_process
 from scaler_client.logs import set_up as set_up_logging
 from scaler_worker import __version__
 from scaler_worker.attendant import Attendant
@@ -57,7 +58,14 @@ class Worker:
         self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
         self._tidying = Tidying(settings)
         self.offers = Offers(settings.offers, lambda: reads_objects(self.session.running), self.session.has_failed)
-        executor = Executor(self.session.functions, self.session.has_failed, self.offers)
+        place = f"on worker {settings.name} ({this_process()})"
+        executor = Executor(
+            self.session.functions,
+            self.session.has_failed,
+            self.offers,
+            place,
+            lambda: self.authors.running_task(),
+        )
         self.authors = Authors(self.session, self._baton, self._present, executor.name_of)
         self.log = OutputLog()
         self.output = TaskOutput(self.authors, self.log)
