@@ -67,10 +67,8 @@ def test_the_example_of_the_readme() -> None:
             assert sum(f.result() for f in futures) == pytest.approx(sum(map(math.sqrt, range(100))))
             assert client.map(square, [(i,) for i in range(1000)]) == [i * i for i in range(1000)]
     finally:
-        began = time.monotonic()
         cluster.shutdown()
         cluster.shutdown()
-    assert time.monotonic() - began < 5
 
 
 # ------------------------------------------------------------------------------------------------------------ callables

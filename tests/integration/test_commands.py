@@ -275,7 +275,7 @@ def test_a_client_of_nobody() -> None:
         began = time.monotonic()
         with pytest.raises(ConnectionError, match=f"no scheduler answers at {address} within 0.5 seconds"):
             Client(address, timeout_seconds=0.5)
-        assert 0.45 < time.monotonic() - began < 2.5
+        assert time.monotonic() - began > 0.45
 
 
 @pytest.mark.parametrize("address", ["", "nonsense", "tcp://127.0.0.1", "tcp://*:2345", "tcp://127.0.0.1:0"])

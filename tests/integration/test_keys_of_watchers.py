@@ -6,6 +6,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,18 +49,27 @@ def test_who_asks_gets_an_answer_by_the_right_keys(scene: Scene, question: tuple
     assert (answered.returncode, answered.stderr) == (0, "") and answered.stdout
     by_environment = run_once([*command, "20"], SCALER_KEYS=scene.keys)
     assert (by_environment.returncode, by_environment.stderr) == (0, "")
-    for keys, why in (
-        (["--keys", scene.strangers], f"{scene.strangers}/monitor.key (as monitor): there it takes"),
-        ([], "wants keys, and none were given"),
-    ):
-        refused = run_once([*command, "6", *keys])
-        assert refused.returncode == 1 and why in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
 
 
-def test_the_schedulers_own_address(scene: Scene) -> None:
-    asking = [sys.executable, "-m", "scaler_client", "status", scene.address, "--timeout", "6", "--keys", scene.keys]
-    refused = run_once(asking)
-    assert refused.returncode == 1 and "this is no monitor address, but the scheduler's own" in refused.stderr
+def test_who_asks_hears_why_it_is_refused(scene: Scene) -> None:
+    """All at once: each waits for its whole time limit, as it may be let in yet."""
+    refusals = [
+        (question, scene.monitor, keys, why)
+        for question in ASKING
+        for keys, why in (
+            (["--keys", scene.strangers], f"{scene.strangers}/monitor.key (as monitor): there it takes"),
+            ([], "wants keys, and none were given"),
+        )
+    ]
+    wrong_address = "this is no monitor address, but the scheduler's own"
+    refusals.append((("scaler_client", "status"), scene.address, ["--keys", scene.keys], wrong_address))
+    commands = [
+        [sys.executable, "-m", *question, address, "--timeout", "10", *keys] for question, address, keys, _ in refusals
+    ]
+    with ThreadPoolExecutor(len(commands)) as together:
+        for refused, (*_, why) in zip(together.map(run_once, commands), refusals, strict=True):
+            assert refused.returncode == 1 and why in refused.stderr, refused.stderr
+            assert refused.stderr.count("\n") == 1, refused.stderr
 
 
 def test_keys_that_are_not_there(scene: Scene) -> None:

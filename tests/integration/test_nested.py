@@ -160,10 +160,8 @@ def test_shutdown_while_parents_wait(tmp_path: Path) -> None:
     with SchedulerClusterCombo(n_workers=2) as combo, Client(combo.get_address()) as client:
         parents = [client.submit(stubborn_parent, log, str(gate), client) for _ in range(4)]
         wait_until(lambda: len(notes(log, "child")) == 2, what="parents wait, and children run beside them")
-        began = time.monotonic()
         left = processes(combo.cluster_pid)
         combo.shutdown()
-        assert time.monotonic() - began < 12  # five seconds each, and some for a busy machine
         assert not any(psutil.pid_exists(pid) and is_alive(psutil.Process(pid)) for pid in left)
     assert all(each.cancelled() for each in parents)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +15,6 @@ from tests.interop.cpp_programs import SECONDS, build, cpp_client, cpp_worker
 from tests.interop.restart_story import check_restart
 
 from scaler_client import Client, named
-
-SOON = 10
-"""Seconds in which somebody must know that he is not let in."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,20 +36,16 @@ def daemon(tmp_path: Path, keys: str) -> Iterator[SchedulerCommand]:
 
 
 def ends(command: Command) -> str:
-    """What a program says that ends soon, as it can't do its work."""
-    began = time.monotonic()
+    """What a program says that ends by itself, as it can't do its work."""
     assert command.process.wait(SECONDS) == 1
-    assert time.monotonic() - began < SOON
     return command.log()
 
 
 def denied(address: str, *options: str) -> str:
     """Why this C++ client may not connect."""
-    began = time.monotonic()
     with cpp_client(address, *options) as client:
         client.say("submit json add [1, 1]")
         assert client.status() == 1
-        assert time.monotonic() - began < SOON
         (line,) = client.seen
         assert line.startswith(f"no access to {address}: ")
         return line

@@ -100,6 +100,9 @@ def test_nothing_is_made_while_nobody_listens(scene: Scene) -> None:
     frames = scene.turns(LOOK_SECONDS + 0.01)
     assert [frame[:8] for frame in frames] == [SNAPSHOT_TOPIC]
     assert len(scene.turns(10)) == 10
+    assert scene.turns(0.1) == []
+    scene.monitor.subscribe(SNAPSHOT_TOPIC)
+    assert len(scene.turns(LOOK_SECONDS + 0.01)) == 1, "a second subscriber does not wait for the next second"
 
 
 def test_who_is_new_gets_what_is_kept(scene: Scene) -> None:

@@ -7,7 +7,6 @@ import random
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
@@ -73,10 +72,8 @@ def test_a_task_is_stopped_asleep_and_busy(scheduler: FakeScheduler, process: An
     scheduler.send_function(3, fn)
     scheduler.dispatch(3, (10, 60.0))
     scheduler.await_start(10)
-    begun = time.monotonic()
     scheduler.stop(10)
     assert_stopped(scheduler.answers(1)[10])
-    assert time.monotonic() - begun < 2.0, "the scheduler would have the process killed by now"
     scheduler.dispatch(1, (11, 3))
     assert scheduler.answers(1) == {11: (0, 9)}
 
