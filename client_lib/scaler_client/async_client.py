@@ -27,6 +27,7 @@ from .objects_and_graphs import NOTHING
 from .off_loop import in_thread
 from .progress import SHOW_SECONDS, showing
 from .references import ObjectRef
+from .submitting import NOT_GIVEN, profiling_and_keywords
 
 A = TypeVar("A", bound="AsyncClient")
 T = TypeVar("T")
@@ -141,12 +142,12 @@ class AsyncClient:
         return view
 
     def submit(
-        self, fn: Callable[..., T], /, *args: Any, profiling: bool | None = None, **kwargs: Any
+        self, fn: Callable[..., T], /, *args: Any, profiling: Any = NOT_GIVEN, **kwargs: Any
     ) -> AsyncTaskFuture[T]:
         """Have `fn(*args, **kwargs)` called on a worker.
 
         Args:
-            profiling: whether this task is measured, whatever the client's options say. It is not passed to `fn`.
+            profiling: as for `Client.submit`.
 
         Returns:
             Its future, an `asyncio.Future`: to be awaited, or cancelled, which stops the task.
@@ -157,7 +158,8 @@ class AsyncClient:
         """
         client = self._connected
         assert self._deliveries is not None
-        return AsyncTaskFuture(client.agent, client.submit_call(fn, args, kwargs, profiling), self._deliveries)
+        keywords, is_profiled = profiling_and_keywords(fn, profiling, kwargs)
+        return AsyncTaskFuture(client.agent, client.submit_call(fn, args, keywords, is_profiled), self._deliveries)
 
     async def map(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, progress: bool = False) -> list[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments; returns the results, in order.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import awaiting, nesting
 from .errors import ClientClosedError
-from .profiling import ProfilingInfo
+from .profiling import NOT_DONE, ProfilingInfo
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -71,11 +71,11 @@ class AsyncTaskFuture(asyncio.Future[T]):
         """What the worker measured.
 
         Raises:
-            ValueError: the task was not submitted with profiling, or did not come to its end on a worker.
-            asyncio.InvalidStateError, asyncio.CancelledError: it is not done, or was cancelled.
+            ValueError: the task is not done, was not submitted with profiling, or did not come to its end on a worker.
+            asyncio.CancelledError: it was cancelled.
         """
         if not self.done():
-            raise asyncio.InvalidStateError("the task is not done")
+            raise ValueError(NOT_DONE)
         if self.cancelled():
             raise asyncio.CancelledError()
         return self._task.profiling_info()

@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 class Client(ObjectsAndGraphs):
     """A connection to a scheduler, for any number of threads.
 
-    It can be passed to tasks. Inside a worker it is a handle on the one connection that the process has to that
+    It can be passed to tasks. A subclass arrives as itself, with its attributes; its `__init__` is not called there.
+    Inside a worker it is a handle on the one connection that the process has to that
     scheduler: tasks submitted there are children of the task that submits them, which gives up its slot while it waits
     for them, and `disconnect` ends the handle alone.
 
@@ -192,7 +193,8 @@ class Client(ObjectsAndGraphs):
         options = None if self._options == _NO_OPTIONS else self._options
         # The folder's name, not the keys: another host has its own there, or none.
         told = self.address, self._connection.scheduler, self._timeouts, self._serializer, options, self._keys
-        return _unpickled, told
+        attributes = {name: value for name, value in self.__dict__.items() if name not in OWN_ATTRIBUTES}
+        return _unpickled, (type(self), *told, attributes)
 
     def __repr__(self) -> str:
         page = page_of(self.address)
@@ -221,17 +223,27 @@ class Client(ObjectsAndGraphs):
 _NO_OPTIONS = TaskOptions()
 
 
+OWN_ATTRIBUTES = frozenset({
+    "_agent", "_connection", "_dump_call", "_functions", "_handle", "_is_plain", "_keys", "_options", "_own_cluster",
+    "_serializer", "_timeouts",
+})  # fmt: skip
+"""What a client has that does not travel as it is; others are a subclass's."""
+
+
 def _unpickled(
+    kind: type[C],
     address: str,
     scheduler: int,
     timeouts: tuple[float, float],
     serializer: Any,
     options: TaskOptions | None,
     keys: str | None,
-) -> Client:
-    client: Client = object.__new__(Client)
+    attributes: dict[str, Any],
+) -> C:
+    client: C = object.__new__(kind)
     client._keys = keys
     client._set_up(address, *timeouts, serializer, options or _NO_OPTIONS, scheduler)
+    client.__dict__.update(attributes)
     return client
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 from concurrent.futures import BrokenExecutor
 
 
@@ -75,6 +76,14 @@ class ClientClosedError(ScalerError, RuntimeError):
 
 class ObjectNotFoundError(ScalerError, LookupError):
     """An object that a task was to read is not kept any more: nobody referred to it, or its client was cleared."""
+
+
+class GraphCycleError(ScalerError, graphlib.CycleError):
+    """Nodes of a graph need one another in a circle. It is a ValueError too; `args[1]` is the list of their keys, of
+    which the first is the last again."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ProtectedSchedulerError(ScalerError, PermissionError):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from . import awaiting, nesting, suspending
 from .display import html_table
 from .messages import Options, Outcome, Payload, TaskName
-from .profiling import ProfilingInfo, profiling_info
+from .profiling import NOT_DONE, ProfilingInfo, profiling_info
 
 if TYPE_CHECKING:
     from .functions import Function
@@ -204,15 +204,17 @@ class TaskFuture(Future[T]):
             self._read()
         return self._exception
 
-    def profiling_info(self, timeout: float | None = None) -> ProfilingInfo:
-        """What the worker measured, waited for as `result` does.
+    def profiling_info(self) -> ProfilingInfo:
+        """What the worker measured. Does not wait: ask for the result first.
 
         Raises:
-            ValueError: the task was not submitted with profiling, or did not come to its end on a worker.
-            concurrent.futures.TimeoutError, concurrent.futures.CancelledError: as `result`.
+            ValueError: the task is not done, was not submitted with profiling, or did not come to its end on a worker.
+            concurrent.futures.CancelledError: the task was cancelled.
         """
+        if self._state not in _OVER:
+            raise ValueError(NOT_DONE)
         if self._state != FINISHED:
-            self._await(timeout)
+            raise CancelledError()
         if self._measured is not None:
             return profiling_info(*self._measured)
         if self.options is None or not self.options.profiling:

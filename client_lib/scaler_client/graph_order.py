@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .errors import GraphCycleError
 from .graph_nodes import Nodes
 
 PYTHON = "python"
@@ -38,7 +39,8 @@ def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
     The scheduler starts what is ready in this order.
 
     Raises:
-        ValueError: nodes need one another in a circle, or one is nested too deep; the text names them.
+        GraphCycleError: nodes need one another in a circle; the text names them.
+        ValueError: a node is nested too deep.
     """
     if backend == GRAPHBLAS:
         from . import graph_blas
@@ -68,7 +70,8 @@ def order_in_python(nodes: Nodes, wanted: Sequence[int]) -> list[int]:
                 elif states[each] == _UNDER_WAY:
                     under_way = [other for other in stack if states[other] == _UNDER_WAY]
                     circle = [*under_way[under_way.index(each) :], each]
-                    raise ValueError(f"the graph has a cycle: {nodes.names(circle, ' -> ')}")
+                    keys = [nodes.keys[other] for other in circle]
+                    raise GraphCycleError(f"the graph has a cycle: {nodes.names(circle, ' -> ')}", keys)
             if stack[-1] != position:
                 continue
         stack.pop()

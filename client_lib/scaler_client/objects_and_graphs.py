@@ -64,7 +64,8 @@ class ObjectsAndGraphs(Submitter):
 
         Raises:
             TypeError: the graph is no dict, or a node can't be pickled; the text names it.
-            ValueError: a key is not in the graph, or nodes need one another in a circle; the text names them.
+            ValueError: a key is not in the graph, or, as `graphlib.CycleError`, nodes need one another in a circle; the
+                text names them.
             ObjectNotFoundError: a node reads an object that is not kept any more.
             ClientClosedError: the client is disconnected.
         """

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 _NANOSECONDS = 1000
 """In a microsecond."""
 
+NOT_DONE = "the task is not done: wait for its result before its profile"
+
 
 @dataclass(frozen=True)
 class ProfilingInfo:
@@ -18,6 +20,16 @@ class ProfilingInfo:
     """Microseconds of processor time that the worker's process used meanwhile."""
     peak_memory: int
     """Bytes: the largest resident size of the worker's process that was seen meanwhile."""
+
+    @property
+    def duration_s(self) -> float:
+        """`duration_us` in seconds."""
+        return self.duration_us / 1e6
+
+    @property
+    def cpu_time_s(self) -> float:
+        """`cpu_time_us` in seconds."""
+        return self.cpu_time_us / 1e6
 
 
 def profiling_info(duration: int, cpu_time: int, peak: int) -> ProfilingInfo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ALL_COMPLETED, Future
 from types import FunctionType
@@ -34,6 +35,25 @@ def shown_as_client(part: type[C]) -> type[C]:
             member.__qualname__ = f"Client.{name}"
             member.__module__ = "scaler_client.client"  # with it, pickle finds them by that name
     return part
+
+
+NOT_GIVEN: Any = object()
+"""In the place of an argument for which None means something."""
+
+
+def profiling_and_keywords(
+    fn: Callable[..., Any], profiling: Any, kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], bool | None]:
+    """Whose the argument `profiling` of a submit is: the function's keywords, and what the task asks for."""
+    if profiling is NOT_GIVEN:
+        return kwargs, None
+    try:
+        parameter = inspect.signature(fn).parameters.get("profiling")
+    except (TypeError, ValueError):  # of a builtin, or nothing that can be called
+        parameter = None
+    if parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        return {**kwargs, "profiling": profiling}, None
+    return kwargs, profiling
 
 
 class Handle:
@@ -118,12 +138,13 @@ class Submitter:
         return view
 
     def submit(
-        self, fn: Callable[..., T], /, *args: Any, profiling: bool | None = None, **kwargs: Any
+        self, fn: Callable[..., T], /, *args: Any, profiling: Any = NOT_GIVEN, **kwargs: Any
     ) -> TaskFuture[T]:
         """Have `fn(*args, **kwargs)` called on a worker.
 
         Args:
-            profiling: whether this task is measured, whatever the client's options say. It is not passed to `fn`.
+            profiling: True or False: whether this task is measured, whatever the client's options say. It is passed to
+                `fn` alone if that has a parameter of this name; `options(profiling=True)` measures such a task.
 
         Returns:
             Its future, a `concurrent.futures.Future`.
@@ -132,8 +153,8 @@ class Submitter:
             TypeError: the function or an argument can't be pickled, or `fn` can't be called.
             ClientClosedError: the client is disconnected, or belongs to a parent process.
         """
-        if not self._is_plain or profiling is not None or type(fn) is NamedFunction:
-            return self.submit_call(fn, args, kwargs, profiling)
+        if not self._is_plain or profiling is not NOT_GIVEN or type(fn) is NamedFunction:
+            return self.submit_call(fn, args, *profiling_and_keywords(fn, profiling, kwargs))
         future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), self._dump_call(args, kwargs))
         self._agent.submit(future)
         return future

@@ -97,7 +97,7 @@ def test_keys_of_any_shape(keys: Any, client: Client) -> None:
 
 def test_what_a_node_raises_is_raised(client: Client) -> None:
     dsk = {"a": (fail, "went wrong"), "b": (increment, "a"), "c": (increment, 1)}
-    with pytest.raises(LookupError, match="^'went wrong'$|^went wrong$") as ours:
+    with pytest.raises(LookupError, match=r"^'?went wrong'?(\n|$)") as ours:
         client.dask_get(dsk, ["c", "b"])
     assert "in fail" in str(ours.value.__cause__)
     assert client.dask_get(dsk, "c") == 2

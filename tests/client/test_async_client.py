@@ -311,7 +311,7 @@ def test_bad_input(running: RunningScheduler) -> None:
 def test_profiling(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         future = client.submit(abs, -1)
-        with pytest.raises(asyncio.InvalidStateError):
+        with pytest.raises(ValueError, match="^the task is not done"):
             future.profiling_info()
         await future
         with pytest.raises(ValueError, match="submit it with profiling=True"):

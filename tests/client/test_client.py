@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import threading
@@ -14,6 +15,7 @@ from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 from tests.client.stand_ins import in_threads
 
 from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError, connection
+from scaler_client import client as client_module
 from scaler_client.messages import Outcome
 from scaler_client.serializer import dumps, loads
 
@@ -108,13 +110,52 @@ def test_profiling(scheduler: FakeScheduler, client: Client) -> None:
         submitted = scheduler.receive("submit")
         assert submitted["options"]["profiling"]
         scheduler.resolve(submitted["ids"], dumps(0), durations=[1_500_600], cpuTimes=[400_400], peaks=[1 << 30])
-        assert future.profiling_info(WAIT_SECONDS) == ProfilingInfo(1501, 400, 1 << 30)
+        future.result(WAIT_SECONDS)
+        assert future.profiling_info() == ProfilingInfo(1501, 400, 1 << 30)
     unmeasured = client.options(profiling=True).submit(square, 1, profiling=False)
     submitted = scheduler.receive("submit")
     assert "options" not in submitted
     scheduler.resolve(submitted["ids"], dumps(0))
+    unmeasured.result(WAIT_SECONDS)
     with pytest.raises(ValueError, match="submit it with profiling=True"):
-        unmeasured.profiling_info(WAIT_SECONDS)
+        unmeasured.profiling_info()
+
+
+def profiled(x: int, profiling: Any = "default") -> tuple[int, Any]:
+    return x, profiling
+
+
+def test_a_functions_own_argument_named_profiling(running: RunningScheduler, running_client: Client) -> None:
+    for given in ("cpu", True, None):
+        assert running_client.submit(profiled, 1, profiling=given).result(WAIT_SECONDS) == (1, given)
+    view = running_client.options(profiling=True)
+    assert view.submit(profiled, 1, profiling="cpu").result(WAIT_SECONDS) == (1, "cpu")
+    assert running_client.submit(functools.partial(profiled, 2), profiling=False).result(WAIT_SECONDS) == (2, False)
+    assert running_client.submit(dict, profiling=True, x=1).result(WAIT_SECONDS) == {"x": 1}
+    assert [each.get("profiling") for each in running.options] == [None] * 3 + [True, None, True]
+    with pytest.raises(TypeError, match="profiling must be True or False, not 'cpu'"):
+        running_client.submit(square, 1, profiling="cpu")
+    assert running_client.executor().submit(profiled, 3, profiling=True).result(WAIT_SECONDS) == (3, True)
+
+
+class OwnClient(Client):
+    """What a program makes of it."""
+
+    def __init__(self, address: str, tag: str) -> None:
+        super().__init__(address)
+        self.tag = tag
+
+    def tagged(self, x: int) -> tuple[str, Any]:
+        return self.tag, self.submit(square, x).result(WAIT_SECONDS)
+
+
+def test_a_subclass_stays_one(running: RunningScheduler) -> None:
+    with OwnClient(running.address, "a") as client:
+        with pickle.loads(pickle.dumps(client.options(name="mine"))) as other:
+            assert type(other) is OwnClient and other.tagged(3) == ("a", 9)
+            assert other._options.name == "mine"
+    with Client(running.address) as plain:
+        assert vars(plain).keys() <= client_module.OWN_ATTRIBUTES
 
 
 def test_a_client_whose_tasks_are_all_profiled(scheduler: FakeScheduler) -> None:

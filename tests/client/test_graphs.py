@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import graphlib
+import pickle
 import threading
 from collections.abc import Hashable
 from concurrent.futures import Future, wait
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from tests.client.graph_stand_ins import Buffer, Cluster, SessionClient
 
 from scaler_client import messages
-from scaler_client.errors import ObjectNotFoundError
+from scaler_client.errors import GraphCycleError, ObjectNotFoundError
 from scaler_client.graph_nodes import is_call
 from scaler_client.messages import Keep
 from scaler_client.task_options import TaskOptions
@@ -247,6 +249,10 @@ def test_cycles(graph: Any, text: str) -> None:
     with pytest.raises(ValueError) as raised:
         client.submit_graph(graph, ["a"])
     assert str(raised.value) == text
+    assert isinstance(raised.value, graphlib.CycleError) and isinstance(raised.value, GraphCycleError)
+    assert " -> ".join(map(repr, raised.value.args[1])) in text
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (str(again), again.args) == (text, raised.value.args)
     assert client.session.take_outgoing() == []
 
 

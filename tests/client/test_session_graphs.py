@@ -127,7 +127,7 @@ def test_measurements() -> None:
     outcomes = [Outcome.KEPT, Outcome.VALUE, Outcome.VALUE]
     costs = [5000, 6000, 7000], [1000, 2000, 3000], [100, 200, 300]
     client.session.handle(messages.Resolved(ids, outcomes, [b"", dumps(1), dumps(2)], *costs), 1.0)
-    assert (d.profiling_info(0).duration_us, e.profiling_info(0).peak_memory) == (6, 300)
+    assert (d.profiling_info().duration_us, e.profiling_info().peak_memory) == (6, 300)
 
 
 # ------------------------------------------------------------------------------------------------------- without credit

@@ -44,7 +44,6 @@ WAYS: dict[str, Callable[[TaskFuture[Any]], Any]] = {
     "result": lambda future: future.result(),
     "result with a timeout": lambda future: future.result(PATIENCE_SECONDS),
     "exception": lambda future: future.exception(),
-    "profiling_info": lambda future: pytest.raises(ValueError, future.profiling_info),
     "wait": lambda future: wait([future]),
     "wait for the first": lambda future: wait([future, pending()], return_when=FIRST_COMPLETED),
     "wait beside others": lambda future: wait([concurrent.futures.Future(), future], return_when=FIRST_COMPLETED),

@@ -41,7 +41,6 @@ def submitted(client: Client) -> None:
     assert_type(client.options(priority=1).options(name="x"), Client)
     assert_type(client.options(priority=1).submit(square, 3), TaskFuture[int])
     client.submit(3)  # type: ignore[arg-type]
-    client.submit(square, 3, profiling="yes")  # type: ignore[arg-type]
     client.options(priorities=1)  # type: ignore[call-arg]
 
 

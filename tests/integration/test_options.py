@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import pytest
@@ -14,7 +15,7 @@ from tests.integration.endless import hold_the_gil, sleep, spin
 from tests.integration.executions import note, notes
 from tests.waiting import wait_until
 
-from scaler_client import Client, TaskTimeoutError
+from scaler_client import Client, ProfilingInfo, TaskFuture, TaskTimeoutError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -144,11 +145,16 @@ def work_hard(seconds: float, mebibytes: int) -> int:
     return len(block)
 
 
+def profile(future: TaskFuture[Any]) -> ProfilingInfo:
+    future.result(SECONDS)
+    return future.profiling_info()
+
+
 def test_profiles(client: Client) -> None:
-    info = client.submit(work_hard, 0.2, 100, profiling=True).profiling_info()
+    info = profile(client.submit(work_hard, 0.2, 100, profiling=True))
     assert info.duration_us >= info.cpu_time_us * 0.9 and 190_000 < info.cpu_time_us < 10_000_000
     assert 100 << 20 < info.peak_memory < 10 << 30
-    idle = client.options(profiling=True).submit(pause, 0.1).profiling_info()
+    idle = profile(client.options(profiling=True).submit(pause, 0.1))
     assert idle.duration_us > 90_000 and idle.cpu_time_us < 90_000
     with pytest.raises(ValueError, match="profil"):
-        client.submit(square, 2).profiling_info()
+        profile(client.submit(square, 2))

@@ -253,7 +253,7 @@ class Odd(Exception):
 @pytest.mark.parametrize("raised", [ValueError(1, 2), Odd(1, 2), KeyboardInterrupt()], ids=repr)
 def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
     functions = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
-    executor = Executor(functions, place="on worker w-1 (host h)", task=lambda: "task f#3")
+    executor = Executor(functions, task=lambda: "task f#3 on worker w-1 (host h)")
     _, error = seen_by_client(*executor.run(NUMBER, serializer.dump_call((raised,), {})))
     assert error is not None
     assert BaseException.__getattribute__(error, "__notes__") == ["raised by task f#3 on worker w-1 (host h)"]

@@ -47,12 +47,12 @@ class Authors:
             author = self._last = Author(name, label, bool(flags_of(row) & FLAG_STREAM_OUTPUT))
         return author
 
-    def running_task(self) -> str:
-        """What runs, for errors, as in "task square#3"; empty between tasks."""
+    def running_task(self, where: str) -> str:
+        """What runs, for errors, as in "task square#3" and `where`; empty between tasks."""
         row = self._session.running
         if row is None:
             return ""
-        return f"task {given_name_of(row) or self._name_of_function(row[3])}#{row[1]}"
+        return f"task {given_name_of(row) or self._name_of_function(row[3])}#{row[1]} {where}"
 
     def is_over(self, author: Author) -> bool:
         """Whether its task has ended, or it has none."""

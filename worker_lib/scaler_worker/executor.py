@@ -44,7 +44,7 @@ class Executor:
         """`functions` are those that the scheduler has sent, by number; it changes as they come and go. `has_failed` is
         told why the task has failed, in one line, and its traceback, just before that is its outcome. `offers`
         has those by name. `place` says where this is, and `task` which
-        task runs."""
+        task runs, and where, for notes."""
         self._sent = functions
         self._has_failed = has_failed
         self._offers = Offers({}) if offers is None else offers
@@ -138,7 +138,7 @@ class Executor:
 
     def _note(self) -> str:
         task = self._task()
-        return f"raised by {task} {self._place}" if task else ""
+        return f"raised by {task}" if task else ""
 
     def _arguments_failure(self, number: int, error: BaseException) -> str:
         """Empty where the error is no failure of the unpickling, but Scaler's own, or a stop."""

@@ -17,6 +17,7 @@ import scaler_client.local  # noqa: F401
 from scaler_client import messages, module_folders, nesting, serializer
 from scaler_client.load_failures import this_process
 from scaler_client.logs import set_up as set_up_logging
+from scaler_client.utf8_text import escaped
 from scaler_worker import __version__
 from scaler_worker.attendant import Attendant
 from scaler_worker.authors import Authors
@@ -58,13 +59,14 @@ class Worker:
         self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
         self._tidying = Tidying(settings)
         self.offers = Offers(settings.offers, lambda: reads_objects(self.session.running), self.session.has_failed)
+        where = f"on worker {settings.name}, host {escaped(socket.gethostname())}"
         place = f"on worker {settings.name} ({this_process()})"
         executor = Executor(
             self.session.functions,
             self.session.has_failed,
             self.offers,
             place,
-            lambda: self.authors.running_task(),
+            lambda: self.authors.running_task(where),
         )
         self.authors = Authors(self.session, self._baton, self._present, executor.name_of)
         self.log = OutputLog()
