@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -21,6 +22,10 @@ from tests.worker.worker_process import (
     child_that_takes_long,
     fork_a_child_that_waits,
     grow,
+    hold_lock_of_logging,
+    import_and_spin,
+    import_as_if_it_could_be_stopped,
+    import_slow_module,
     joined_worker,
     link_of_chain,
     outlast,
@@ -31,10 +36,13 @@ from tests.worker.worker_process import (
     sleep,
     spin,
     thread_of_task,
+    wait_in_threading,
+    write_slow_module,
 )
 
 from scaler_client.messages import FLAG_PROFILE, Outcome
 from scaler_client.nesting import TaskStoppedError
+from scaler_worker.process_events import DAMAGED_STATUS
 
 
 @pytest.fixture
@@ -135,6 +143,67 @@ def test_stopping_what_does_not_run_does_nothing(scheduler: FakeScheduler, proce
     scheduler.dispatch(2, (11, 0.05))
     scheduler.stop(10, 99)
     assert scheduler.answers(1) == {11: (0, None)}
+
+
+# ------------------------------------------------------------------------------------------------ where none is stopped
+
+
+@pytest.mark.parametrize("in_main_thread", [True, False])
+def test_an_import_ends_before_its_task_is_stopped(
+    scheduler: FakeScheduler, process: Any, tmp_path: Path, in_main_thread: bool
+) -> None:
+    write_slow_module(tmp_path)
+    if not in_main_thread:
+        suspended_parent(scheduler, 10, "first")
+    scheduler.send_function(3, import_and_spin)
+    scheduler.send_function(4, import_slow_module)
+    scheduler.dispatch(3, (20, str(tmp_path)))
+    scheduler.await_start(20)
+    scheduler.stop(20)
+    assert_stopped(scheduler.answers(1)[20])
+    scheduler.dispatch(4, (21, str(tmp_path)))
+    assert scheduler.answers(1) == {21: (0, 17)}
+
+
+def test_a_process_whose_import_was_interrupted_ends(
+    scheduler: FakeScheduler, process: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """Its task is answered. What it had not begun, and what waited in it, is not: it says goodbye."""
+    write_slow_module(tmp_path)
+    suspended_parent(scheduler, 10, "first")
+    scheduler.send_function(3, import_as_if_it_could_be_stopped)
+    scheduler.dispatch(3, (20, str(tmp_path)))
+    scheduler.dispatch(1, (21, 3))
+    scheduler.await_start(20)
+    scheduler.stop(20)
+    assert_stopped(scheduler.answers(1)[20])
+    scheduler.receive("goodbye")
+    assert process.wait(WAIT_SECONDS) == DAMAGED_STATUS
+    assert not [name for name, _ in scheduler.read_all(0) if name == "results"]
+
+
+def test_a_task_that_waits_in_a_module_of_the_standard_library_is_stopped(
+    scheduler: FakeScheduler, process: Any
+) -> None:
+    scheduler.send_function(3, wait_in_threading)
+    scheduler.dispatch(3, (10, None))
+    scheduler.await_start(10)
+    scheduler.stop(10)
+    assert_stopped(scheduler.answers(1)[10])
+    scheduler.dispatch(1, (11, 3))
+    assert scheduler.answers(1) == {11: (0, 9)}
+
+
+@pytest.mark.parametrize("in_main_thread", [True, False])
+def test_no_lock_of_loggings_is_left_held(scheduler: FakeScheduler, process: Any, in_main_thread: bool) -> None:
+    if not in_main_thread:
+        suspended_parent(scheduler, 10, "first")
+    scheduler.send_function(3, hold_lock_of_logging)
+    for number in range(20, 40):
+        scheduler.dispatch(3, (number, 0.0 if in_main_thread else 0.0002))
+        scheduler.await_start(number)
+        scheduler.stop(number)
+        assert scheduler.answers(1) == {number: (0, [])}
 
 
 # ------------------------------------------------------------------------------------------------------ waiting parents

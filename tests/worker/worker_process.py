@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import logging
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -50,6 +52,76 @@ def outlast(seconds: float) -> str:
     except nesting.TaskStoppedError:
         return "stopped, and went on"
     return "never stopped"
+
+
+SLOW_MODULE = """
+import sys, time
+if hasattr(sys, "slow_module_began"):
+    raise ImportError("cannot load module more than once per process")
+sys.slow_module_began = True
+end = time.perf_counter() + 0.3
+while time.perf_counter() < end:
+    pass
+VALUE = 17
+"""
+"""It takes its time, and behaves as a C extension that can be initialised once in a process."""
+
+
+def write_slow_module(folder: pathlib.Path) -> None:
+    (folder / "slow_module.py").write_text(SLOW_MODULE)
+
+
+def import_slow_module(folder: str) -> int:
+    if folder not in sys.path:
+        sys.path.append(folder)
+    import slow_module  # type: ignore[import-not-found]
+
+    return int(slow_module.VALUE)
+
+
+def import_and_spin(folder: str) -> int:
+    import_slow_module(folder)
+    return spin(60.0)
+
+
+def import_as_if_it_could_be_stopped(folder: str) -> int:
+    """As where a task goes on into an import between the look at what it does and the exception."""
+    from scaler_worker import stopping
+    from scaler_worker.safe_points import Place
+
+    look, task = stopping.place_of, threading.get_ident()
+
+    def look_elsewhere(frames: Any) -> Place:
+        return look(frames) if threading.get_ident() == task else Place.SAFE
+
+    stopping.place_of = look_elsewhere
+    try:
+        return import_slow_module(folder)
+    finally:
+        stopping.place_of = look
+
+
+def wait_in_threading(_: Any) -> None:
+    threading.Event().wait(60.0)
+
+
+def hold_lock_of_logging(seconds: float) -> list[str]:
+    """Log lines, so long after one another, until it is stopped; then say what is left."""
+    handler = logging.FileHandler(os.devnull)
+    logger = logging.getLogger("of a task")
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        while True:
+            logger.error("a line")
+            if seconds:
+                spin(seconds)
+    except nesting.TaskStoppedError:
+        pass
+    thread = threading.Thread(target=logger.error, args=("another one",))
+    thread.start()
+    thread.join(5.0)
+    return ["the lock is held"] if thread.is_alive() else []
 
 
 def latches() -> dict[Any, Any]:

@@ -18,6 +18,10 @@ LONG_TASK_NS = 10_000_000
 LOOK_SECONDS = 0.02
 """How often it looks whether a task runs long, while the worker is busy."""
 
+INSIST_SECONDS = 0.001
+"""The same while a task is to be stopped and comes to no safe point: where it logs or prints all the time, one look in
+fifty finds one."""
+
 PARK_AFTER_LOOKS = 50
 """Looks without a long task, and with the worker idle, after which it sleeps until it is needed."""
 
@@ -57,7 +61,7 @@ class Attendant:
     def _attend(self) -> None:
         quiet = 0
         while True:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(INSIST_SECONDS if self._stopping.is_waiting else LOOK_SECONDS)
             running = self._session.running
             if running is not None:
                 quiet = 0

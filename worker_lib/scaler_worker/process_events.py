@@ -9,6 +9,11 @@ from typing import Union
 SCHEDULER_LOST_STATUS = 69
 """Exit status (EX_UNAVAILABLE) of a worker that ends by itself because no scheduler answers it: not a death."""
 
+DAMAGED_STATUS = 75
+"""Exit status (EX_TEMPFAIL) of a worker that ends by itself because stopping a task has damaged its process."""
+
+DAMAGED = "stopping a task had damaged its process"
+
 PRELOAD_FAILED_STATUS = 78
 """Exit status (EX_CONFIG) of a worker whose `--preload` has failed."""
 
@@ -36,6 +41,8 @@ class ProcessEnded:
         """How it ended, as people and the scheduler read it: "signal 9 (SIGKILL)", "exit code 1"."""
         if self.error:
             return self.error
+        if self.status == DAMAGED_STATUS:
+            return DAMAGED
         if self.status >= 0:
             return f"exit code {self.status}"
         try:

@@ -80,8 +80,8 @@ class Runner:
 
     @property
     def is_over(self) -> bool:
-        """Told to stop, or refused."""
-        return self._is_stopping or self._session.refused is not None
+        """Told to stop, or refused, or unfit to run another task."""
+        return self._is_stopping or self._session.refused is not None or self._stopping.is_process_damaged
 
     def serve(self) -> bool:
         """Run what comes. False when others do that by now, True when the worker is over: the caller then closes."""

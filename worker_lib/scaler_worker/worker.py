@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import platform
@@ -35,7 +36,7 @@ from scaler_worker.output_streams import Capture
 from scaler_worker.parent_watch import exit_at_end_of
 from scaler_worker.preload import PreloadError, preload
 from scaler_worker.present import Present
-from scaler_worker.process_events import PRELOAD_FAILED_STATUS
+from scaler_worker.process_events import DAMAGED_STATUS, PRELOAD_FAILED_STATUS
 from scaler_worker.rows import reads_objects
 from scaler_worker.runner import Runner
 from scaler_worker.session import WorkerSession
@@ -44,6 +45,9 @@ from scaler_worker.state_page import READY, private_slot
 from scaler_worker.stopping import Stopping
 from scaler_worker.task_output import TaskOutput
 from scaler_worker.tidying import Tidying
+
+END_SECONDS = 1.0
+"""How long a damaged process may take to send its last results: any lock may be held in it."""
 
 
 class Worker:
@@ -107,6 +111,8 @@ class Worker:
         self._baton.begin()
         self.attendant.start()
         self.runner.serve()
+        if self.stopping.is_process_damaged:
+            self._end_process()
         self._close()
 
     def stop(self) -> None:
@@ -126,11 +132,20 @@ class Worker:
             self._connection.close()
 
     def _end_process(self) -> None:
+        status = 0
+        if self.stopping.is_process_damaged:
+            status = DAMAGED_STATUS
+            _thread.start_new_thread(_end_after, (END_SECONDS, status))  # not by threading, whose locks may be held
         self._close()
         self.output.end()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(status)
+
+
+def _end_after(seconds: float, status: int) -> None:
+    time.sleep(seconds)
+    os._exit(status)
 
 
 def run_worker(settings: WorkerSettings, page: Any) -> None:

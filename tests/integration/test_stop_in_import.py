@@ -1,0 +1,99 @@
+"""Forced stops that strike while a task imports: afterwards every worker can import what it could before."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import cloudpickle
+import pytest
+from tests.integration.executions import note, notes
+from tests.waiting import wait_until
+
+from scaler_client import Client, SchedulerClusterCombo, WorkerDiedError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+SECONDS = 60
+TRIALS = 12
+
+SLOW_MODULE = """
+import sys, time
+if getattr(sys, "slow_module_was_begun", False):
+    raise ImportError("cannot load module more than once per process")
+sys.slow_module_was_begun = True
+end = time.perf_counter() + 0.4
+while time.perf_counter() < end:
+    time.sleep(0.001)
+VALUE = 17
+"""
+"""Written as C extensions behave that can be initialised once in a process."""
+
+
+def import_numpy(log: str, _folder: str) -> int:
+    note(log, "began")
+    import numpy
+
+    return int(numpy.arange(18).sum()) - 136
+
+
+def import_slow_module(log: str, folder: str) -> int:
+    if folder not in sys.path:
+        sys.path.append(folder)
+    note(log, "began")
+    import slow_module  # type: ignore[import-not-found]
+
+    return int(slow_module.VALUE)
+
+
+def vanish() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def combo() -> Iterator[SchedulerClusterCombo]:
+    with SchedulerClusterCombo(n_workers=1) as combo:
+        yield combo
+
+
+def by_cancel(_: str, client: Client, fn: Callable[[str, str], int], log: str, folder: str, wait: float) -> None:
+    future = client.submit(fn, log, folder)
+    wait_until(lambda: notes(log), what="it begins")
+    time.sleep(wait)  # any moment of the import, not a wait for something
+    future.cancel(force=True)
+    concurrent.futures.wait([future], SECONDS)
+
+
+def by_time_limit(_: str, client: Client, fn: Callable[[str, str], int], log: str, folder: str, wait: float) -> None:
+    future = client.options(timeout=0.02 + wait).submit(fn, log, folder)
+    concurrent.futures.wait([future], SECONDS)
+
+
+def by_gone_client(address: str, _: Client, fn: Callable[[str, str], int], log: str, folder: str, wait: float) -> None:
+    with Client(address) as other:
+        other.submit(fn, log, folder)
+        wait_until(lambda: notes(log), what="it begins")
+        time.sleep(wait)
+
+
+@pytest.mark.parametrize("fn", [import_numpy, import_slow_module])
+@pytest.mark.parametrize("stop", [by_cancel, by_time_limit, by_gone_client])
+def test_a_stop_in_an_import_ruins_no_worker(
+    combo: SchedulerClusterCombo, tmp_path: Path, stop: Callable[..., None], fn: Callable[[str, str], int]
+) -> None:
+    (tmp_path / "slow_module.py").write_text(SLOW_MODULE)
+    address = combo.get_address()
+    chance = random.Random(11)
+    with Client(address, timeout_seconds=SECONDS) as client:
+        for trial in range(TRIALS):
+            log = str(tmp_path / f"log{trial}")
+            stop(address, client, fn, log, str(tmp_path), chance.uniform(0.0, 0.25))
+            assert client.submit(fn, f"{log}.after", str(tmp_path)).result(SECONDS) == 17
+            with pytest.raises(WorkerDiedError):
+                client.options(retries=0).submit(vanish).result(SECONDS)  # the next trial has a fresh process
