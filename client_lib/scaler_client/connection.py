@@ -21,6 +21,7 @@ from .functions import FunctionTable
 from .host_names import unresolved, warn_if_unresolved
 from .key_files import CLIENT, WORKER
 from .monitor import Watch
+from .program_name import client_name
 from .session import Session, State, not_taken_text, refusal_text
 from .snapshots import Snapshot
 
@@ -130,12 +131,14 @@ def _silence(address: Address, seconds: float) -> str:
 
 
 def _hello(worker: int) -> messages.Hello:
+    host, pid = socket.gethostname(), os.getpid()
     return messages.Hello(
         role=messages.Role.CLIENT,
         incarnation=random.SystemRandom().getrandbits(62) + 1,
         language_version=platform.python_version(),
         version=__version__,
-        host=socket.gethostname(),
-        pid=os.getpid(),
+        host=host,
+        pid=pid,
+        name="" if worker else client_name(pid, host),  # the scheduler names nested ones by their worker
         worker=worker,
     )

@@ -88,7 +88,7 @@ def busy(sequence: int = 1, seconds: float = 60.0, **fields: Any) -> bytes:
     agent = {"incarnations": 33, "hosts": texts("node-7"), "residentBytes": 24, "lagMicroseconds": 350}
     agent |= {"heardMilliseconds": round((seconds - 1) * 1000)}
     clients = [
-        {"incarnations": 11, "names": texts("of process 47 on node-1"), "waiting": 3},
+        {"incarnations": 11, "names": texts("fit.py[47]@node-1"), "waiting": 3},
         {"incarnations": 12, "names": texts("nested"), "workers": 2},
     ]
     functions = [

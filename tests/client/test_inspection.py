@@ -164,7 +164,7 @@ FAILED = {
 
 RETRIED = """\
 fit#17  task 11/17
-its client: 11, of process 47 on node-1
+its client: 11, fit.py[47]@node-1
 from 2023-11-14 22:13:21 on, times of the scheduler's clock:
   +0.000000 s  22:13:21.000  submitted
   +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
@@ -195,7 +195,7 @@ RAISED = {"kinds": 4, "times": 2_500_000, "attempts": 1, "workers": 99, "outcome
 RETRIED_ON_ERROR = """\
 nightly#17  task 11/17
 its function: fit
-its client: 11, of process 47 on node-1
+its client: 11, fit.py[47]@node-1
 from 2023-11-14 22:13:21 on, times of the scheduler's clock:
   +0.000000 s  22:13:21.000  submitted
   +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
@@ -278,7 +278,7 @@ def test_a_task_whose_client_has_left_does_not_wait() -> None:
 def _without_task(sequence: int, seconds: float, client: int = CLIENT) -> bytes:
     texts = Texts()
     worker = {"incarnations": 2, "names": texts("node-7-b"), "hosts": texts("node-7")}
-    clients = {"incarnations": client, "names": texts("of process 47 on node-1")}
+    clients = {"incarnations": client, "names": texts("fit.py[47]@node-1")}
     tables = {**table("workerColumns", worker), **table("clientColumns", clients)}
     milliseconds = round((1_700_000_000 + seconds) * 1000)
     return snapshot_frame(

@@ -22,9 +22,9 @@ CLIENT = 4611686018427387904
         f"{CLIENT}/17": WantedTask(17, CLIENT),
         # The cluster's log and the scheduler's.
         f"task {CLIENT}/17": WantedTask(17, CLIENT),
-        f"fit, task {CLIENT}/17 of client of process 47 on node-1": WantedTask(17, CLIENT, name="fit"),
+        f"fit, task {CLIENT}/17 of client fit.py[47]@node-1": WantedTask(17, CLIENT, name="fit"),
         f"task 17 of client {CLIENT}": WantedTask(17, CLIENT),
-        "fit#17 of client of process 47 on node-1": WantedTask(17, client_name="of process 47 on node-1", name="fit"),
+        "fit#17 of client fit.py[47]@node-1": WantedTask(17, client_name="fit.py[47]@node-1", name="fit"),
         "mine/17": WantedTask(17, client_name="mine"),
         "<TaskFuture fit#17 at 0x7f3ad0 state=pending>": WantedTask(17, name="fit"),
     }.items(),

@@ -214,8 +214,9 @@ class Core:
         user: str = "",
         kinds: Iterable[str] = (),
         scheduler: int = 0,
+        name: str = "name",
     ) -> None:
-        who = (incarnation, agent, "python 3", "1", "host", 4711, "name", worker, frozenset(capabilities), running)
+        who = (incarnation, agent, "python 3", "1", "host", 4711, name, worker, frozenset(capabilities), running)
         event = events.Hello(route, version, role, *who, frozenset(kinds), scheduler)
         event.user = user
         self.feed(event)

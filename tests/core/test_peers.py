@@ -326,3 +326,14 @@ def test_a_death_that_overtakes_the_hello_of_the_worker(core):
     assert core.tables()["workers"] == 0
     core.worker(W2, 23, agent=33)
     assert core.tables()["workers"] == 1
+
+
+def test_clients_have_names_for_people(core):
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33)
+    worker = core.scheduler.tables.workers.find(22)
+    core.hello(C, events.CLIENT, 11, name="report.py[77]@desk")
+    core.hello(C2, events.CLIENT, 12, worker=22, name="")
+    core.hello(b"other", events.CLIENT, 13, name="")
+    names = [client.name for client in core.scheduler.tables.clients]
+    assert names == ["report.py[77]@desk", f"tasks of {worker.name}", "client[4711]@host"]

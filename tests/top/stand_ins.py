@@ -93,7 +93,7 @@ def snapshot(workers_: int, second: int, incarnation: int = 7) -> Snapshot:
         worker_columns=workers(workers_, second),
         agent_columns=agents(workers_, second),
         client_columns=ClientColumns(
-            [500, NESTED, 502], ["of process 77 on desk", "of process 5000 on node-00", "notebook"], [0, 1000, 0],
+            [500, NESTED, 502], ["report.py[77]@desk", "tasks of node-00-4242-0", "notebook"], [0, 1000, 0],
             [1234000, 0, 567], [40, 3, 0], [2, 0, 0], [8 << 20, 0, 0], [900000 + 2500 * second, 12, 3],
         ),
         function_columns=FunctionColumns(

@@ -121,7 +121,7 @@ def test_a_workers_own_page_follows_it() -> None:
     text = "\n".join(pressed(view, ["n", "down", "down", "enter"], height=40))
     for wanted in ("Worker node-00-4711-2", "host  node-00", "pid  5002", "0.1.0, python 3.11.7", "price_options"):
         assert wanted in text
-    for wanted in ("for  500ms", "id  2, attempt 1", "client  of process 77 on desk", "heard  300ms ago", "workers  7"):
+    for wanted in ("for  500ms", "id  2, attempt 1", "client  report.py[77]@desk", "heard  300ms ago", "workers  7"):
         assert wanted in text
     assert view.detail == ("workers", FIRST_WORKER + 2)
     assert "Keys" in "\n".join(pressed(view, ["esc", "?"]))
@@ -136,10 +136,10 @@ def test_a_workers_own_page_follows_it() -> None:
         (["tab", "enter"], ["Function price_options", "called  by its own name", "open  1,230,000", "mean  1.1ms",
                             "500ms  price_options#2 on node-00-4711-2"]),
         (["tab", "end", "enter"], ["Function a_function_with_a_name", "called  nightly", "nothing that is known"]),
-        (["tab", "tab", "enter"], ["Client of process 77 on desk", "incarnation  1f4", "waiting  1,234,000",
+        (["tab", "tab", "enter"], ["Client report.py[77]@desk", "incarnation  1f4", "waiting  1,234,000",
                                    "others  40 with workers", "1.5s", "on node-00-4711-6", "numbers  8.0m, here"]),
         (["tab", "tab", "down", "down", "enter"], ["(nested)", "lives in  worker node-00-4711-0"]),
-        (["tab", "o", "enter"], ["Object numbers", "client  of process 77 on desk (1f4)", "tasks  1,000 read it"]),
+        (["tab", "o", "enter"], ["Object numbers", "client  report.py[77]@desk (1f4)", "tasks  1,000 read it"]),
     ],
 )  # fmt: skip
 def test_enter_shows_what_is_known_of_any_row(keys: List[str], wanted: List[str]) -> None:

@@ -38,6 +38,7 @@ In this order at first: `hello`, `presence`, `picture` (where there is one), and
     `memory`: `limit`, `tasks`, `objects` (what of it the payload of open tasks takes, and objects);
     `deaths`: of workers since the start, [[cause, total], ...]; `retries`: tasks given out again since the start;
     `dispatch_latencies`: as `loop_durations`, of the time that tasks waited for a worker once they could have had one;
+    `problems`: texts, a line for each thing that looks wrong, the worst first, as `scaler_client status` has them;
     `messages`: `received`, `sent`: [[name, total, rate], ...] by name; `dropped`: [[name, total], ...].
 
 Topics that are sent only to pages that watch them; each message has the topic as its type:

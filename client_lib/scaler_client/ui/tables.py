@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..inspection.problems import problems
 from ..picture import Picture
 from ..snapshots import Graphs, GraphState, History, HistoryKind, ObjectState
 from .contract import OUTCOMES
@@ -61,6 +62,7 @@ def picture_message(picture: Picture) -> Message:
         "deaths": [[cause, total] for cause, total in sorted(snapshot.deaths.items())],
         "retries": snapshot.retries,
         "dispatch_latencies": snapshot.dispatch_latencies,
+        "problems": problems(picture),
         "messages": {
             "received": _counters(snapshot.received, picture.received_rates),
             "sent": _counters(snapshot.sent, picture.sent_rates),

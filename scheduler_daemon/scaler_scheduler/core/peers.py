@@ -122,8 +122,7 @@ class Peers:
         client = clients.find(event.incarnation)
         deadline = now + self._limits.client_timeout_seconds
         if client is None:
-            name = event.name or f"of process {event.pid} on {event.host}"
-            client = Client(event.incarnation, event.route, name, event.worker, deadline, event.user)
+            client = Client(event.incarnation, event.route, self._name_of(event), event.worker, deadline, event.user)
             clients.add(client)
             self._settling.take(client, event.scheduler, now)
         else:
@@ -137,6 +136,13 @@ class Peers:
             self._resume_all(client, now)
         granted, window = self._credits.start(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
+
+    def _name_of(self, event: events.Hello) -> str:
+        """What people see of a client that may have said no name: a nested one is called by its worker."""
+        worker = self._tables.workers.find(event.worker) if event.worker else None
+        if not event.name and worker is not None:
+            return f"tasks of {worker.name}"
+        return event.name or f"client[{event.pid}]@{event.host}"
 
     def _resume_all(self, client: Client, now: float) -> None:
         """A nested client says again which tasks are suspended: what it said last of them may have been lost."""
