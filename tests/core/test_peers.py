@@ -336,4 +336,5 @@ def test_clients_have_names_for_people(core):
     core.hello(C2, events.CLIENT, 12, worker=22, name="")
     core.hello(b"other", events.CLIENT, 13, name="")
     names = [client.name for client in core.scheduler.tables.clients]
+    core.take()
     assert names == ["report.py[77]@desk", f"tasks of {worker.name}", "client[4711]@host"]

@@ -168,8 +168,18 @@ def picture() -> Message:
         "outcomes": [["value", 8], ["exception", 1]], "peers": {"clients": 1, "workers": 1, "agents": 1},
         "functions": 1, "objects": 0, "left_out": [], "memory": {"limit": 1 << 30, "tasks": 0, "objects": 0},
         "deaths": [], "retries": 0, "dispatch_latencies": [0, 1],
+        "problems": ["2 workers have died since the start: signal 9"],
         "messages": {"received": [], "sent": [], "dropped": []},
     }  # fmt: skip
+
+
+def clients() -> Message:
+    columns = {
+        "id": [CLIENT, "7"], "name": ["report.py[4711]@node-1", "tasks of host00-1"], "worker": ["", str(FIRST_WORKER)],
+        "waiting": [3, 0], "others": [1, 0], "objects": [2, 0], "object_bytes": [1 << 20, 0], "done": [120, 4],
+        "done_rate": [1.5, 0],
+    }  # fmt: skip
+    return {"type": "clients", "now": time.time(), "columns": columns}
 
 
 def functions() -> Message:
@@ -201,5 +211,6 @@ def story(number: str) -> Message:
         "outcome": [None, None, 1, None, 1],
         "duration": [0, 0, 0.2, 0, 1.5],
         "error": ["", "", "OSError: not yet", "", "ValueError: no such curve"],
+        "traceback": ["", "", "Traceback 1\nOSError: not yet", "", "Traceback 2\n  \u202eenil\nValueError: no curve"],
     }
     return {"type": "story", "client": CLIENT, "id": number, "columns": columns}

@@ -20,7 +20,7 @@ from playwright.sync_api import (
 )
 from tests.waiting import wait_until
 
-VIEWS = ("overview", "workers", "timeline", "tasks", "functions", "graphs", "settings")
+VIEWS = ("overview", "workers", "timeline", "tasks", "functions", "clients", "graphs", "settings")
 SECONDS = 20.0
 """For whatever should happen within seconds."""
 

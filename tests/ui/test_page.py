@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture
 def page(busy: Shop, open_page: OpenPage) -> Page:
-    page = open_page(busy.site.url)
+    page = open_page(busy.site.url, viewport={"width": 1600, "height": 800})  # wide enough for every column of tasks
     expect(page.locator("#state")).to_have_text("Live")
     return page
 
@@ -100,7 +101,8 @@ def test_a_failed_task_shows_its_error_and_its_story(busy: Shop, page: Page) -> 
     row.click()
     details = page.locator("dialog#details")
     expect(details.get_by_role("heading", name="price")).to_be_visible()
-    expect(details.get_by_role("note")).to_contain_text("ValueError: no such curve: flat")
+    expect(details.get_by_role("note", name="Error")).to_contain_text("ValueError: no such curve: flat")
+    expect(details.get_by_role("note", name="Traceback")).to_contain_text('raise ValueError(f"no such curve: {curve}")')
     story = details.get_by_label("What has happened")
     for what in ("submitted", "dispatched", "exception"):
         expect(story).to_contain_text(what)
@@ -142,8 +144,8 @@ def test_functions_are_counted_and_timed(page: Page) -> None:
     wait_until(lambda: cells(page, "p99") != ["–"], what="a percentile")
     for column in ("Mean", "Median", "p99"):
         assert 20 <= float(cells(page, column)[0].removesuffix(" ms")) < 1000
-    before = cells(page, "Count")
-    wait_until(lambda: cells(page, "Count") != before, what="more tasks")
+    before = cells(page, "Done")
+    wait_until(lambda: cells(page, "Done") != before, what="more tasks")
     page.get_by_role("columnheader", name="Failed").get_by_role("button").click()
     expect(page.get_by_role("columnheader", name="Failed")).to_have_attribute("aria-sort", "descending")
 
@@ -173,6 +175,8 @@ def test_a_graph_is_drawn_while_it_runs(busy: Shop, page: Page, tmp_path: Path) 
         expect(page.locator("#panels .graph .edge")).to_have_count(3)
     finally:
         gate.touch()
+    choice = page.get_by_label("Graph", exact=True).locator("option").first
+    expect(choice).to_have_text(re.compile(r"^c · \d\d:\d\d:\d\d · \d of 3 done · .+\[\d+\]@.+$"))
     assert future.result(20) == 2
     for number in range(3):
         expect(nodes.nth(number)).to_have_attribute("data-state", "done")

@@ -34,7 +34,7 @@ def crowd() -> list[feeds.Message]:
 
 
 def few() -> list[feeds.Message]:
-    return [*beginning(), feeds.workers(12), feeds.functions(), feeds.tasks(120, 12, 60, 50)]
+    return [*beginning(), feeds.workers(12), feeds.clients(), feeds.functions(), feeds.tasks(120, 12, 60, 50)]
 
 
 def test_a_thousand_workers_and_100000_tasks_take_little_work(
@@ -150,13 +150,16 @@ def test_the_story_and_the_error_of_a_task(quiet_feed: Callable[..., tuple[Page,
     page, line = quiet_feed("tasks")
     line.say(*beginning(), feeds.ended("7", "price", failed=True))
     rows(page).first.click()
-    expect(page.get_by_role("note")).to_have_text("ValueError: no such curve")
+    expect(page.get_by_role("note", name="Error")).to_have_text("ValueError: no such curve")
     expect(page.locator("dialog#details h2")).to_have_text("price")
     line.wait_for(page, {"type": "story", "client": feeds.CLIENT, "id": "7"})
     line.say(feeds.story("7"))
     story = page.get_by_label("What has happened")
     expect(story).to_contain_text("returned: exception, attempt 1, on host00-0, 200 ms, OSError: not yet")
     expect(story).to_contain_text("exception, attempt 2, on host00-0, 1.50 s")
+    tracebacks = page.get_by_role("note", name="Traceback")
+    expect(tracebacks.first).to_have_text("Traceback 1\nOSError: not yet")  # of the attempt that is shown
+    expect(tracebacks.last).to_have_text("Traceback 2\n  \u27e8202E\u27e9enil\nValueError: no curve")
 
 
 def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
@@ -180,8 +183,9 @@ def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
     expect(page.get_by_role("columnheader", name="Memory")).to_have_attribute("aria-sort", "descending")
 
     page.keyboard.press("4")
-    table = page.get_by_role("grid")
-    table.focus()
+    expect(page.locator("#panels h1")).to_have_text("Tasks")
+    expect(rows(page).nth(3)).to_be_visible()
+    table = page.get_by_role("grid", name="Tasks")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     chosen = page.locator("#panels .row.active")
@@ -193,11 +197,9 @@ def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
     expect(page.locator("dialog#details")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("dialog#details")).to_be_hidden()
-    assert page.evaluate("document.activeElement.getAttribute('role')") == "grid"
 
     page.keyboard.press("3")
-    canvas(page).focus()
-    wait_for_bars(page)
+    wait_for_bars(page)  # keys work before anything is clicked or has the focus
     before = span(page)
     page.keyboard.press("+")
     wait_until(lambda: span(page) < before, what="a shorter stretch")
@@ -212,6 +214,144 @@ def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("0")
     expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+
+
+def restarted(times: int) -> list[feeds.Message]:
+    """A worker whose process was replaced so many times, one that is gone, and one that is there."""
+    chunks = []
+    for life in range(times + 1):
+        chunk = feeds.tasks(4, 1, 60 - 10 * life, 4, 10 * life)
+        chunk["workers"], chunk["worker_names"] = [str(feeds.FIRST_WORKER + 100 + life)], ["south-1"]
+        chunks.append(chunk)
+    gone = feeds.tasks(4, 1, 50, 4, 900)
+    gone["workers"], gone["worker_names"] = ["77"], ["a-worker-that-is-gone"]
+    unknown = feeds.tasks(4, 1, 50, 4, 950)
+    unknown["workers"], unknown["worker_names"] = ["78"], [""]
+    there = feeds.workers(2)
+    there["columns"]["id"] = [str(feeds.FIRST_WORKER + 100 + times), "5"]
+    there["columns"]["name"] = ["south-1", "south-2"]
+    return [*beginning(), *chunks, gone, unknown, there]
+
+
+LANES = """async () => {
+    const { Lanes } = await import('/static/timeline/lanes.js');
+    const lanes = new Lanes();
+    const ran = (worker, workerName, start, end) =>
+        lanes.add({ worker, workerName, start, end, duration: end - start });
+    ran("1", "a", 0, 1000); ran("2", "a", 1500, 2000); ran("3", "a", 1600, 1900); ran("4", "a", 2500, 2600);
+    ran("9", "z", 0, 10);
+    const found = lanes.withThose([{ id: "4", name: "a" }, { id: "5", name: "a" }, { id: "6", name: "b" }], 3000);
+    return found.map((lane) => [lane.name, lane.isThere, lane.restarts, lane.lives.map((life) => life.worker)]);
+}"""
+
+
+def test_a_name_has_one_lane_unless_two_workers_have_it_at_once(fed_page: FedPage) -> None:
+    page = fed_page("settings", beginning())
+    assert page.evaluate(LANES) == [
+        ["a", True, [1500, 2500], ["1", "2", "4"]],
+        ["a", True, [3000], ["3", "5"]],
+        ["z", False, [], ["9"]],
+        ["b", True, [], ["6"]],
+    ]
+
+
+def test_a_worker_that_was_restarted_has_one_row(fed_page: FedPage) -> None:
+    page = fed_page("timeline", restarted(3))
+    expect(page.get_by_text("24 tasks on 2 workers and 2 that are gone")).to_be_visible()
+    wait_until(lambda: drawn(page, "rows") == 4, what="four rows")
+    expect(page.get_by_label("Colours")).to_contain_text("restarted")
+    names = []
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+        names.append(page.locator(".said").inner_text().partition(",")[0])
+    assert names == ["south-1", "south-2", "a-worker-that-is-gone", "worker 78"]
+
+
+COLOURS = """async (names) => {
+    const { FunctionColours } = await import('/static/function_colours.js');
+    const colours = new FunctionColours();
+    return names.map((name) => colours.placeOf(name));
+}"""
+
+
+def test_a_function_keeps_its_colour(fed_page: FedPage) -> None:
+    page = fed_page("timeline", few())
+    legend = page.get_by_label("Colours").locator("li", has_text="resize").locator("i")
+    before = legend.get_attribute("style")
+    page.reload()
+    expect(legend).to_have_attribute("style", before or "")
+    alone, one_of_many = page.evaluate(COLOURS, ["resize"]), page.evaluate(COLOURS, [f"f{n}" for n in range(60)])
+    assert alone == page.evaluate(COLOURS, ["resize", "parse"])[:1]
+    assert len(set(one_of_many)) == 60
+
+
+def test_the_overview_says_what_is_wrong_and_no_internal_messages(fed_page: FedPage) -> None:
+    page = fed_page("overview", few())
+    expect(page.get_by_role("heading", name="Problems")).to_be_visible()
+    expect(page.get_by_label("Problems")).to_contain_text("2 workers have died since the start: signal 9")
+    expect(page.get_by_text("Messages received")).to_have_count(0)
+
+
+def test_without_problems_there_is_no_card_of_them(fed_page: FedPage) -> None:
+    page = fed_page("overview", [*few(), {**feeds.picture(), "problems": []}])
+    expect(page.locator("[data-figure=workers] dd").first).to_have_text("1")
+    expect(page.get_by_role("heading", name="Problems")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("view", "row", "fact", "task"),
+    [
+        ("workers", "host00-3", "Process", "host00-3"),
+        ("functions", "resize", "Median, p99", "resize"),
+        ("clients", "report.py[4711]@node-1", "Waiting", "resize"),
+    ],
+)
+def test_rows_open_what_they_stand_for(fed_page: FedPage, view: str, row: str, fact: str, task: str) -> None:
+    page = fed_page(view, few())
+    rows(page).filter(has_text=row).first.click()
+    details = page.locator("dialog#row-details")
+    expect(details.get_by_role("heading", name=row)).to_be_visible()
+    expect(details.locator("dt", has_text=fact)).to_be_visible()
+    expect(details.get_by_role("heading", name="Tasks that have ended")).to_be_visible()
+    listed = details.locator(".rows .row:visible")
+    expect(listed.filter(has_text=task).first).to_be_visible()
+    listed.first.click()
+    expect(page.locator("dialog#details")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(details).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(details).to_be_hidden()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(details).to_be_visible()
+
+
+def test_graphs_are_named_by_their_keys_and_start(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
+    page, line = quiet_feed("graphs")
+    graph = feeds.graphs(["done", "failed", "done", "blocked"], [(0, 1)], ["load", "fit", "apart", "other"])
+    graph["columns"] |= {
+        "graph": ["1", "1", "1", "5"], "keys": ["report, chart"] * 3 + ["summary"], "begun": [time.time()] * 3 + [None],
+    }  # fmt: skip
+    line.say(*beginning(), feeds.clients(), graph)
+    options = page.get_by_label("Graph", exact=True).locator("option")
+    expect(options).to_have_count(2)  # nodes without an edge between them are of one graph too
+    expect(options.nth(0)).to_have_text("summary · 0 of 1 done · report.py[4711]@node-1")
+    expect(options.nth(1)).to_have_text(
+        re.compile(r"^report, chart · \d\d:\d\d:\d\d · 2 of 3 done, 1 failed · report.py\[4711\]@node-1$")
+    )
+    space = page.locator("#panels .graph svg > g")
+    expect(page.locator("#panels .graph .node")).to_have_count(1)
+    before = space.get_attribute("transform") or ""
+    page.keyboard.press("+")
+    expect(space).not_to_have_attribute("transform", before)
+
+
+def test_the_banner_says_why_it_waits(fed_page: FedPage) -> None:
+    absent = {**feeds.presence("unheard"), "problem": "there is no /tmp/nothing yet: the scheduler does not run"}
+    page = fed_page("overview", [feeds.hello(), absent])
+    expect(page.locator("#banner")).to_contain_text("there is no /tmp/nothing yet: the scheduler does not run")
+    page = fed_page("overview", [feeds.hello(), feeds.presence(), feeds.picture(), feeds.presence("gone")])
+    expect(page.locator("#banner")).to_contain_text("It has stopped, or the network is cut")
 
 
 def test_focus_can_be_seen(fed_page: FedPage) -> None:
@@ -230,7 +370,7 @@ def test_focus_can_be_seen(fed_page: FedPage) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_scrolls_within_tables_alone(fed_page: FedPage, scheme: str) -> None:
+def test_nothing_is_wider_than_a_phone(fed_page: FedPage, scheme: str) -> None:
     options = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "color_scheme": scheme}
     page = fed_page("overview", few(), **options)
     expect(page.locator("html")).to_have_attribute("data-theme", scheme)
@@ -241,9 +381,6 @@ def test_a_phone_scrolls_within_tables_alone(fed_page: FedPage, scheme: str) -> 
         expect(page.locator("#panels h1")).to_have_text(view.capitalize())
         whole, seen = width_of(page)
         assert whole <= seen == 360, f"{view} is {whole} pixels wide"
-    go(page, "workers")
-    whole, seen = page.locator("#panels .table").evaluate("table => [table.scrollWidth, table.clientWidth]")
-    assert whole > seen
 
 
 def test_two_fingers_zoom(fed_page: FedPage) -> None:
@@ -268,10 +405,12 @@ def test_two_fingers_zoom(fed_page: FedPage) -> None:
 
 def test_empty_views_say_so(fed_page: FedPage) -> None:
     page = fed_page("overview", [feeds.hello(), feeds.presence("unheard", time.time())])
-    expect(page.get_by_text("Nothing was heard from a scheduler at ipc:")).to_be_visible()
+    expect(page.get_by_text("nothing was heard from a scheduler at ipc:")).to_be_visible()
+    expect(page.locator("#banner")).to_contain_text("either no scheduler runs there, or")
     texts = {
         "workers": "No workers are connected", "timeline": "No tasks in the window yet",
         "tasks": "No tasks in the window yet", "functions": "No functions yet", "graphs": "No graphs are open",
+        "clients": "No clients are connected",
     }  # fmt: skip
     for view, text in texts.items():
         go(page, view)

@@ -62,8 +62,8 @@ Topics that are sent only to pages that watch them; each message has the topic a
     Starts are the end less the duration that the worker has measured; ends are when the scheduler heard of it, and
     results of one message are laid one before the other, so that on a worker they don't overlap.
 
-`running`: `now` and `columns`: `client`, `id` (strings), `attempt`, `worker` (identity), `worker_name`, `name`,
-    `start` (unix time). Each message has all tasks that are known to run, one a worker at most.
+`running`: `now` and `columns`: `client`, `client_name`, `id` (strings), `attempt`, `worker` (identity), `worker_name`,
+    `name`, `start` (unix time). Each message has all tasks that are known to run, one a worker at most.
 
 `workers`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `capabilities`, `agent`
     (identity), `flags` (bits: 1 its agent is here, 2 it holds a task, 4 that runs long, 8 it does not answer),

@@ -117,11 +117,13 @@ def workers_message(picture: Picture) -> Message:
 def running_message(picture: Picture) -> Message:
     now = picture.snapshot.unix_seconds
     rows = [(row, row.task) for row in picture.workers if row.task is not None]
+    clients = {client.incarnation: client.name for client in picture.clients}
     return _table(
         "running",
         picture,
         {
             "client": [str(task.client) for _, task in rows],
+            "client_name": [clients.get(task.client, "") for _, task in rows],
             "id": [str(task.id) for _, task in rows],
             "attempt": [task.attempt for _, task in rows],
             "worker": [str(row.incarnation) for row, _ in rows],

@@ -4,6 +4,14 @@ import { element, setText } from "./elements.js";
 import { clock, duration, visible } from "./format.js";
 
 const BACK_MILLISECONDS = 15_000;
+const LATE_MILLISECONDS = 3_000;
+
+/** Why nothing is shown yet. */
+function waiting(presence, hello) {
+  const why = presence.problem || "either no scheduler runs there, or it publishes at another address, or the network is in the way";
+  const since = clock(presence.since * 1000);
+  return `Waiting since ${since} for a scheduler: nothing was heard from a scheduler at ${visible(hello?.address ?? "")} yet: ${visible(why)}.`;
+}
 
 export class Banner {
   constructor({ model, retry }) {
@@ -16,9 +24,14 @@ export class Banner {
     this.button.addEventListener("click", retry);
     this.place.append(this.text, this.button);
     this.connection = { name: "connecting", details: {} };
+    this.begun = Date.now();
     this.absence = null;
     this.back = null;
     setInterval(() => this.#show(), 1000);
+  }
+
+  get isLate() {
+    return Date.now() - this.begun > LATE_MILLISECONDS;
   }
 
   connectionIs(name, details) {
@@ -52,19 +65,21 @@ export class Banner {
     const { name, details } = this.connection;
     if (name === "lost") {
       const wait = Math.max(0, Math.ceil((details.retryAt - Date.now()) / 1000));
-      const why = details.reason ? `: ${visible(details.reason)}` : "";
+      const why = details.reason ? `: ${visible(details.reason)}` : ": the connection to it was cut or refused";
       const text = `The server of this page is gone since ${clock(details.since)}${why}. Next try ${wait ? `in ${wait} s` : "now"}.`;
       return { state: "lost", label: "No server", kind: "bad", text };
     }
-    if (name === "connecting" || !presence) return { state: "connecting", label: "Connecting" };
+    if (name === "connecting" || !presence) {
+      return { state: "connecting", label: "Connecting", kind: "wait", text: this.isLate ? "The server of this page has not answered yet." : "" };
+    }
     if (this.model.refusal) return { state: "there", label: "Refused", kind: "bad", text: `The server refused what this page sent: ${this.model.refusal}` };
     if (presence.presence === "gone") {
       const gone = duration(Math.max(0, Date.now() - presence.since * 1000)).replace(/\.\d+ s/, " s");
-      return { state: "gone", label: "Gone", kind: "bad", text: `The scheduler is gone since ${clock(presence.since * 1000)} (${gone}). What is shown is from before.` };
+      return { state: "gone", label: "Gone", kind: "bad", text: `The scheduler is gone since ${clock(presence.since * 1000)} (${gone}): nothing comes from ${visible(hello?.address ?? "")} any more. It has stopped, or the network is cut. What is shown is from before; the page goes on when the scheduler is back.` };
     }
     if (presence.presence === "other version") return { state: "gone", label: "Other version", kind: "bad", text: presence.problem };
     if (presence.presence === "unheard") {
-      return { state: "connecting", label: "Waiting", kind: "wait", text: `Nothing was heard from a scheduler at ${visible(hello?.address ?? "")} yet.` };
+      return { state: "connecting", label: "Waiting", kind: "wait", text: waiting(presence, hello) };
     }
     if (this.back && Date.now() - this.back.at < BACK_MILLISECONDS) {
       const text = `The scheduler is back since ${clock(this.back.since * 1000)}. It was gone since ${clock(this.back.gone * 1000)}.`;

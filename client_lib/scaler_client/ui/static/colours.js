@@ -1,4 +1,4 @@
-// A colour for each function, however many there are: the first dozen by hand, each other one unlike those before it.
+// Colours for functions: the first dozen by hand, each other one unlike those before it.
 
 const BY_HAND = {
   light: [

@@ -15,11 +15,13 @@ export class Details {
     this.close = element("button", { type: "button", text: "Close" });
     this.body = element("div");
     this.story = element("div");
+    this.tracebacks = element("div");
     this.element = element(
       "dialog",
       { "aria-labelledby": "details-title", id: "details" },
       element("header", {}, this.title, this.close),
       this.body,
+      this.tracebacks,
       this.story,
     );
     this.close.addEventListener("click", () => this.element.close());
@@ -33,6 +35,7 @@ export class Details {
     this.title.textContent = visible(row.name);
     this.body.replaceChildren(facts(row));
     if (row.error) this.body.append(element("pre", { text: visible(row.error), role: "note", "aria-label": "Error" }));
+    this.tracebacks.replaceChildren();
     this.#attempts();
     this.ask(row);
     if (!this.element.open) this.element.showModal();
@@ -54,6 +57,15 @@ export class Details {
       return [clock(columns.time[row] * 1000, 1), [what, attempt, worker, took, visible(columns.error[row])]];
     });
     this.#happened("What has happened", lines);
+    this.tracebacks.replaceChildren();
+    columns.traceback?.forEach((text, row) => {
+      if (!text) return;
+      const attempt = columns.attempt[row];
+      const parts = [element("h3", { text: `Traceback of attempt ${attempt}` }), traceback(text)];
+      // That of the attempt which is shown comes before the others.
+      if (attempt === this.row.attempt) this.tracebacks.prepend(...parts);
+      else this.tracebacks.append(...parts);
+    });
   }
 
   /** What this page knows itself, until the scheduler tells more. */
@@ -74,6 +86,11 @@ export class Details {
     ]);
     this.story.replaceChildren(element("h3", { text: title }), element("dl", { class: "facts", "aria-label": title }, ...list));
   }
+}
+
+/** Each line by itself: what can't be seen is made visible, and what turns the direction of text stays in its line. */
+function traceback(text) {
+  return element("pre", { class: "traceback", tabindex: "0", role: "note", "aria-label": "Traceback", text: text.trimEnd().split("\n").map(visible).join("\n") });
 }
 
 function facts(row) {

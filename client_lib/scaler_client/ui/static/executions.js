@@ -1,5 +1,8 @@
 // The executions of the window: what ran where and when, newest last, and by worker for the timeline.
 
+import { FunctionColours } from "./function_colours.js";
+import { Lanes } from "./timeline/lanes.js";
+
 export const MOST_EXECUTIONS = 100_000;
 
 /** One attempt of a task that is over. Times are milliseconds of unix time; NaN: not known, or it never ran. */
@@ -59,9 +62,10 @@ class Outcomes {
 /** So that tasks with names of their own do not fill the table. */
 const MOST_FROM_RUNNING = 64;
 
-/** All functions that were seen, numbered in that order, which their colours go by. */
+/** All functions that were seen, numbered in that order. */
 class Functions {
-  constructor() {
+  constructor(colours) {
+    this.colours = colours;
     this.all = [];
     this.numbers = new Map();
   }
@@ -70,7 +74,7 @@ class Functions {
   ofRunning(name) {
     const number = this.numbers.get(name);
     if (number !== undefined) return this.all[number];
-    return this.all.length < MOST_FROM_RUNNING ? this.named(name) : { number: -1, name };
+    return this.all.length < MOST_FROM_RUNNING ? this.named(name) : { number: -1, colour: -1, name };
   }
 
   named(name) {
@@ -78,60 +82,17 @@ class Functions {
     if (number === undefined) {
       number = this.all.length;
       this.numbers.set(name, number);
-      this.all.push({ number, name, executions: 0, failed: 0 });
+      this.all.push({ number, name, colour: this.colours.placeOf(name), executions: 0, failed: 0 });
     }
     return this.all[number];
   }
 }
 
-/** What one worker ran: executions by their start. `longest` bounds how far back one in sight may begin. */
-export class Lane {
-  constructor(worker, name) {
-    this.worker = worker;
-    this.name = name;
-    this.executions = [];
-    this.stale = 0;
-    this.longest = 0;
-  }
-
-  add(execution) {
-    const all = this.executions;
-    let at = all.length;
-    while (at > 0 && all[at - 1].start > execution.start) at--;
-    if (at === all.length) all.push(execution);
-    else all.splice(at, 0, execution);
-    this.longest = Math.max(this.longest, execution.duration);
-  }
-
-  /** One of those numbered below is of the window no more. They stand anywhere, and leave many at a time. */
-  drop(below) {
-    this.stale++;
-    if (this.stale < 64 || this.stale * 2 < this.executions.length) return;
-    this.executions = this.executions.filter((each) => each.number >= below);
-    this.stale = 0;
-  }
-
-  get length() {
-    return this.executions.length - this.stale;
-  }
-
-  /** The place of the first that may reach into the time after `from`. */
-  firstAfter(from) {
-    let [low, high] = [0, this.executions.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.executions[middle].start + this.longest < from) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-}
-
 export class Executions {
-  constructor(most = MOST_EXECUTIONS) {
+  constructor(most = MOST_EXECUTIONS, colours = new FunctionColours()) {
     this.most = most;
     this.outcomes = new Outcomes();
-    this.functions = new Functions();
+    this.functions = new Functions(colours);
     this.clear();
   }
 
@@ -139,7 +100,7 @@ export class Executions {
     this.all = [];
     this.dropped = 0;
     this.next = 0;
-    this.lanes = new Map();
+    this.lanes = new Lanes();
     this.missed = 0;
     this.earliest = Infinity;
     for (const each of this.functions.all) each.executions = each.failed = 0;
@@ -186,6 +147,16 @@ export class Executions {
     return this.oldestFirst().filter((each) => each.id === id && each.client === client);
   }
 
+  /** Up to so many of the newest that fit. */
+  newestOf(fits, most) {
+    const found = [];
+    for (let n = 0; n < this.length && found.length < most; n++) {
+      const each = this.newest(n);
+      if (fits(each)) found.push(each);
+    }
+    return found;
+  }
+
   /** By their place among the names, most of which may be those of single tasks. */
   #functionsOf(chunk) {
     const found = [];
@@ -196,10 +167,7 @@ export class Executions {
   #forget(execution) {
     execution.function.executions--;
     execution.function.failed -= execution.failed;
-    const lane = this.lanes.get(execution.worker);
-    if (!lane || Number.isNaN(execution.start)) return;
-    lane.drop(execution.number + 1);
-    if (!lane.length) this.lanes.delete(execution.worker);
+    if (!Number.isNaN(execution.start)) this.lanes.forget(execution);
   }
 
   #add(execution) {
@@ -207,9 +175,6 @@ export class Executions {
     execution.function.executions++;
     execution.function.failed += execution.failed;
     if (execution.start < this.earliest) this.earliest = execution.start;
-    if (!execution.worker || Number.isNaN(execution.start)) return;
-    let lane = this.lanes.get(execution.worker);
-    if (!lane) this.lanes.set(execution.worker, (lane = new Lane(execution.worker, execution.workerName)));
-    lane.add(execution);
+    if (execution.worker && !Number.isNaN(execution.start)) this.lanes.add(execution);
   }
 }

@@ -3,12 +3,12 @@
 import { element } from "./elements.js";
 
 const KEYS = [
-  [["1", "…", "7"], "Go to a view"],
+  [["1", "…", "8"], "Go to a view"],
   [["/"], "Search or filter"],
   [["?"], "This help"],
   [["Esc"], "Close, or leave a field"],
   [["↑", "↓", "PgUp", "PgDn", "Home", "End"], "In tables: choose a row"],
-  [["Enter"], "Open the details of the chosen task"],
+  [["Enter"], "Open the details of the chosen row"],
   [["←", "→"], "In the timeline and graphs: move"],
   [["↑", "↓"], "In the timeline: choose a worker; in graphs: move"],
   [[",", "."], "In the timeline: the task before, the task after"],

@@ -20,8 +20,8 @@ export function rowsOf(columns) {
 const TABLES = ["workers", "agents", "clients", "functions", "running"];
 
 export class Model {
-  /** `clock` gives milliseconds of any steady clock. */
-  constructor(windowSeconds, clock = () => performance.now()) {
+  /** `colours` says which colour a function has, `clock` gives milliseconds of any steady clock. */
+  constructor(windowSeconds, colours, clock = () => performance.now()) {
     this.windowSeconds = windowSeconds;
     this.clock = clock;
     this.hello = null;
@@ -29,7 +29,7 @@ export class Model {
     this.picture = null;
     this.story = null;
     this.refusal = "";
-    this.executions = new Executions();
+    this.executions = new Executions(undefined, colours);
     this.series = new Series();
     this.graphBook = new GraphBook();
     this.running = [];

@@ -27,9 +27,9 @@ export class Theme {
     return this.styles.getPropertyValue(`--${name}`).trim();
   }
 
-  /** The colour of the n-th function. Below 0: of one that is not known. */
-  functionColour(number) {
-    return number < 0 ? this.colour("other") : functionColour(number, this.name);
+  /** The colour at a place of FunctionColours. Below 0: of a function that is not known. */
+  functionColour(place) {
+    return place < 0 ? this.colour("other") : functionColour(place, this.name);
   }
 
   onChange(listener) {

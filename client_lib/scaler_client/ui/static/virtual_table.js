@@ -8,8 +8,9 @@ let tables = 0;
 
 /**
  * @param options.label what the table is called
- * @param options.columns each {id, title, width (px), grow, right, value(row), text(row), full(row), style(row), hint, first}
- *   with `value` to sort by (none: can't be sorted), `full` for the title, `first` the direction of the first sort
+ * @param options.columns each {id, title, width (px), grow, right, value(row), text(row), full(row), style(row), hint, first,
+ *   from} with `value` to sort by (none: can't be sorted), `full` for the title, `first` the direction of the first sort, and
+ *   `from` the width (px) of the table from which on the column is shown
  * @param options.key(row) what stays the same of a row
  * @param options.sort {column, direction} at first; none: rows stay as they are given
  * @param options.onOpen(row) called on click and Enter
@@ -18,7 +19,7 @@ let tables = 0;
 export class VirtualTable {
   constructor(options) {
     this.options = options;
-    this.columns = options.columns;
+    this.columns = options.columns.filter((column) => !column.from);
     this.sort = options.sort ?? null;
     this.rows = [];
     this.active = null;
@@ -26,7 +27,21 @@ export class VirtualTable {
     this.name = `table${++tables}`;
     this.onScroll = options.onScroll ?? (() => {});
     this.#build();
-    new ResizeObserver(() => this.render()).observe(this.element);
+    new ResizeObserver(() => this.#fit()).observe(this.element);
+  }
+
+  /** Show the columns that there is room for. */
+  #fit() {
+    const width = this.element.clientWidth;
+    if (!width) return;
+    const columns = this.options.columns.filter((column) => (column.from ?? 0) <= width);
+    if (columns.length !== this.columns.length) {
+      this.columns = columns;
+      this.pool = [];
+      this.body.replaceChildren();
+      this.#head();
+    }
+    this.render();
   }
 
   /** Show these rows. */
@@ -77,14 +92,21 @@ export class VirtualTable {
     else this.element.removeAttribute("aria-activedescendant");
   }
 
-  #build() {
+  #head() {
     const least = this.columns.reduce((sum, column) => sum + column.width + 16, 0);
     const tracks = this.columns.map((column) =>
       column.grow ? `minmax(${column.width + 16}px, ${column.grow}fr)` : `${column.width + 16}px`,
     );
-    this.head = element("div", { class: "row head", role: "row", "aria-rowindex": "1" });
     this.headers = this.columns.map((column, at) => this.#header(column, at));
-    this.head.append(...this.headers);
+    this.head.replaceChildren(...this.headers);
+    this.element.setAttribute("aria-colcount", String(this.columns.length));
+    this.element.style.setProperty("--columns", tracks.join(" "));
+    this.element.style.setProperty("--least", `${least}px`);
+    this.#markSort();
+  }
+
+  #build() {
+    this.head = element("div", { class: "row head", role: "row", "aria-rowindex": "1" });
     this.body = element("div", { class: "rows", role: "rowgroup" });
     this.empty = element("p", { class: "empty", text: this.options.empty ?? "Nothing yet" });
     this.element = element("div", {
@@ -92,20 +114,17 @@ export class VirtualTable {
       role: "grid",
       tabindex: "0",
       "aria-label": this.options.label,
-      "aria-colcount": String(this.columns.length),
       "aria-rowcount": "1",
       "aria-readonly": "true",
     });
-    this.element.style.setProperty("--columns", tracks.join(" "));
-    this.element.style.setProperty("--least", `${least}px`);
     this.element.append(element("div", { role: "rowgroup", class: "heads" }, this.head), this.body, this.empty);
     this.element.addEventListener("scroll", () => {
       this.render();
       this.onScroll();
     });
-    this.element.addEventListener("keydown", (event) => this.#key(event));
+    this.element.addEventListener("keydown", (event) => event.target === this.element && this.takeKey(event));
     this.body.addEventListener("click", (event) => this.#click(event));
-    this.#markSort();
+    this.#head();
   }
 
   #header(column, at) {
@@ -126,12 +145,16 @@ export class VirtualTable {
   }
 
   sortBy(id) {
-    const column = this.columns.find((each) => each.id === id);
+    const column = this.#column(id);
     const first = column.first ?? (column.right ? "descending" : "ascending");
     const other = first === "ascending" ? "descending" : "ascending";
     this.sort = { column: id, direction: this.sort.column === id && this.sort.direction === first ? other : first };
     this.#markSort();
     this.setRows(this.rows);
+  }
+
+  #column(id) {
+    return this.options.columns.find((each) => each.id === id);
   }
 
   #markSort() {
@@ -143,7 +166,7 @@ export class VirtualTable {
   }
 
   #sorted(rows) {
-    const column = this.columns.find((each) => each.id === this.sort.column);
+    const column = this.#column(this.sort.column);
     const sign = this.sort.direction === "ascending" ? 1 : -1;
     const { key } = this.options;
     return [...rows].sort((left, right) => {
@@ -189,16 +212,18 @@ export class VirtualTable {
     this.options.onOpen?.(line.row);
   }
 
-  #key(event) {
-    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey) return;
+  /** Also where the table has no focus. Returns whether the key was one of a table's. */
+  takeKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const page = Math.max(1, Math.floor(this.element.clientHeight / ROW_HEIGHT) - 2);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
     if (event.key in steps) this.#move(steps[event.key]);
     else if (event.key === "Enter" && this.active !== null) {
       const row = this.rows.find((each) => this.options.key(each) === this.active);
       if (row) this.options.onOpen?.(row);
-    } else return;
+    } else return false;
     event.preventDefault();
+    return true;
   }
 
   #move(step) {

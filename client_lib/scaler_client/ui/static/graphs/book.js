@@ -3,6 +3,7 @@
 
 export const MOST_NODES = 5000;
 const LINGER_MILLISECONDS = 10_000;
+const OVER = ["done", "failed"];
 export const STATES = ["blocked", "waiting", "running", "done", "failed"];
 
 export class GraphBook {
@@ -16,12 +17,14 @@ export class GraphBook {
   take(message, now) {
     const { columns, edges } = message;
     this.total = message.total;
-    for (const node of this.nodes.values()) node.isOpen = false;
+    for (const node of this.nodes.values()) node.isOpen = node.isThere = false;
     const rows = columns.id.map((id, row) => {
       const key = `${columns.client[row]} ${id}`;
       let node = this.nodes.get(key);
-      if (!node) this.nodes.set(key, (node = { key, id, client: columns.client[row], inputs: new Set(), outcome: "" }));
-      Object.assign(node, { name: columns.name[row], state: columns.state[row], isOpen: true, seenAt: now });
+      if (!node) this.nodes.set(key, (node = { key, id, client: columns.client[row], inputs: new Set(), outcome: "", graph: "", keys: "", begun: null }));
+      const state = columns.state[row];
+      Object.assign(node, { name: columns.name[row], state, isThere: true, isOpen: !OVER.includes(state), seenAt: now });
+      if (columns.graph?.[row]) Object.assign(node, { graph: columns.graph[row], keys: columns.keys[row], begun: columns.begun[row] });
       return node;
     });
     edges.from.forEach((from, at) => rows[edges.to[at]].inputs.add(rows[from].key));
@@ -42,10 +45,13 @@ export class GraphBook {
       if (node && !node.outcome) node.outcome = each.failed ? "failed" : "done";
     }
     this.settled = executions.next;
-    for (const node of this.nodes.values()) if (!node.isOpen) node.state = node.outcome || "done";
+    for (const node of this.nodes.values()) if (!node.isThere) node.state = node.outcome || "done";
   }
 
-  /** Connected graphs, those with the most nodes first: {key, client, nodes, edges [[from, to]], open}. */
+  /**
+   * Graphs as their clients have submitted them, and connected parts of what belongs to none. Open ones come first, then
+   * new ones: {key, client, graph, keys, begun (seconds of unix time; 0: not known), nodes, edges [[from, to]], open}.
+   */
   graphs() {
     const parents = new Map();
     const rootOf = (key) => {
@@ -56,6 +62,12 @@ export class GraphBook {
     };
     for (const key of this.nodes.keys()) parents.set(key, key);
     for (const node of this.nodes.values()) {
+      if (!node.graph) continue;
+      const root = `graph ${node.client} ${node.graph}`;
+      if (!parents.has(root)) parents.set(root, root);
+      parents.set(rootOf(node.key), rootOf(root));
+    }
+    for (const node of this.nodes.values()) {
       for (const input of node.inputs) if (parents.has(input)) parents.set(rootOf(input), rootOf(node.key));
     }
     const found = new Map();
@@ -64,7 +76,10 @@ export class GraphBook {
       if (!found.has(root)) found.set(root, []);
       found.get(root).push(node);
     }
-    return [...found.values()].map(connected).sort((left, right) => right.open - left.open || right.nodes.length - left.nodes.length);
+    return [...found.values()]
+      .map(connected)
+      .filter((graph) => graph.graph || graph.open || graph.nodes.length > 1)
+      .sort((left, right) => Math.sign(right.open) - Math.sign(left.open) || right.begun - left.begun || right.nodes.length - left.nodes.length);
   }
 
   /** Graphs that are over go after a while, and the oldest nodes when there are too many. */
@@ -86,5 +101,17 @@ function connected(nodes) {
   nodes.forEach((node, to) => {
     for (const input of node.inputs) if (numbers.has(input)) edges.push([numbers.get(input), to]);
   });
-  return { key: nodes[0].key, client: nodes[0].client, nodes, edges, open: nodes.filter((node) => node.isOpen).length };
+  const { client, key } = nodes[0];
+  const named = nodes.find((node) => node.graph) ?? nodes[0];
+  const begun = Math.min(...nodes.map((node) => node.begun ?? Infinity));
+  return {
+    key: named.graph ? `graph ${client} ${named.graph}` : key,
+    client,
+    graph: named.graph,
+    keys: named.keys,
+    begun: Number.isFinite(begun) ? begun : 0,
+    nodes,
+    edges,
+    open: nodes.filter((node) => node.isOpen).length,
+  };
 }

@@ -124,16 +124,22 @@ export class GraphCanvas {
     if (found?.node.sketch.node) this.onOpen(found.node.sketch.node);
   }
 
+  /** Also where the drawing has no focus. Returns whether the key was one of its own. */
+  takeKey(event) {
+    return this.#key(event);
+  }
+
   #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.size) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.size) return false;
     const moves = { ArrowLeft: [KEY_PAN, 0], ArrowRight: [-KEY_PAN, 0], ArrowUp: [0, KEY_PAN], ArrowDown: [0, -KEY_PAN] };
     if (event.key in moves) this.#moveBy(...moves[event.key]);
     else if (event.key === "+" || event.key === "=") this.zoom(1.4);
     else if (event.key === "-") this.zoom(1 / 1.4);
     else if (event.key === "0" || event.key === "Home") this.fit();
-    else return;
+    else return false;
     event.preventDefault();
     event.stopPropagation();
+    return true;
   }
 }
 

@@ -51,7 +51,7 @@ export function layLane(frame, lane, viewport, y, height) {
       if (each.failed) frame.failures.push(x, y, size, height);
       frame.drawn++;
     } else {
-      collect(frame, bin, Math.floor(x / BIN), size, each.function.number, y, height);
+      collect(frame, bin, Math.floor(x / BIN), size, each.function.colour, y, height);
       if (each.failed && x - lastMark >= BIN * 1.5) {
         lastMark = x;
         frame.marks.push(x, y, height);

@@ -1,6 +1,6 @@
 // The timeline's canvas: axis, names of workers, bars. It knows nothing of the page; what it draws is given each time.
 
-import { clock, cut } from "../format.js";
+import { clock, cut, visible } from "../format.js";
 import { Frame, LEVELS, layLane } from "./lane_painter.js";
 import { ticks } from "./viewport.js";
 
@@ -9,6 +9,7 @@ const LEAST_FOR_TEXT = 14;
 const LEAST_TEXT_WIDTH = 44;
 const MOST_TEXTS = 300;
 const LETTER = 6.02;
+const NAME_FONT = "12px system-ui, 'DejaVu Sans', sans-serif";
 
 export class Painter {
   constructor(canvas, theme) {
@@ -59,6 +60,7 @@ export class Painter {
       if (task) this.#open(frame, task, scene, top + row * rowHeight + pad, rowHeight - 2 * pad);
     }
     this.#failures(frame);
+    for (let row = first; row < last; row++) this.#restarts(lanes[row], viewport, top + row * rowHeight, rowHeight);
     if (scene.chosen) this.#choice(scene, top, pad);
     at.restore();
     this.#names(scene, first, last, top);
@@ -100,7 +102,7 @@ export class Painter {
     const named = [];
     for (let n = 0; n < wide.length; n += 5) {
       const width = wide[n + 3];
-      at.fillStyle = theme.functionColour(wide[n].function.number);
+      at.fillStyle = theme.functionColour(wide[n].function.colour);
       at.fillRect(wide[n + 1], wide[n + 2], width - (width > 4 ? 1 : 0), wide[n + 4]);
       if (width >= LEAST_TEXT_WIDTH && !wide[n].failed) named.push(n);
     }
@@ -111,7 +113,7 @@ export class Painter {
 
   #text({ name, function: kind }, x, y, width, height) {
     const { context: at } = this;
-    at.fillStyle = inkOn(this.theme.functionColour(kind.number));
+    at.fillStyle = inkOn(this.theme.functionColour(kind.colour));
     at.font = "10px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
     at.textBaseline = "middle";
     at.textAlign = "left";
@@ -124,7 +126,7 @@ export class Painter {
     const x = Math.max(-2, viewport.x(task.start));
     const end = Math.min(viewport.width + 2, viewport.x(heard));
     if (end <= 0 || x >= viewport.width || end - x < 0.5) return;
-    at.fillStyle = theme.functionColour(task.function.number);
+    at.fillStyle = theme.functionColour(task.function.colour);
     at.globalAlpha = 0.45;
     at.fillRect(x, y, end - x, height);
     at.globalAlpha = 1;
@@ -158,6 +160,24 @@ export class Painter {
     }
   }
 
+  /** Another process has the worker's name from there on. */
+  #restarts(lane, viewport, y, height) {
+    const { context: at, colours } = this;
+    for (const time of lane.restarts) {
+      const x = viewport.x(time);
+      if (x < -8 || x > viewport.width) continue;
+      at.fillStyle = colours.surface;
+      at.fillRect(x - 3, y, 4, height);
+      at.fillStyle = colours.text;
+      at.fillRect(x - 2, y, 2, height);
+      at.beginPath();
+      at.moveTo(x - 2, y);
+      at.lineTo(x + 6, y + Math.min(5, height / 2));
+      at.lineTo(x - 2, y + Math.min(10, height));
+      at.fill();
+    }
+  }
+
   #cross(x, y) {
     const { context: at, colours } = this;
     at.fillStyle = colours.surface;
@@ -183,18 +203,25 @@ export class Painter {
     at.strokeRect(x - 1, top + row * rowHeight + pad - 1, Math.max(3, end - x + 1), rowHeight - 2 * pad + 2);
   }
 
+  /** As wide as the longest name in pixels, within these bounds. */
+  gutterFor(lanes, least, most) {
+    this.context.font = NAME_FONT;
+    const longest = lanes.reduce((found, lane) => (lane.name.length > found.length ? lane.name : found), "");
+    return Math.round(Math.max(least, Math.min(most, this.context.measureText(visible(longest)).width + 30)));
+  }
+
   #names({ lanes, rowHeight, gutter }, first, last, top) {
     const { context: at, colours } = this;
     at.fillStyle = colours.line;
     at.fillRect(gutter - 1, 0, 1, this.height);
     const each = Math.max(1, Math.ceil(13 / rowHeight));
-    at.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+    at.font = NAME_FONT;
     at.textBaseline = "middle";
     at.textAlign = "left";
-    at.fillStyle = colours.muted;
-    const letters = Math.max(4, Math.floor((gutter - 18) / 6.6));
+    const letters = Math.max(4, Math.floor((gutter - 18) / 6.4));
     for (let row = first; row < last; row++) {
       if (row % each) continue;
+      at.fillStyle = lanes[row].isThere ? colours.text : colours.faint;
       at.fillText(cut(lanes[row].name, letters), 12, top + row * rowHeight + (rowHeight * each) / 2 + 0.5, gutter - 18);
     }
   }

@@ -19,6 +19,7 @@ export class Tip {
       ["Started", clock(execution.start, 1)],
       ["Task id", execution.id],
       ["Worker", visible(execution.workerName)],
+      ...(execution.clientName ? [["Client", visible(execution.clientName)]] : []),
     ];
     if (execution.error) lines.push(["Error", visible(execution.error), "bad"]);
     if (others) lines.push(["", `and ${count(others)} more at this place: zoom in`]);

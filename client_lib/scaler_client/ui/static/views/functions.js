@@ -9,23 +9,23 @@ export const functions = {
   id: "functions",
   title: "Functions",
   icon: "M12.5 4.5c-2-1-3 .2-3.3 2L7.8 14c-.3 1.8-1.3 2.6-3 1.8M6.5 9h6M13 12l3.5 4M16.5 12L13 16",
-  topics: ["functions"],
+  topics: ["functions", "tasks"],
   create: (context) => new Functions(context),
 };
 
 const COLUMNS = [
-  { id: "name", title: "Function", width: 150, grow: 3, value: (row) => row.name, text: shownName, full: shownName },
-  number("open", "Open", 52, (row) => row.open, (row) => count(row.open), "Tasks now"),
-  number("done", "Count", 68, (row) => row.done, (row) => count(row.done), "Done since the scheduler's start"),
+  { id: "name", title: "Function", width: 96, grow: 3, value: (row) => row.name, text: shownName, full: shownName },
+  number("open", "Open", 52, (row) => row.open, (row) => count(row.open), { hint: "Tasks now", from: 560 }),
+  number("done", "Done", 58, (row) => row.done, (row) => count(row.done), { hint: "Since the scheduler's start" }),
   { ...number("failed", "Failed", 52, (row) => row.failed, (row) => count(row.failed)), style: (row) => (row.failed ? "bad" : "muted") },
-  number("rate", "Rate", 66, (row) => row.rate, (row) => rate(row.rate), "Done a second"),
-  time("mean", "Mean", (row) => (row.done ? row.mean : null), "Of all since the scheduler's start"),
-  time("p50", "Median", (row) => row.p50, "Of the executions in the window"),
-  time("p99", "p99", (row) => row.p99, "Of the executions in the window, right to within 4.5 percent"),
-  time("longest", "Longest", (row) => row.longest, "Of the executions in the window"),
-  number("recent", "In window", 76, (row) => row.recent, (row) => count(row.recent), "Executions that the server keeps"),
-  number("bytes", "Size", 54, (row) => row.bytes, (row) => bytes(row.bytes), "Of the pickled function"),
-  number("clients", "Clients", 52, (row) => row.clients, (row) => count(row.clients)),
+  number("rate", "Rate", 66, (row) => row.rate, (row) => rate(row.rate), { hint: "Done a second", from: 640 }),
+  time("mean", "Mean", (row) => (row.done ? row.mean : null), { hint: "Of all since the scheduler's start" }),
+  time("p50", "Median", (row) => row.p50, { hint: "Of the executions in the window", from: 640 }),
+  time("p99", "p99", (row) => row.p99, { hint: "Of the executions in the window, right to within 4.5 percent", from: 760 }),
+  time("longest", "Longest", (row) => row.longest, { hint: "Of the executions in the window", from: 760 }),
+  number("recent", "In window", 80, (row) => row.recent, (row) => count(row.recent), { hint: "Executions that the server keeps", from: 1000 }),
+  number("clients", "Clients", 60, (row) => row.clients, (row) => count(row.clients), { from: 1000 }),
+  number("bytes", "Size", 66, (row) => row.bytes, (row) => bytes(row.bytes), { hint: "Of the pickled function", from: 1000 }),
 ];
 
 /** With the names that its tasks were given, if they were. */
@@ -33,12 +33,12 @@ function shownName(row) {
   return row.given ? `${visible(row.name)} (${visible(row.given)})` : visible(row.name);
 }
 
-function number(id, title, width, value, text, hint) {
-  return { id, title, width, value, text, hint, right: true };
+function number(id, title, width, value, text, more) {
+  return { id, title, width, value, text, right: true, ...more };
 }
 
-function time(id, title, value, hint) {
-  return number(id, title, 66, (row) => value(row) ?? -1, (row) => (value(row) === null ? "–" : duration(value(row) * 1000)), hint);
+function time(id, title, value, more) {
+  return number(id, title, 66, (row) => value(row) ?? -1, (row) => (value(row) === null ? "–" : duration(value(row) * 1000)), more);
 }
 
 /** Functions of one name, lambdas for one, are told apart by their order. */
@@ -53,7 +53,7 @@ function keyed(rows) {
 }
 
 class Functions {
-  constructor({ model }) {
+  constructor({ model, openRow }) {
     this.model = model;
     this.search = new SearchField("Filter by name", () => this.update());
     this.note = element("span", { class: "note" });
@@ -62,6 +62,7 @@ class Functions {
       columns: COLUMNS,
       key: (row) => row.key,
       sort: { column: "done", direction: "descending" },
+      onOpen: (row) => openRow("function", row),
     });
     this.element = element(
       "section",
@@ -70,6 +71,10 @@ class Functions {
       element("div", { class: "tools" }, this.search.element),
       this.table.element,
     );
+  }
+
+  takeKey(event) {
+    return this.table.takeKey(event);
   }
 
   update() {

@@ -1,7 +1,7 @@
 // Open graphs while they run.
 
 import { element, select, setText } from "../elements.js";
-import { count, visible } from "../format.js";
+import { clock, count, cut, visible } from "../format.js";
 import { GraphCanvas } from "../graphs/canvas.js";
 import { sketchOf } from "../graphs/sketch.js";
 
@@ -22,6 +22,7 @@ class Graphs {
     this.open = open;
     this.job = 0;
     this.layoutOf = this.graph = this.wanted = "";
+    this.names = new Map();
     this.sketch = null;
     this.worker = new Worker(new URL("../graphs/layout_worker.js", import.meta.url), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.#laidOut(data));
@@ -34,8 +35,8 @@ class Graphs {
     const found = model.graphBook.graphs();
     const graph = this.#chosenOf(found);
     this.#offer(found, graph);
-    const { total } = model.graphBook;
-    setText(this.note, found.length ? `${count(found.length)} graph${found.length === 1 ? "" : "s"}, ${count(total)} open nodes` : "");
+    const open = found.reduce((sum, each) => sum + each.open, 0);
+    setText(this.note, found.length ? `${count(found.length)} graph${found.length === 1 ? "" : "s"}, ${count(open)} open node${open === 1 ? "" : "s"}` : "");
     this.empty.hidden = Boolean(graph);
     if (graph) this.#show(graph);
     else {
@@ -48,7 +49,7 @@ class Graphs {
   #build() {
     this.note = element("span", { class: "note" });
     this.how = element("span", { class: "note", role: "status" });
-    this.choice = select([], "", { "aria-label": "Graph" });
+    this.choice = select([], "", { "aria-label": "Graph", class: "long" });
     this.choice.addEventListener("change", () => {
       this.wanted = this.choice.value;
       this.update();
@@ -80,11 +81,8 @@ class Graphs {
   }
 
   #offer(found, graph) {
-    const names = new Map((this.model.clients ?? []).map((row) => [row.id, row.name]));
-    const offered = found.slice(0, MOST_CHOICES).map((graph) => {
-      const done = graph.nodes.filter((node) => node.state === "done").length;
-      return [graph.key, `${visible(names.get(graph.client) || `client ${graph.client}`)}: ${count(done)} of ${count(graph.nodes.length)} done`];
-    });
+    for (const row of this.model.clients ?? []) this.names.set(row.id, row.name);
+    const offered = found.slice(0, MOST_CHOICES).map((graph) => [graph.key, this.#titleOf(graph)]);
     this.choice.hidden = !offered.length;
     const keys = offered.map(([key]) => key).join();
     if (keys !== this.offered) {
@@ -92,6 +90,26 @@ class Graphs {
       this.choice.replaceChildren(...offered.map(([key, text]) => element("option", { value: key, text })));
     } else offered.forEach(([, text], at) => setText(this.choice.options[at], text));
     this.choice.value = graph?.key ?? "";
+  }
+
+  /** Its keys, its start, how far it is, and its client. */
+  #titleOf(graph) {
+    const [done, failed] = ["done", "failed"].map((state) => graph.nodes.filter((node) => node.state === state).length);
+    const parts = [
+      visible(graph.keys) || cut(graph.nodes.at(-1).name, 40),
+      graph.begun ? clock(graph.begun * 1000) : "",
+      `${count(done)} of ${count(graph.nodes.length)} done${failed ? `, ${count(failed)} failed` : ""}`,
+      visible(this.#clientName(graph.client)),
+    ];
+    return parts.filter(Boolean).join(" · ");
+  }
+
+  #clientName(client) {
+    return this.names.get(client) || `client ${client}`;
+  }
+
+  takeKey(event) {
+    return this.canvas.takeKey(event);
   }
 
   #show(graph) {
@@ -117,17 +135,17 @@ class Graphs {
 
   #openNode(node) {
     const known = this.model.executions.attemptsOf(node.client, node.id).at(-1);
-    this.open(known ?? openTask(node));
+    this.open(known ?? openTask(node, this.names.get(node.client) ?? ""));
   }
 }
 
 /** A node that has not ended, in the shape of an execution. */
-function openTask(node) {
+function openTask(node, clientName) {
   return {
     running: true,
     id: node.id,
     client: node.client,
-    clientName: "",
+    clientName,
     attempt: "–",
     worker: "",
     workerName: "",

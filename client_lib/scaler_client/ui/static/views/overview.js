@@ -65,11 +65,13 @@ class Overview {
         { column: "cpu", name: "Processor", colour: "series-3", dash: [5, 3] },
       ], percent, { least: 10 }),
     ];
-    this.lists = ["Scheduler", "Outcomes", "Workers lost", "Messages received", "Messages sent"].map((title) => new Facts(title));
+    this.problems = new Problems();
+    this.lists = ["Scheduler", "Outcomes", "Load"].map((title) => new Facts(title));
     this.element = element(
       "section",
       { class: "panel" },
       element("header", {}, element("h1", { text: "Overview" })),
+      this.problems.element,
       figures,
       element("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)),
       element("div", { class: "sides" }, ...this.lists.map((list) => list.element)),
@@ -92,9 +94,8 @@ class Overview {
     }
     this.lists[0].show(schedulerFacts(picture));
     this.lists[1].show(picture.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));
-    this.lists[2].show(lossFacts(picture));
-    this.lists[3].show(messageFacts(picture.messages.received));
-    this.lists[4].show(messageFacts(picture.messages.sent));
+    this.lists[2].show(loadFacts(picture));
+    this.problems.show(picture.problems ?? []);
   }
 
   #figure(id, title) {
@@ -114,13 +115,18 @@ function schedulerFacts(picture) {
     ["Interpreter", visible(picture.interpreter)],
     ["Started", day(picture.started * 1000).slice(0, 19)],
     ["Up for", duration(picture.uptime * 1000)],
-    ["Loop, mean turn", duration(picture.process.loop_mean * 1000)],
+  ];
+}
+
+function loadFacts(picture) {
+  return [
     ["Dispatch, median", within(picture.dispatch_latencies, 0.5)],
     ["Dispatch, p99", within(picture.dispatch_latencies, 0.99)],
+    ["Loop, mean turn", duration(picture.process.loop_mean * 1000)],
     ["Functions", count(picture.functions)],
     ["Objects", `${count(picture.objects)}, ${bytes(picture.memory.objects)}`],
     ["Open tasks' payload", bytes(picture.memory.tasks)],
-    ...picture.messages.dropped.filter(([, total]) => total).map(([name, total]) => [`Dropped: ${visible(name)}`, count(total)]),
+    ["Tasks given out again", count(picture.retries)],
   ];
 }
 
@@ -135,14 +141,20 @@ function within(counts, share) {
   return "–";
 }
 
-function lossFacts(picture) {
-  const deaths = picture.deaths.filter(([, total]) => total).map(([cause, total]) => [visible(cause), count(total)]);
-  return [...deaths, ["Tasks given out again", count(picture.retries)]];
-}
+/** What looks wrong, in a line each, as `scaler_client status` has it. */
+class Problems {
+  constructor() {
+    this.list = element("ul");
+    this.element = element("section", { class: "card problems", "aria-label": "Problems", role: "status", hidden: true }, element("h2", { text: "Problems" }), this.list);
+  }
 
-function messageFacts(counters) {
-  const busy = counters.filter(([, total]) => total).sort((left, right) => right[1] - left[1]);
-  return busy.map(([name, total, each]) => [visible(name), `${count(total)}  (${rate(each)})`]);
+  show(problems) {
+    const said = problems.join("\n");
+    this.element.hidden = !problems.length;
+    if (said === this.said) return;
+    this.said = said;
+    this.list.replaceChildren(...problems.map((text) => element("li", { text: visible(text) })));
+  }
 }
 
 /** A list of names and values, of which only what has changed is touched. */

@@ -22,19 +22,25 @@ const STATES = [
 ];
 const DURATIONS = [[0, "Any duration"], [10, "≥ 10 ms"], [100, "≥ 100 ms"], [1000, "≥ 1 s"], [10_000, "≥ 10 s"], [60_000, "≥ 1 min"]];
 
-/** All of them fit into a window of 1280 pixels, as those of functions do. */
+/** Those that fit: the others are in the details of each. */
 const COLUMNS = [
-  { id: "end", title: "Ended", width: 102, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
-  { id: "name", title: "Task", width: 116, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name) },
-  { id: "state", title: "State", width: 90, text: (row) => row.outcome.name, full: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
-  { id: "duration", title: "Duration", width: 68, right: true, text: (row) => duration(row.duration) },
-  { id: "worker", title: "Worker", width: 88, grow: 1.5, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
-  { id: "error", title: "Error", width: 132, grow: 5, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
-  { id: "waited", title: "Waited", width: 64, right: true, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
-  { id: "id", title: "Id", width: 58, right: true, text: (row) => row.id, full: (row) => row.id },
-  { id: "attempt", title: "Attempt", width: 62, right: true, text: (row) => String(row.attempt) },
-  { id: "client", title: "Client", width: 78, grow: 1, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
+  { id: "end", title: "Ended", width: 104, from: 480, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
+  { id: "name", title: "Task", width: 94, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name), style: (row) => (row.outcome.kind === "failed" ? "error" : "") },
+  { id: "state", title: "State", width: 88, from: 640, text: shortState, full: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
+  { id: "duration", title: "Duration", width: 66, right: true, text: (row) => duration(row.duration) },
+  { id: "error", title: "Error", width: 100, grow: 4, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
+  { id: "worker", title: "Worker", width: 90, grow: 1, from: 760, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
+  { id: "client", title: "Client", width: 170, grow: 1, from: 1000, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
+  { id: "waited", title: "Waited", width: 70, right: true, from: 1300, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
+  { id: "attempt", title: "Attempt", width: 64, right: true, from: 1300, text: (row) => String(row.attempt) },
+  { id: "id", title: "Id", width: 80, right: true, from: 1300, text: (row) => row.id, full: (row) => row.id },
 ];
+
+function shortState(row) {
+  return SHORT_STATES[row.outcome.name] ?? row.outcome.name;
+}
+
+const SHORT_STATES = { "exception, retryable": "retried" };
 const STATE_CLASSES = { good: "good", failed: "bad", neutral: "muted", running: "warn" };
 
 class Tasks {
@@ -69,6 +75,10 @@ class Tasks {
       element("div", { class: "tools" }, this.search.element, this.state, this.least),
       element("div", { class: "holder" }, this.table.element, this.fresh),
     );
+  }
+
+  takeKey(event) {
+    return this.table.takeKey(event);
   }
 
   update() {
@@ -143,7 +153,7 @@ export function runningTask(row, model) {
     key: `running ${row.client} ${row.id}`,
     id: row.id,
     client: row.client,
-    clientName: "",
+    clientName: row.client_name ?? "",
     attempt: row.attempt,
     worker: row.worker,
     workerName: row.worker_name,

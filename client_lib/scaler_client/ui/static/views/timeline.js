@@ -3,7 +3,6 @@
 import { element, setText } from "../elements.js";
 import { count, cut, duration, visible } from "../format.js";
 import { attachGestures } from "../gestures.js";
-import { Lane } from "../executions.js";
 import { SearchField } from "../search_field.js";
 import { DENSITIES } from "../settings.js";
 import { findAt } from "../timeline/lane_painter.js";
@@ -16,7 +15,7 @@ export const timeline = {
   id: "timeline",
   title: "Timeline",
   icon: "M3 5h6M6 10h8M11 15h6M3 3v14",
-  topics: ["tasks", "running", "workers"],
+  topics: ["tasks", "running", "workers", "clients"],
   create: (context) => new Timeline(context),
 };
 
@@ -59,7 +58,9 @@ class Timeline {
     this.lanes = this.#lanesInOrder();
     this.running = new Map(model.running.map((row) => [row.worker, { ...runningTask(row, model), function: model.executions.functions.ofRunning(row.name) }]));
     this.#resize();
-    setText(this.note, `${count(model.executions.length)} tasks on ${count(this.lanes.length)} workers`);
+    const gone = this.lanes.filter((lane) => !lane.isThere).length;
+    const workers = `${count(this.lanes.length - gone)} workers${gone ? ` and ${count(gone)} that ${gone === 1 ? "is" : "are"} gone` : ""}`;
+    setText(this.note, `${count(model.executions.length)} tasks on ${model.workers === null ? `${count(this.lanes.length)} workers` : workers}`);
     setText(this.empty, this.search.isEmpty ? "No tasks in the window yet" : "No worker matches the filter");
     this.empty.hidden = model.executions.length + this.running.size > 0 && this.lanes.length > 0;
     this.#legend();
@@ -133,16 +134,16 @@ class Timeline {
   }
 
   #lanesInOrder() {
-    const lanes = new Map(this.model.executions.lanes);
-    for (const row of this.model.workers ?? []) if (!lanes.has(row.id)) lanes.set(row.id, new Lane(row.id, row.name));
-    const shown = [...lanes.values()].filter((lane) => this.search.isEmpty || this.search.matches(lane.name));
-    return shown.sort((left, right) => NATURAL.compare(left.name, right.name) || (left.worker < right.worker ? -1 : 1));
+    const { model } = this;
+    const lanes = model.executions.lanes.withThose(model.workers ?? [], model.heard ?? model.now);
+    const shown = lanes.filter((lane) => this.search.isEmpty || this.search.matches(lane.name));
+    return shown.sort((left, right) => rankOf(left) - rankOf(right) || NATURAL.compare(left.name, right.name) || (left.worker < right.worker ? -1 : 1));
   }
 
   #resize() {
     const { clientWidth, clientHeight } = this.scroller;
     if (!clientWidth || !clientHeight) return;
-    this.gutter = clientWidth < WIDE ? 92 : 168;
+    this.gutter = clientWidth < WIDE ? this.painter.gutterFor(this.lanes, 60, 110) : this.painter.gutterFor(this.lanes, 110, 260);
     this.viewport.width = Math.max(50, clientWidth - this.gutter);
     this.sizer.style.height = `${Math.max(clientHeight, AXIS_HEIGHT + this.lanes.length * this.rowHeight)}px`;
     this.painter.resize(clientWidth, clientHeight);
@@ -182,12 +183,14 @@ class Timeline {
     const used = this.model.executions.functions.all.filter((each) => each.executions > 0);
     used.sort((left, right) => right.executions - left.executions);
     const shown = used.slice(0, LEGEND_MOST);
-    const signature = `${this.theme.name} ${used.length} ${shown.map((each) => each.number).join()}`;
+    const hasRestarts = this.lanes.some((lane) => lane.lives.length > 1);
+    const signature = `${this.theme.name} ${used.length} ${hasRestarts} ${shown.map((each) => each.number).join()}`;
     if (signature === this.signature) return;
     this.signature = signature;
-    const items = shown.map((each) => legendItem(cut(each.name, 40), visible(each.name), "", this.theme.functionColour(each.number)));
+    const items = shown.map((each) => legendItem(cut(each.name, 40), visible(each.name), "", this.theme.functionColour(each.colour)));
     if (used.length > shown.length) items.push(legendItem(`and ${count(used.length - shown.length)} more`, "", ""));
     if (used.length) items.push(legendItem("failed", "Hatched, or a red stroke", "hatched"), legendItem("runs", "Pale, open at its end", "open"));
+    if (hasRestarts) items.push(legendItem("restarted", "Another process has the worker's name from there on", "restarted"));
     this.legend.replaceChildren(...items);
   }
 
@@ -258,8 +261,13 @@ class Timeline {
     this.open(execution);
   }
 
+  /** Also where the canvas has no focus. Returns whether the key was one of the timeline's. */
+  takeKey(event) {
+    return this.#key(event);
+  }
+
   #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const acts = {
       ArrowLeft: () => this.viewport.pan(-KEY_PAN),
       ArrowRight: () => this.viewport.pan(KEY_PAN),
@@ -276,17 +284,18 @@ class Timeline {
       Enter: () => this.chosen?.execution && this.open(this.chosen.execution),
     };
     const act = acts[event.key];
-    if (!act) return;
+    if (!act) return false;
     event.preventDefault();
     event.stopPropagation();
     act();
     if (event.key !== "," && event.key !== ".") this.#pointAway();
     this.#ask();
+    return true;
   }
 
   #chooseLane(step) {
     if (!this.lanes.length) return;
-    const now = this.lanes.findIndex((lane) => lane.worker === this.chosen?.lane.worker);
+    const now = this.lanes.indexOf(this.chosen?.lane);
     const row = Math.max(0, Math.min(this.lanes.length - 1, now < 0 ? 0 : now + step));
     this.chosen = { lane: this.lanes[row], execution: null };
     this.#revealRow(row);
@@ -301,7 +310,7 @@ class Timeline {
 
   #chooseTask(step) {
     if (!this.chosen) this.#chooseLane(1);
-    const lane = this.lanes.find((each) => each.worker === this.chosen?.lane.worker);
+    const lane = this.lanes.find((each) => each === this.chosen?.lane);
     if (!lane?.executions.length) return;
     const { executions } = lane;
     const before = executions.indexOf(this.chosen.execution);
@@ -316,6 +325,11 @@ class Timeline {
     this.tip.show(execution, 0, box.left + this.gutter + x, box.top + y);
     this.tip.say([visible(execution.name), execution.outcome.name, duration(execution.duration), visible(execution.error)].filter(Boolean).join(", "));
   }
+}
+
+/** Those that are there come first, and those last of which not even the name is known. */
+function rankOf(lane) {
+  return lane.isThere ? 0 : lane.isNamed ? 1 : 2;
 }
 
 function legendItem(text, title, kind, colour) {

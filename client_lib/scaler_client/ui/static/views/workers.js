@@ -4,46 +4,33 @@ import { element, setText } from "../elements.js";
 import { bytes, count, cut, duration, percent, rate, visible } from "../format.js";
 import { VirtualTable } from "../virtual_table.js";
 import { SearchField } from "../search_field.js";
+import { STATE_CLASSES, stateOf } from "./worker_states.js";
 
 export const workers = {
   id: "workers",
   title: "Workers",
   icon: "M4 4h12v5H4zM4 11h12v5H4zM7 6.5h.01M7 13.5h.01M11 6.5h2.5M11 13.5h2.5",
-  topics: ["workers"],
+  topics: ["workers", "tasks", "clients"],
   create: (context) => new Workers(context),
 };
 
-const [AGENT_IS_HERE, HOLDS_TASK, RUNS_LONG, DOES_NOT_ANSWER, RETIRES] = [1, 2, 4, 8, 16];
-
-function stateOf(row) {
-  if (row.flags & DOES_NOT_ANSWER) return "silent";
-  if (!(row.flags & AGENT_IS_HERE)) return "no agent";
-  if (row.flags & RETIRES) return "retires";
-  if (row.flags & RUNS_LONG) return "long task";
-  return row.running ? "busy" : row.flags & HOLDS_TASK ? "has tasks" : "idle";
-}
-
-const STATE_CLASSES = { silent: "bad", "no agent": "bad", retires: "muted", "long task": "good", busy: "good", "has tasks": "good", idle: "muted" };
-
 const COLUMNS = [
-  named("name", "Worker", 130, 2, (row) => row.name),
-  named("host", "Host", 84, 1, (row) => row.host),
-  { id: "state", title: "State", width: 76, value: stateOf, text: stateOf, style: (row) => STATE_CLASSES[stateOf(row)] },
-  { id: "task", title: "Runs", width: 130, grow: 2, value: (row) => row.task, text: (row) => cut(row.task, 60), full: (row) => visible(row.task) },
-  number("seconds", "For", 76, (row) => (row.task ? row.task_seconds : -1), (row) => (row.task ? duration(row.task_seconds * 1000) : "–")),
-  number("cpu", "CPU", 58, (row) => row.cpu, (row) => percent(row.cpu), "Of one core"),
-  number("rss", "Memory", 74, (row) => row.rss, (row) => bytes(row.rss)),
-  number("free", "Free", 44, (row) => row.free, (row) => count(row.free), "Free slots"),
-  number("queued", "Queued", 62, (row) => row.queued, (row) => count(row.queued), "Tasks it has and does not run yet"),
-  number("suspended", "Susp.", 50, (row) => row.suspended, (row) => count(row.suspended), "Tasks that wait for tasks of their own"),
-  number("done", "Done", 76, (row) => row.done, (row) => count(row.done)),
-  number("done_rate", "Rate", 72, (row) => row.done_rate, (row) => rate(row.done_rate), "Done a second"),
-  number("lag", "Lag", 64, (row) => row.lag, (row) => duration(row.lag * 1000), "From a heartbeat of its agent's to the echo"),
-  number("agent_cpu", "Agent CPU", 82, (row) => row.agent_cpu, (row) => percent(row.agent_cpu)),
-  number("agent_rss", "Agent mem.", 82, (row) => row.agent_rss, (row) => bytes(row.agent_rss)),
-  { id: "capabilities", title: "Capabilities", width: 96, grow: 1, value: (row) => row.capabilities, text: (row) => visible(row.capabilities), full: (row) => visible(row.capabilities) },
-  { id: "version", title: "Python", width: 96, value: languageOf, text: languageOf, full: languageOf },
-  number("pid", "PID", 62, (row) => row.pid, (row) => String(row.pid)),
+  named("name", "Worker", 96, 2, (row) => row.name),
+  { id: "state", title: "State", width: 68, value: stateOf, text: stateOf, style: (row) => STATE_CLASSES[stateOf(row)] },
+  { id: "task", title: "Runs", width: 90, grow: 2, value: (row) => row.task, text: (row) => cut(row.task, 60), full: (row) => visible(row.task) },
+  number("seconds", "For", 76, (row) => (row.task ? row.task_seconds : -1), (row) => (row.task ? duration(row.task_seconds * 1000) : "–"), { from: 640 }),
+  number("cpu", "CPU", 50, (row) => row.cpu, (row) => percent(row.cpu), { hint: "Of one core", from: 640 }),
+  number("rss", "Memory", 72, (row) => row.rss, (row) => bytes(row.rss), { from: 640 }),
+  number("queued", "Queued", 62, (row) => row.queued, (row) => count(row.queued), { hint: "Tasks it has and does not run yet", from: 760 }),
+  number("suspended", "Suspended", 80, (row) => row.suspended, (row) => count(row.suspended), { hint: "Tasks that wait for tasks of their own", from: 1300 }),
+  number("done", "Done", 66, (row) => row.done, (row) => count(row.done), { from: 560 }),
+  number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done a second", from: 860 }),
+  { ...named("host", "Host", 110, 1, (row) => row.host), from: 960 },
+  { id: "capabilities", title: "Capabilities", width: 110, grow: 1, from: 1300, value: (row) => row.capabilities, text: (row) => visible(row.capabilities), full: (row) => visible(row.capabilities) },
+  number("free", "Free", 50, (row) => row.free, (row) => count(row.free), { hint: "Free slots", from: 1400 }),
+  number("lag", "Lag", 64, (row) => row.lag, (row) => duration(row.lag * 1000), { hint: "From a heartbeat of its agent's to the echo", from: 1400 }),
+  { id: "version", title: "Python", width: 150, from: 1600, value: languageOf, text: languageOf, full: languageOf },
+  number("pid", "PID", 62, (row) => row.pid, (row) => String(row.pid), { from: 1600 }),
 ];
 
 function languageOf(row) {
@@ -54,12 +41,12 @@ function named(id, title, width, grow, value) {
   return { id, title, width, grow, value, text: (row) => visible(value(row)), full: (row) => visible(value(row)) };
 }
 
-function number(id, title, width, value, text, hint) {
-  return { id, title, width, value, text, hint, right: true };
+function number(id, title, width, value, text, more) {
+  return { id, title, width, value, text, right: true, ...more };
 }
 
 class Workers {
-  constructor({ model }) {
+  constructor({ model, openRow }) {
     this.model = model;
     this.search = new SearchField("Filter by name, host, task or capability", () => this.update());
     this.note = element("span", { class: "note", "aria-live": "off" });
@@ -68,6 +55,7 @@ class Workers {
       columns: COLUMNS,
       key: (row) => row.id,
       sort: { column: "name", direction: "ascending" },
+      onOpen: (row) => openRow("worker", row),
     });
     this.element = element(
       "section",
@@ -76,6 +64,10 @@ class Workers {
       element("div", { class: "tools" }, this.search.element),
       this.table.element,
     );
+  }
+
+  takeKey(event) {
+    return this.table.takeKey(event);
   }
 
   update() {

@@ -1,0 +1,60 @@
+// Which of the colours a function has: by a hash of its name, so that it is the same on every page and after every reload.
+
+/** Functions share the most different colours first; only where there are more functions, others are used too. */
+const TIERS = [24, 48, 100];
+const MOST_KEPT = 400;
+const KEY = "scaler_ui_colours";
+
+/** FNV-1a, of 32 bits. */
+export function hashOf(name) {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193) >>> 0;
+  return hash;
+}
+
+/** Two functions whose hashes meet get different colours. Who has come first is kept in this browser. */
+export class FunctionColours {
+  constructor(storage = null) {
+    this.storage = storage;
+    this.places = new Map(this.#read());
+    this.taken = new Set(this.places.values());
+  }
+
+  placeOf(name) {
+    let place = this.places.get(name);
+    if (place === undefined) {
+      place = this.#free(name);
+      this.places.set(name, place);
+      this.taken.add(place);
+      this.#write();
+    }
+    return place;
+  }
+
+  #free(name) {
+    const hash = hashOf(name);
+    for (const tier of TIERS) {
+      if (this.taken.size >= tier) continue;
+      const found = Array.from({ length: tier }, (_, step) => (hash + step) % tier).find((place) => !this.taken.has(place));
+      if (found !== undefined) return found;
+    }
+    return hash % TIERS.at(-1);
+  }
+
+  #read() {
+    try {
+      const kept = JSON.parse(this.storage?.getItem(KEY) ?? "[]");
+      return kept.filter(([name, place]) => typeof name === "string" && Number.isInteger(place) && place >= 0 && place < TIERS.at(-1));
+    } catch {
+      return [];
+    }
+  }
+
+  #write() {
+    try {
+      this.storage?.setItem(KEY, JSON.stringify([...this.places].slice(-MOST_KEPT)));
+    } catch {
+      // A browser that keeps nothing: then only functions whose hashes meet may change their colours.
+    }
+  }
+}

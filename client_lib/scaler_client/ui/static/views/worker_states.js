@@ -1,0 +1,13 @@
+// What a worker's flags mean, in a word.
+
+const [AGENT_IS_HERE, HOLDS_TASK, RUNS_LONG, DOES_NOT_ANSWER, RETIRES] = [1, 2, 4, 8, 16];
+
+export function stateOf(row) {
+  if (row.flags & DOES_NOT_ANSWER) return "silent";
+  if (!(row.flags & AGENT_IS_HERE)) return "no agent";
+  if (row.flags & RETIRES) return "retires";
+  if (row.flags & RUNS_LONG) return "long task";
+  return row.running ? "busy" : row.flags & HOLDS_TASK ? "has tasks" : "idle";
+}
+
+export const STATE_CLASSES = { silent: "bad", "no agent": "bad", retires: "muted", "long task": "good", busy: "good", "has tasks": "good", idle: "muted" };
