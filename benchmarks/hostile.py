@@ -9,14 +9,20 @@ and what one takes that does not give way, another row (`competing`).
 from __future__ import annotations
 
 import os
+import select
 import signal
 import tempfile
 import time
 from dataclasses import dataclass
 
-from .figures import Bar, Figure, at_least
-from .peers import FakeClient
-from .processes import allow_many_files, free_address, running_module, running_scheduler
+import psutil
+import zmq
+
+from scaler_client.messages import Role
+
+from .figures import Bar, Figure, at_least, at_most
+from .peers import FakeClient, Peer
+from .processes import allow_many_files, free_address, make_keys, running_module, running_scheduler
 from .scheduler_alone import LEASES, WINDOW, echoing_peers
 
 WORKERS = 4
@@ -92,6 +98,45 @@ class Subject:
         return Figure(f"hostile.{self.name}", f"an honest client's share beside {self.title}", "x", shares, self.bar)
 
 
+@dataclass(frozen=True)
+class Handshakes:
+    """Connections that send a long frame in the place of a handshake, and what that adds to the scheduler's memory."""
+
+    count: int
+    has_keys: bool
+    megabytes: float
+    """The bar."""
+
+    def figure(self, runs: int) -> Figure:
+        name = f"hostile.{'keyed_' if self.has_keys else ''}handshakes_{self.count}"
+        title = f"memory for {self.count} connections that send no handshake but a long frame"
+        title += ", with keys" if self.has_keys else ""
+        return Figure(name, title, "MB", [self._growth() for _ in range(runs)], at_most(self.megabytes))
+
+    def _growth(self) -> float:
+        address = free_address()
+        with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder:
+            keys = make_keys(folder) if self.has_keys else ""
+            options = ("--logging-level", "ERROR", *(("--keys", keys) if keys else ()))
+            with running_scheduler(address, *options) as scheduler, zmq.Context() as context:
+                Peer(context, address, Role.CLIENT, keys).socket.close()  # by then it serves
+                process = psutil.Process(scheduler.pid)
+                before = most = process.memory_info().rss
+                behaviour = "long_keyed_handshakes" if keys else "long_handshakes"
+                with running_module("hostile_peer", behaviour, address, "-", "0", str(self.count)) as peer:
+                    assert peer.stdout is not None
+                    while not select.select([peer.stdout], [], [], 0.02)[0]:
+                        most = max(most, process.memory_info().rss)
+                    if peer.stdout.readline() != "ready\n":
+                        raise RuntimeError("the hostile peer did not start: long handshakes")
+        return (most - before) / 1e6
+
+
+HANDSHAKES = [
+    Handshakes(count, has_keys, megabytes) for has_keys in (False, True) for count, megabytes in ((6, 8), (100, 32))
+]
+
+
 def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     allow_many_files()
@@ -106,7 +151,7 @@ def measure(is_quick: bool) -> list[Figure]:
         bounded = Subject(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}")
         unbounded = Subject(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}")
         figures += _figures([bounded, unbounded], sizes)
-    return figures
+    return figures + [each.figure(min(sizes.runs, 3)) for each in HANDSHAKES]
 
 
 def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:

@@ -10,6 +10,7 @@ import itertools
 import os
 import random
 import secrets
+import select
 import socket
 import struct
 import sys
@@ -37,6 +38,12 @@ UNREAD_RESULTS, UNREAD_BYTES = 2000, 16 << 10
 DEAF = 20
 """Subscribers that never read."""
 
+LONG_FRAME = 256 << 20
+"""Bytes of the frame that comes in the place of a handshake."""
+
+SENT_SECONDS = 3.0
+"""For which it is sent, before the peer says that it is ready."""
+
 NICENESS = 19
 
 CANCELLED = 1000
@@ -51,11 +58,17 @@ _STEP_SECONDS = 0.01
 _MOST_BEHIND_SECONDS = 0.02
 """What was not sent longer ago is let go: while the measure has it stopped, a peer does not save up."""
 
-_GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(16) + b"\x00" + bytes(31)
+def _greeting(mechanism: bytes) -> bytes:
+    return b"\xff" + bytes(8) + b"\x7f\x03\x00" + mechanism.ljust(20, b"\0") + bytes(32)
+
+
 _READY_BODY = b"\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
 _READY = bytes([4, len(_READY_BODY)]) + _READY_BODY
 _HALF = b"\x02" + struct.pack(">Q", 64 << 20) + bytes(32 << 20)
 """A frame of 64 MiB, of which half comes."""
+
+LONG_HANDSHAKES = {"long_handshakes": b"NULL", "long_keyed_handshakes": b"CURVE"}
+"""By behaviour, the mechanism that their greetings name. RATE is how many connections there are."""
 
 Context = zmq.Context[zmq.Socket[bytes]]
 
@@ -68,7 +81,37 @@ def half_open(address: str, stack: ExitStack) -> None:
 def half_message(address: str, stack: ExitStack) -> None:
     for _ in range(HALF_SAID):
         connection = stack.enter_context(_tcp(address))
-        connection.sendall(_GREETING + _READY + _HALF)
+        connection.sendall(_greeting(b"NULL") + _READY + _HALF)
+
+
+def long_handshakes(address: str, count: int, mechanism: bytes, stack: ExitStack) -> None:
+    """So many connections that send a long frame in the place of a handshake, as fast as they can."""
+    connections = [stack.enter_context(_tcp(address)) for _ in range(count)]
+    for connection in connections:
+        connection.sendall(_greeting(mechanism) + b"\x02" + struct.pack(">Q", LONG_FRAME))
+        connection.setblocking(False)
+    send_long(connections, time.monotonic() + SENT_SECONDS)
+
+
+def send_long(connections: list[socket.socket], until: float) -> int:
+    """Send zeros on all of them until then, a time of the monotonic clock; returns how many were sent."""
+    content = bytes(1 << 20)
+    sent = 0
+    left = dict.fromkeys(connections, LONG_FRAME)
+    while left and time.monotonic() < until:
+        for connection in select.select([], left, [], 0.1)[1]:
+            try:
+                count = connection.send(content[: left[connection]])
+            except BlockingIOError:
+                continue
+            except OSError:  # cut
+                count = left[connection]
+            else:
+                sent += count
+            left[connection] -= count
+            if not left[connection]:
+                del left[connection]
+    return sent
 
 
 def unread(context: Context, address: str) -> None:
@@ -246,6 +289,8 @@ def main(behaviour: str, address: str, monitor: str, victim: int, rate: int) -> 
             half_open(address, stack)
         elif behaviour == "half_message":
             half_message(address, stack)
+        elif behaviour in LONG_HANDSHAKES:
+            long_handshakes(address, rate, LONG_HANDSHAKES[behaviour], stack)
         else:
             raise ValueError(f"no such behaviour: {behaviour}")
         _ready()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import resource
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Set
 
 from . import syn_filter
-from .descriptors import Name, duplicate, end, local_name, remote_name, silent_seconds
+from .descriptors import Name, duplicate, end, local_name, remote_name, save_first_packets, silent_seconds
+from .handshakes import Handshakes
 
 RESERVED_FILES = 64
 """Kept for all but connections: log files, keys, ZeroMQ's own, and one to end a connection by. Without any left ZeroMQ
@@ -64,6 +65,7 @@ class Listener:
 
     is_for_peers: bool
     """Who connects here is to send something now and then."""
+    handshakes: Handshakes = field(default_factory=lambda: Handshakes(has_keys=False))
     descriptor: int = -1
     name: Optional[Name] = None
     """As the system has it; None before it is bound."""
@@ -100,7 +102,8 @@ class Connections:
     @property
     def seconds_to_look(self) -> float:
         """Within which `look` is to be called again."""
-        return HOLD_SECONDS / 20 if self._held or not self._listeners else HOLD_SECONDS
+        longest = HOLD_SECONDS / 20 if self._held or not self._listeners else HOLD_SECONDS
+        return min([longest, *(each.handshakes.seconds_to_look for each in self._listeners)])
 
     def take_news(self) -> List[str]:
         """What is worth a line in the log, since the last call."""
@@ -116,15 +119,23 @@ class Connections:
             return  # closed by now
         listener.descriptor = descriptor
         self._listeners.append(listener)
+        if listener.name.address:
+            try:
+                save_first_packets(descriptor)
+            except OSError:
+                return  # a system that can't; handshakes are bounded by time alone then
+            syn_filter.hold(descriptor, self._held)
 
     def closed(self, listener: Listener) -> None:
         """With all of its connections."""
         self._listeners = [each for each in self._listeners if each is not listener]
         for descriptor in [number for number, each in self._open.items() if each.listener is listener]:
-            self.disconnected(descriptor)
+            self.disconnected(listener, descriptor)
 
     def accepted(self, listener: Listener, descriptor: int, now: float) -> None:
-        self.disconnected(descriptor)  # it is a new one, whatever was known of that number
+        self.disconnected(listener, descriptor)  # it is a new one, whatever was known of that number
+        if listener.name is not None and listener.name.address:
+            listener.handshakes.begin(descriptor, now)
         try:
             with duplicate(descriptor) as connection:
                 self._take(listener, descriptor, connection, now)
@@ -132,7 +143,8 @@ class Connections:
             # It is over already, and nobody can say whose it was: somebody who has made many was it rather than others.
             self._count_new(max(self._new, key=self._new.__getitem__, default=b""), now)
 
-    def disconnected(self, descriptor: int) -> None:
+    def disconnected(self, listener: Listener, descriptor: int) -> None:
+        listener.handshakes.gone(descriptor)
         gone = self._open.pop(descriptor, None)
         if gone is not None:
             left = self._of_network[gone.network] = self._of_network[gone.network] - 1
@@ -161,6 +173,8 @@ class Connections:
         else:
             self._of_network[network] = self._of_network.get(network, 0) + 1
             self._open[descriptor] = _Connection(listener, peer, network, now + limits.silence_seconds)
+            if network:
+                listener.handshakes.limit(descriptor, connection, peer, now)
 
     def _refuse(self, connection: int, kind: str, why: str) -> None:
         end(connection)
@@ -170,17 +184,23 @@ class Connections:
     def cut_flooding(self, descriptor: int) -> None:
         """End this one, whose peer subscribes without end. Called by other threads as well."""
         known = self._open.get(descriptor)
+        if known is not None and self._end(descriptor):
+            self._news["flooding"] = f"a connection from {known.peer.text} was cut: it subscribes without end"
+
+    def _end(self, descriptor: int) -> bool:
+        """Cut this connection; returns whether it was there still."""
+        known = self._open.get(descriptor)
         if known is None:
-            return
+            return False
         try:
             with duplicate(descriptor) as connection:
-                if remote_name(connection) == known.peer:
-                    end(connection)
-                    self.cut += 1
-                    whose = known.peer.text
-                    self._news["flooding"] = f"a connection from {whose} was cut: it subscribes without end"
+                if remote_name(connection) != known.peer:
+                    return False  # another one by now, of which ZeroMQ is about to tell
+                end(connection)
         except OSError:
-            pass  # over by now
+            return False  # over by now
+        self.cut += 1
+        return True
 
     # ----------------------------------------------------------------------------------------------- how many a second
 
@@ -227,6 +247,12 @@ class Connections:
     def look(self, now: float) -> None:
         if self._held and now - self._second >= HOLD_SECONDS:
             self._begin_second(now)
+        for listener in self._listeners:
+            for complaint in listener.handshakes.look(now):
+                whose = self._open[complaint.descriptor].peer.text
+                self._news["handshake"] = f"a connection from {whose} {complaint.text}"
+                if complaint.is_to_end:
+                    self._end(complaint.descriptor)
         if now >= self._next_sweep:
             self._next_sweep = now + min(10.0, self.limits.silence_seconds / 10)
             for descriptor, each in list(self._open.items()):

@@ -15,11 +15,14 @@ import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Iterator
+from typing import Iterator, Optional, Tuple
 
 _LONGEST_NAME = 128
-_LAST_RECEIVED = 52
-"""Where the milliseconds since the last byte are in Linux' `struct tcp_info`."""
+_LAST_RECEIVED, _BYTES_RECEIVED, _BYTES_SENT, _BYTES_RETRANSMITTED = 52, 128, 200, 208
+"""Where the milliseconds since the last byte, and the numbers of bytes are in Linux' `struct tcp_info`."""
+
+_SAVE_SYN, _SAVED_SYN = 27, 28  # TCP_SAVE_SYN, TCP_SAVED_SYN
+_LONGEST_SYN = 256
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -67,17 +70,63 @@ def silent_seconds(descriptor: int) -> float:
     """
     if not sys.platform.startswith("linux"):
         return 0.0
-    information = ctypes.create_string_buffer(_LAST_RECEIVED + 4)
-    length = ctypes.c_uint(len(information))
-    wanted = socket.IPPROTO_TCP, socket.TCP_INFO
-    _check(_libc.getsockopt(descriptor, *wanted, information, ctypes.byref(length)))
-    milliseconds: int = struct.unpack_from("=I", information.raw, _LAST_RECEIVED)[0]
+    information = _option_of_tcp(descriptor, socket.TCP_INFO, _LAST_RECEIVED + 4)
+    milliseconds: int = struct.unpack_from("=I", information, _LAST_RECEIVED)[0]
     return milliseconds / 1000
+
+
+def traffic(descriptor: int) -> Tuple[int, int]:
+    """Bytes that were sent and bytes that were received on a connection of TCP's, each byte counted once.
+
+    Raises:
+        OSError: it is closed, or the system does not tell (Linux does, from 4.19 on).
+    """
+    information = _option_of_tcp(descriptor, socket.TCP_INFO, _BYTES_RETRANSMITTED + 8)
+    if len(information) < _BYTES_RETRANSMITTED + 8:
+        raise OSError("this system does not count a connection's bytes")
+    sent: int = struct.unpack_from("=Q", information, _BYTES_SENT)[0]
+    sent -= struct.unpack_from("=Q", information, _BYTES_RETRANSMITTED)[0]
+    received: int = struct.unpack_from("=Q", information, _BYTES_RECEIVED)[0]
+    return sent, received
+
+
+def save_first_packets(listener: int) -> None:
+    """Have the system keep each new connection's first packet, for `first_sequence`. Raises OSError."""
+    value = ctypes.c_int(1)
+    _check(_libc.setsockopt(listener, socket.IPPROTO_TCP, _SAVE_SYN, ctypes.byref(value), ctypes.sizeof(value)))
+
+
+def first_sequence(descriptor: int) -> Optional[int]:
+    """TCP's number of the first byte that the other side sends. The system tells it once for each connection.
+
+    Returns:
+        None where the system has not kept the packet that names it.
+    """
+    try:
+        packet = _option_of_tcp(descriptor, _SAVED_SYN, _LONGEST_SYN)
+    except OSError:
+        return None
+    if not packet:
+        return None
+    is_four = packet[0] >> 4 == 4
+    header = (packet[0] & 15) * 4 if is_four else 40
+    protocol = packet[9 if is_four else 6 : 10 if is_four else 7]
+    if protocol != bytes([socket.IPPROTO_TCP]) or len(packet) < header + 8:
+        return None
+    sequence: int = struct.unpack_from(">I", packet, header + 4)[0]
+    return (sequence + 1) & 0xFFFFFFFF
 
 
 def set_option(descriptor: int, option: int, value: ctypes.Array[ctypes.c_char]) -> None:
     """Of the socket's own level. Raises OSError."""
     _check(_libc.setsockopt(descriptor, socket.SOL_SOCKET, option, value, len(value)))
+
+
+def _option_of_tcp(descriptor: int, option: int, size: int) -> bytes:
+    content = ctypes.create_string_buffer(size)
+    length = ctypes.c_uint(size)
+    _check(_libc.getsockopt(descriptor, socket.IPPROTO_TCP, option, content, ctypes.byref(length)))
+    return content.raw[: length.value]
 
 
 @contextmanager

@@ -6,6 +6,7 @@ All of it in a thread of its own, as nobody shall wait for the loop's next turn 
 from __future__ import annotations
 
 import logging
+import os
 import struct
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import FrozenSet, List, Optional, Protocol, Tuple
 import zmq
 
 from .connections import Connections, Listener
+from .handshakes import Handshakes
 
 MAIN_DOMAIN, MONITOR_DOMAIN = b"main", b"monitor"
 """What ZeroMQ calls the two addresses when it asks who may connect."""
@@ -32,8 +34,9 @@ _EVENT_QUEUE = 100_000
 _FAILED_AUTH = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH)
 _FAILURES = _FAILED_AUTH | int(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
 _LISTENING, _ACCEPTED = int(zmq.EVENT_LISTENING), int(zmq.EVENT_ACCEPTED)
+_SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
 _DISCONNECTED, _STOPPED = int(zmq.EVENT_DISCONNECTED), int(zmq.EVENT_MONITOR_STOPPED)
-_EVENTS = _LISTENING | _ACCEPTED | _DISCONNECTED | _STOPPED | _FAILURES
+_EVENTS = _LISTENING | _ACCEPTED | _SUCCEEDED | _DISCONNECTED | _STOPPED | _FAILURES
 _EVENT = struct.Struct("=Hi")
 _POLLIN = int(zmq.POLLIN)
 
@@ -90,10 +93,12 @@ class Doorkeeper:
             self._questions.bind("inproc://zeromq.zap.01")
         self._watched: List[Tuple[zmq.Socket[bytes], Listener]] = []
         """Sockets that tell of others."""
+        self._woken, self._wake = os.pipe()
+        """Readable when there is one more of them."""
         _make_each_call_once(context)
         threading.Thread(target=self._run, name="doorkeeper", daemon=True).start()
 
-    def watch(self, bound: zmq.Socket[bytes], is_for_peers: bool) -> None:
+    def watch(self, bound: zmq.Socket[bytes], is_for_peers: bool, has_keys: bool) -> None:
         """Before the socket is bound."""
         address = f"inproc://connections-{id(bound)}-{time.monotonic_ns()}"
         bound.monitor(address, _EVENTS)
@@ -101,7 +106,8 @@ class Doorkeeper:
         told.setsockopt(zmq.LINGER, 0)
         told.setsockopt(zmq.RCVHWM, _EVENT_QUEUE)
         told.connect(address)
-        self._watched.append((told, Listener(is_for_peers)))
+        self._watched.append((told, Listener(is_for_peers, Handshakes(has_keys))))
+        os.write(self._wake, b"\0")
 
     def guard(self, bound: zmq.Socket[bytes], domain: bytes) -> None:
         """Have those alone connect who may; before the socket is bound."""
@@ -118,6 +124,8 @@ class Doorkeeper:
             except zmq.ContextTerminated:
                 for one in (self._questions, *(told for told, _ in self._watched)):
                     one.close()
+                os.close(self._wake)
+                os.close(self._woken)
                 return
             except Exception:
                 _log.exception("failed at who connects; going on")
@@ -129,10 +137,12 @@ class Doorkeeper:
             if watched != self._watched:
                 poller = zmq.Poller()
                 poller.register(self._questions, zmq.POLLIN)
+                poller.register(self._woken, zmq.POLLIN)
                 watched = list(self._watched)
                 for told, _ in watched:
                     poller.register(told, zmq.POLLIN)
-            poller.poll(int(self.connections.seconds_to_look * 1000))
+            if (self._woken, _POLLIN) in poller.poll(int(self.connections.seconds_to_look * 1000)):
+                os.read(self._woken, 1)
             if self._answer_all() == QUESTIONS_A_ROUND:
                 time.sleep(ROUND_SECONDS)
             for entry in watched:
@@ -167,8 +177,10 @@ class Doorkeeper:
             event, value = _EVENT.unpack(told.recv_multipart()[0])
             if event == _ACCEPTED:
                 connections.accepted(listener, value, now)
+            elif event == _SUCCEEDED:
+                listener.handshakes.succeeded()
             elif event == _DISCONNECTED:
-                connections.disconnected(value)
+                connections.disconnected(listener, value)
             elif event & _FAILURES:
                 self._count(event)
             elif event == _LISTENING:

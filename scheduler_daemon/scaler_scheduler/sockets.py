@@ -13,6 +13,7 @@ from .addresses import Address
 from .bound_socket import EVENTS, IS_CFFI, POLLIN, BoundSocket, reader
 from .connections import ConnectionLimits, Connections
 from .doorkeeper import MAIN_DOMAIN, MONITOR_DOMAIN, Access, Doorkeeper
+from .handshakes import HANDSHAKE_SECONDS
 from .monitor_socket import Monitor
 from .taken_paths import BindError, refuse_taken_path
 
@@ -26,9 +27,6 @@ _RCVMORE = int(zmq.RCVMORE)
 _ROUTER_QUEUE = 500_000
 """Messages that are kept for a peer that does not read; one that has so many is given up. An honest client that stands
 still for its lease, while its tasks end at the rate of 5,000 messages a second, has 300,000."""
-
-_HANDSHAKE_MILLISECONDS = 10_000
-"""Until when whoever has connected must have said that it speaks ZeroMQ's protocol."""
 
 _STUCK_MILLISECONDS = 120_000
 """A connection that takes no byte for so long is cut: its peer has lost its lease."""
@@ -89,7 +87,7 @@ class Context:
         bound.setsockopt(zmq.TCP_KEEPALIVE, 1)
         bound.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 60)
         bound.setsockopt(zmq.MAXMSGSIZE, longest_frame)
-        bound.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
+        bound.setsockopt(zmq.HANDSHAKE_IVL, int(HANDSHAKE_SECONDS * 1000))
         bound.setsockopt(zmq.TCP_MAXRT, _STUCK_MILLISECONDS)
         bound.setsockopt(zmq.BACKLOG, _CONNECTING)
         if kind == zmq.ROUTER:
@@ -102,8 +100,9 @@ class Context:
         else:
             bound.setsockopt(zmq.SNDHWM, _MONITOR_QUEUE)
             bound.setsockopt(zmq.XPUB_VERBOSE, 1)  # also say of the second one with a subscription that it has come
-        self.doorkeeper.watch(bound, kind == zmq.ROUTER)
-        if domain:
+        has_keys = bool(domain) and self.doorkeeper.access is not None
+        self.doorkeeper.watch(bound, kind == zmq.ROUTER, has_keys)
+        if has_keys:
             self.doorkeeper.guard(bound, domain)
         mask = os.umask(_SOCKET_FILE_MASK if kind == zmq.ROUTER else _MONITOR_FILE_MASK)
         try:

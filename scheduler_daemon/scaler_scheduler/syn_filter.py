@@ -1,7 +1,9 @@
-"""Addresses that may not connect for a while: the system drops their first packet before anybody is woken by it.
+"""Packets that the system drops, before anybody is woken by them: filters that Linux lets a process put on a socket of
+its own, without any right.
 
-TCP sends that packet again after a second, and then again: nobody is refused, they wait. Linux lets a process put such
-a filter on a socket of its own, without any right. What stands already is not touched: it sends no such packets.
+On a listening socket: the first packets of addresses that may not connect for a while. TCP sends such a packet again
+after a second, and then again: nobody is refused, they wait. What stands already is not touched: it sends no such
+packets. On a connection whose handshake is not over: what it sends beyond a number of bytes.
 """
 
 from __future__ import annotations
@@ -17,11 +19,19 @@ MOST_NETWORKS = 64
 """In one filter; of more, all wait."""
 
 _ATTACH, _DETACH = 26, 27  # SO_ATTACH_FILTER, SO_DETACH_FILTER
-_LOAD_BYTE, _LOAD_WORD, _SHIFT_RIGHT = 0x30, 0x20, 0x74
-_IF_EQUAL, _IF_SET, _RETURN = 0x15, 0x45, 0x06
+_LOAD_BYTE, _LOAD_WORD, _LOAD_LENGTH, _TO_INDEX = 0x30, 0x20, 0x80, 0x07
+_SHIFT_RIGHT, _AND, _SUBTRACT, _SUBTRACT_INDEX = 0x74, 0x54, 0x14, 0x1C
+_IF_EQUAL, _IF_NOT_LESS, _IF_SET, _RETURN = 0x15, 0x35, 0x45, 0x06
 _KEEP = (_RETURN, 0, 0, 0xFFFFFFFF)
 _DROP = (_RETURN, 0, 0, 0)
-_FLAGS, _SYN = 13, 0x02  # where they are in TCP's header, and that of a first packet
+_SEQUENCE, _HEADER_WORDS, _FLAGS, _SYN = 4, 12, 13, 0x02  # where they are in TCP's header, and that of a first packet
+
+_LONGEST_PACKET = 8192
+_SHORTEN = (_RETURN, 0, 0, _LONGEST_PACKET)
+"""What is beyond so many bytes of a packet is dropped. Connections have their listener's filter until they get one of
+their own (`limit`), or none: meanwhile a handshake and a hello come through, and larger messages come slowly."""
+
+_HALF_OF_ALL = 0x80000000
 _NETWORK_HEADER = 0xFFF00000  # from here on offsets are of IP's header
 _SOURCE_4, _SOURCE_6 = _NETWORK_HEADER + 12, _NETWORK_HEADER + 8
 
@@ -29,7 +39,8 @@ Instruction = Tuple[int, int, int, int]
 
 
 def hold(listener: int, networks: Iterable[bytes]) -> bool:
-    """Let nobody connect from these networks any more, from all others everybody.
+    """Let nobody connect from these networks any more, from all others everybody. Connections that are made from now on
+    inherit the filter, which lets through little of what they send: `limit` or `take_off` each of them.
 
     Args:
         listener: the number of a listening socket of TCP's.
@@ -38,16 +49,41 @@ def hold(listener: int, networks: Iterable[bytes]) -> bool:
     Returns:
         Whether that can be done here.
     """
+    wanted = list(networks)
+    return _attach(listener, _program(wanted)) or not wanted
+
+
+def limit(connection: int, first: int, most: int) -> bool:
+    """Drop what a connection sends beyond so many bytes, but for the rest of a packet that begins before.
+
+    Args:
+        first: the sequence number of the first byte that it sends.
+
+    Returns:
+        Whether that can be done here.
+    """
+    return _attach(connection, _limit_program(first, most))
+
+
+def take_off(socket: int) -> None:
+    """Let everything through again."""
+    if sys.platform.startswith("linux"):
+        try:
+            descriptors.set_option(socket, _DETACH, _exactly(bytes(4)))
+        except OSError:
+            pass  # there was none, or it is a system that has none
+
+
+def _attach(socket: int, instructions: List[Instruction]) -> bool:
     if not sys.platform.startswith("linux"):
         return False
-    wanted = list(networks)
-    program = [struct.pack("HBBI", *each) for each in _program(wanted)]
+    program = [struct.pack("HBBI", *each) for each in instructions]
     memory = ctypes.create_string_buffer(b"".join(program))
     described = struct.pack("HP", len(program), ctypes.addressof(memory))
     try:
-        descriptors.set_option(listener, _ATTACH if wanted else _DETACH, _exactly(described))
+        descriptors.set_option(socket, _ATTACH, _exactly(described))
     except OSError:
-        return not wanted  # there was none, or it is a system that has none
+        return False
     return True
 
 
@@ -57,7 +93,7 @@ def _exactly(content: bytes) -> ctypes.Array[ctypes.c_char]:
 
 def _program(networks: List[bytes]) -> List[Instruction]:
     """Drops first packets alone, as connections that are being made while it is put in place inherit it."""
-    begin = [(_LOAD_BYTE, 0, 0, _FLAGS), (_IF_SET, 1, 0, _SYN), _KEEP]
+    begin = [(_LOAD_BYTE, 0, 0, _FLAGS), (_IF_SET, 1, 0, _SYN), _SHORTEN]
     if b"" in networks or len(networks) > MOST_NETWORKS:
         return [*begin, _DROP]
     fours = [(_LOAD_WORD, 0, 0, _SOURCE_4)]
@@ -74,3 +110,22 @@ def _program(networks: List[bytes]) -> List[Instruction]:
     fours.append(_KEEP)
     version = [(_LOAD_BYTE, 0, 0, _NETWORK_HEADER), (_SHIFT_RIGHT, 0, 0, 4), (_IF_EQUAL, 0, len(fours), 4)]
     return [*begin, *version, *fours, *sixes, _KEEP]
+
+
+def _limit_program(first: int, most: int) -> List[Instruction]:
+    """Packets without content (acknowledgements, ends) go through, whatever number they have."""
+    return [
+        (_LOAD_BYTE, 0, 0, _HEADER_WORDS),  # in the upper half of the byte
+        (_SHIFT_RIGHT, 0, 0, 2),
+        (_AND, 0, 0, 0x3C),
+        (_TO_INDEX, 0, 0, 0),
+        (_LOAD_LENGTH, 0, 0, 0),
+        (_SUBTRACT_INDEX, 0, 0, 0),
+        (_IF_EQUAL, 4, 0, 0),
+        (_LOAD_WORD, 0, 0, _SEQUENCE),
+        (_SUBTRACT, 0, 0, first),
+        (_IF_NOT_LESS, 0, 1, most),
+        (_IF_NOT_LESS, 0, 1, _HALF_OF_ALL),  # a packet before the first byte, sent again
+        _KEEP,
+        _DROP,
+    ]

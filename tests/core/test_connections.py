@@ -79,7 +79,7 @@ def test_one_more_than_there_may_be_is_cut_and_has_room_once_another_is_over(sce
         [line] = scene.connections.take_news()
         assert "there are 2 already (--connection-limit, or open files)" in line
         assert scene.connections.take_news() == []
-        scene.connections.disconnected(scene.accepted[0].fileno())
+        scene.connections.disconnected(scene.listener, scene.accepted[0].fileno())
         with scene.connect() as fourth:
             assert not is_cut(fourth)
 

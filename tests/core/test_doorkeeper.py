@@ -42,7 +42,7 @@ def test_a_failure_does_not_keep_others_out(caplog: pytest.LogCaptureFixture) ->
     doorkeeper = Doorkeeper(context, Failing(ConnectionLimits(100, 100, 100, 60.0)), access)
     try:
         bound, client = context.socket(zmq.ROUTER), context.socket(zmq.DEALER)
-        doorkeeper.watch(bound, is_for_peers=True)
+        doorkeeper.watch(bound, is_for_peers=True, has_keys=True)
         doorkeeper.guard(bound, MAIN_DOMAIN)
         assert has_failed.wait(SECONDS)
         bound.bind("tcp://127.0.0.1:*")

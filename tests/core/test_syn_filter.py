@@ -27,9 +27,13 @@ def passes(networks: List[bytes], source: str, flags: int) -> bool:
     else:
         header = bytes([0x60]) + bytes(7) + address.packed + bytes(16)
     segment = bytes(13) + bytes([flags]) + bytes(6)
-    program = syn_filter._program(networks)
+    return lets_through(syn_filter._program(networks), header, segment)
+
+
+def lets_through(program: List[syn_filter.Instruction], header: bytes, segment: bytes) -> bool:
+    """Runs the program on a packet: IP's header, and TCP's segment."""
     assert len(program) <= 4096, "more the system does not take"
-    position = accumulator = 0
+    position = accumulator = index = 0
     while True:
         code, if_true, if_false, value = program[position]
         assert max(if_true, if_false) < 256
@@ -39,8 +43,18 @@ def passes(networks: List[bytes], source: str, flags: int) -> bool:
             accumulator = packet[offset]
         elif code == 0x20:
             accumulator = struct.unpack_from(">I", packet, offset)[0]
+        elif code == 0x80:
+            accumulator = len(segment)
+        elif code == 0x07:
+            index = accumulator
+        elif code == 0x54:
+            accumulator &= value
+        elif code in (0x14, 0x1C):
+            accumulator = (accumulator - (value if code == 0x14 else index)) & 0xFFFFFFFF
         elif code == 0x74:
             accumulator >>= value
+        elif code == 0x35:
+            position += if_true if accumulator >= value else if_false
         elif code == 0x15:
             position += if_true if accumulator == value else if_false
         elif code == 0x45:
@@ -81,3 +95,19 @@ def test_many_networks_are_named_and_of_more_all_wait() -> None:
 
 def test_everybody_waits_where_it_is_not_known_who_it_was() -> None:
     assert not passes([b"", network("10.0.0.1")], "::1", SYN) and passes([b""], "10.0.0.9", ACK)
+
+
+@pytest.mark.parametrize("first", [0, 1, 5000, 0x7FFFFFFF, 0xFFFFFFF0])
+def test_of_a_limited_connection_comes_what_begins_within_the_limit(first: int) -> None:
+    program = syn_filter._limit_program(first, 1000)
+
+    def comes(offset: int, content: int, options: int = 3) -> bool:
+        sequence = struct.pack(">I", (first + offset) & 0xFFFFFFFF)
+        words = 5 + options
+        segment = bytes(4) + sequence + bytes(4) + bytes([words << 4]) + bytes(words * 4 - 13 + content)
+        return lets_through(program, bytes(20), segment)
+
+    assert [comes(offset, 1) for offset in (0, 1, 999, 1000, 1 << 20, 0x7FFFFFFF)] == [True] * 3 + [False] * 3
+    assert comes(-1, 1) and comes(-5000, 100), "sent again"
+    assert comes(0, 60_000) and comes(500, 60_000, options=10)
+    assert comes(2000, 0) and comes(2000, 0, options=0), "an acknowledgement"

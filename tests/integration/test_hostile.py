@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import zmq
-from tests.integration.commands import Monitor, SchedulerCommand, cluster, monitor, scheduler
+from tests.integration.commands import Monitor, SchedulerCommand, cluster, key_command, monitor, scheduler
 from tests.waiting import wait_until
 
 from scaler_client import Client, messages, wire
@@ -42,8 +46,7 @@ class Scene:
         return peer
 
     def connection(self) -> socket.socket:
-        host, _, port = self.daemon.address.removeprefix("tcp://").rpartition(":")
-        return socket.create_connection((host, int(port)), SECONDS)
+        return connection(self.daemon.address)
 
     def close(self) -> None:
         self._context.destroy(linger=0)
@@ -152,3 +155,87 @@ def test_who_subscribes_without_end_is_cut(scene: Scene) -> None:
     flooder.close()
     scene.all_is_well()
     scene.daemon.logged(r"(was cut: it subscribes without end)")
+
+
+LONG_FRAME = 256 << 20
+FIRST_FRAMES = [  # behind a greeting
+    GREETING + b"\x02" + struct.pack(">Q", LONG_FRAME),  # NULL, a message
+    GREETING + b"\x06" + struct.pack(">Q", LONG_FRAME),  # NULL, a command
+    GREETING.replace(b"NULL\0", b"CURVE") + b"\x06" + struct.pack(">Q", LONG_FRAME),  # CURVE
+    b"\xff" + struct.pack(">Q", LONG_FRAME) + b"\0",  # ZMTP 1
+    b"\xff" + bytes(8) + b"\x7f\x01\x05\x02" + struct.pack(">Q", LONG_FRAME),  # ZMTP 2
+]
+MOST_GROWTH = 48 << 20
+"""Bytes of memory: less than one of the frames, for a hundred of them."""
+
+
+@pytest.mark.parametrize("has_keys", [False, True], ids=["no keys", "keys"])
+@pytest.mark.parametrize("is_monitor", [False, True], ids=["router", "monitor"])
+def test_long_frames_in_the_place_of_a_handshake_fill_no_memory(
+    tmp_path: Path, has_keys: bool, is_monitor: bool
+) -> None:
+    keys = str(tmp_path / "keys") if has_keys else ""
+    options = ["--monitor-address", "tcp://127.0.0.1:*", "--message-size-limit", "512M"]
+    if keys:
+        key_command("keygen", keys)
+        options += ["--keys", keys]
+    of_keys = ["--keys", keys] if keys else []
+    with (
+        scheduler(tmp_path, *options) as daemon,
+        cluster(tmp_path, daemon.address, 1, *of_keys),
+        Client(daemon.address, timeout_seconds=SECONDS, keys=keys) as client,
+        ExitStack() as stack,
+    ):
+        assert client.map(abs, [(-each,) for each in range(2000)]) == list(range(2000))
+        process = psutil.Process(daemon.process.pid)
+        before = most = process.memory_info().rss
+        address = daemon.monitor_address if is_monitor else daemon.address
+        for first in FIRST_FRAMES:
+            left = [stack.enter_context(connection(address)) for _ in range(20)]
+            for each in left:
+                each.sendall(first)
+                each.setblocking(False)
+            began = time.monotonic()
+            while left and time.monotonic() < began + 1.0:  # as long as the attack lasts
+                for each in select.select([], left, [], 0.1)[1]:
+                    try:
+                        each.send(bytes(1 << 20))
+                    except BlockingIOError:
+                        continue
+                    except OSError:
+                        left.remove(each)  # cut
+                most = max(most, process.memory_info().rss)
+            future = client.submit(pow, 3, 2)
+            assert future.result(SECONDS) == 9
+        with Client(daemon.address, timeout_seconds=SECONDS, keys=keys) as other:  # a new one gets in beside them
+            data = bytes(20 << 20)
+            assert other.submit(len, data).result(SECONDS) == len(data)
+        assert most - before < MOST_GROWTH, f"{(most - before) / 1e6:.0f} MB"
+        assert "Traceback" not in daemon.log()
+
+
+@pytest.mark.parametrize("has_keys", [False, True], ids=["no keys", "keys"])
+def test_a_handshake_that_does_not_end_is_cut(tmp_path: Path, has_keys: bool) -> None:
+    keys = str(tmp_path / "keys")
+    key_command("keygen", keys)
+    mechanism = b"CURVE" if has_keys else b"NULL\0"
+    with scheduler(tmp_path, *(["--keys", keys] if has_keys else [])) as daemon, ExitStack() as stack:
+        beginnings = [b"", GREETING[:20], GREETING, GREETING + b"\x06" + struct.pack(">Q", LONG_FRAME) + bytes(90_000)]
+        beginnings.append(b"\xff" + bytes(8) + b"\x7f\x01\x05\x02" + struct.pack(">Q", LONG_FRAME))  # ZMTP 2
+        connections = [stack.enter_context(connection(daemon.address)) for _ in beginnings]
+        for each, beginning in zip(connections, beginnings, strict=True):
+            each.sendall(beginning.replace(b"NULL\0", mechanism))
+        for each in connections:
+            each.settimeout(SECONDS)
+            try:
+                while each.recv(1 << 16):
+                    pass
+            except ConnectionResetError:
+                pass
+        if not has_keys:
+            daemon.logged(r"(a connection from 127\.0\.0\.1 speaks no ZMTP 3, and was cut)")
+
+
+def connection(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    return socket.create_connection((host, int(port)), SECONDS)

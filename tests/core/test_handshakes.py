@@ -1,0 +1,193 @@
+"""What a connection may send before its handshake is over: on real sockets, which are accepted here as by ZeroMQ."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Any, Iterator, List, Tuple
+
+import pytest
+from tests.waiting import wait_until
+
+from scaler_scheduler.connections import ConnectionLimits, Connections, Listener
+from scaler_scheduler.handshakes import HANDSHAKE_SECONDS, MOST_BYTES, Handshakes
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system has no such filter")
+
+GREETING = bytes(64)
+READY = bytes(43)
+MOST_PACKET = 64 << 10
+ALL = 4 << 20
+
+
+class Scene:
+    def __init__(self, has_keys: bool, family: int = socket.AF_INET) -> None:
+        self.connections = Connections(ConnectionLimits(100, 100, 100, 60.0))
+        self.bound = socket.socket(family)
+        self.bound.bind(("127.0.0.1" if family == socket.AF_INET else "::1", 0))
+        self.bound.listen(100)
+        self.listener = Listener(is_for_peers=True, handshakes=Handshakes(has_keys))
+        self.connections.listening(self.listener, self.bound.fileno())
+        self.sockets: List[socket.socket] = [self.bound]
+
+    def connect(self, now: float = 0.0) -> Tuple[socket.socket, socket.socket]:
+        """Both ends of a connection, the accepted one second."""
+        client = socket.socket(self.bound.family)
+        self.sockets.append(client)
+        client.connect(self.bound.getsockname())
+        accepted, _ = self.bound.accept()
+        self.sockets.append(accepted)
+        for each in (client, accepted):
+            each.setblocking(False)
+        self.connections.accepted(self.listener, accepted.fileno(), now)
+        return client, accepted
+
+    def close(self) -> None:
+        for each in self.sockets:
+            each.close()
+
+
+@pytest.fixture
+def scenes() -> Iterator[List[Scene]]:
+    made: List[Scene] = []
+    yield made
+    for scene in made:
+        scene.close()
+
+
+class Flow:
+    """Bytes that one end sends as fast as it can, and that the other end reads."""
+
+    def __init__(self, ends: Tuple[socket.socket, socket.socket]) -> None:
+        self.client, self.accepted = ends
+        self.sent = self.received = 0
+
+    def go_on(self) -> bool:
+        """Returns whether all has come."""
+        while self.sent < ALL:
+            try:
+                self.sent += self.client.send(bytes(ALL - self.sent))
+            except BlockingIOError:
+                break
+        self.accepted.settimeout(0.1)
+        try:
+            while self.received < ALL:
+                self.received += len(self.accepted.recv(1 << 20))
+        except socket.timeout:
+            pass
+        return self.received == ALL
+
+    def is_held(self) -> bool:
+        for _ in range(5):
+            if self.go_on():
+                return False
+        return 0 < self.received < MOST_BYTES + MOST_PACKET
+
+    def all_comes(self) -> None:
+        wait_until(self.go_on, 30)
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("has_keys, sent", [(False, 108), (True, 301)])
+def test_what_has_got_more_than_a_handshake_is_let_through(
+    scenes: List[Scene], has_keys: bool, sent: int, family: Any
+) -> None:
+    try:
+        scene = Scene(has_keys, family)
+    except OSError:
+        pytest.skip("no IPv6 here")
+    scenes.append(scene)
+    flow = Flow(scene.connect())
+    flow.accepted.send(bytes(sent - 1 if not has_keys else 246))
+    scene.connections.look(1.0)
+    assert flow.is_held()
+    flow.accepted.send(bytes(1 if not has_keys else 301 - 246))
+    scene.connections.look(2.0)
+    flow.all_comes()
+    assert len(scene.listener.handshakes) == 0
+
+
+def test_without_keys_as_many_as_have_succeeded_are_let_through(scenes: List[Scene]) -> None:
+    scene = Scene(False)
+    scenes.append(scene)
+    silent, _ = scene.connect()
+    flow = Flow(scene.connect())
+    flow.accepted.send(GREETING + READY)
+    assert flow.is_held()
+    scene.connections.look(1.0)
+    assert flow.is_held()
+    scene.listener.handshakes.succeeded()
+    scene.connections.look(2.0)
+    flow.all_comes()
+    assert len(scene.listener.handshakes) == 1
+
+
+def test_one_success_of_two_that_may_be_it_lets_through_none(scenes: List[Scene]) -> None:
+    scene = Scene(False)
+    scenes.append(scene)
+    one, other = Flow(scene.connect()), Flow(scene.connect())
+    for flow in (one, other):
+        flow.accepted.send(GREETING + READY)
+        flow.go_on()
+    scene.listener.handshakes.succeeded()
+    scene.connections.look(1.0)
+    assert one.is_held() and other.is_held()
+    one.accepted.send(b"answer")
+    scene.connections.look(2.0)
+    one.all_comes()
+    scene.connections.look(3.0)
+    assert other.is_held()
+
+
+def test_a_success_of_a_connection_that_has_ended_is_no_other_ones(scenes: List[Scene]) -> None:
+    scene = Scene(False)
+    scenes.append(scene)
+    flow = Flow(scene.connect())
+    flow.accepted.send(GREETING + READY)
+    assert flow.is_held()
+    ended, accepted = scene.connect()
+    number = accepted.fileno()
+    accepted.close()
+    scene.connections.accepted(scene.listener, number, 0.5)
+    scene.listener.handshakes.succeeded()
+    scene.connections.look(1.0)
+    assert flow.is_held()
+    scene.connections.disconnected(scene.listener, number)
+    scene.connections.look(2.0)
+    assert flow.is_held()
+
+
+def test_an_event_that_is_late_does_not_free_the_next_connection_of_that_number(scenes: List[Scene]) -> None:
+    scene = Scene(True)
+    scenes.append(scene)
+    flow = Flow(scene.connect())
+    for _ in range(3):
+        scene.connections.accepted(scene.listener, flow.accepted.fileno(), 0.1)
+    assert flow.is_held()
+
+
+def test_what_libzmq_has_not_ended_is_let_through_and_what_has_no_handshake_is_cut(scenes: List[Scene]) -> None:
+    scene = Scene(False)
+    scenes.append(scene)
+    slow, old = Flow(scene.connect()), Flow(scene.connect())
+    slow.accepted.send(GREETING + READY)
+    old.accepted.send(bytes(12))
+    for flow in (slow, old):
+        flow.go_on()
+    scene.connections.look(HANDSHAKE_SECONDS)
+    assert slow.is_held() and old.is_held()
+    assert "bytes in the place of a handshake: more is dropped" in scene.connections.take_news()[0]
+    scene.connections.look(HANDSHAKE_SECONDS + 2)
+    slow.all_comes()
+    assert scene.connections.cut == 1
+    assert "127.0.0.1 speaks no ZMTP 3, and was cut" in scene.connections.take_news()[0]
+
+
+def test_what_a_hello_needs_comes_before_anybody_has_looked(scenes: List[Scene]) -> None:
+    scene = Scene(False)
+    scenes.append(scene)
+    client, accepted = scene.connect()
+    hello = b"h" * 8000
+    client.send(hello)
+    accepted.settimeout(30)
+    assert accepted.recv(len(hello), socket.MSG_WAITALL) == hello
