@@ -49,12 +49,21 @@ CORE_STANDARD_LIBRARY = {
 SCHEDULER_PARTS: dict[str, set[str]] = {
     "core": {"core"},
     "wire": {"wire", "core.events", "core.effects", "core.ids", "core.lines"},
-    "sockets": {"addresses", "bound_socket", "connections", "doorkeeper", "monitor_socket", "taken_paths"},
+    "sockets": {
+        "addresses",
+        "bound_socket",
+        "connections",
+        "doorkeeper",
+        "handshakes",
+        "monitor_socket",
+        "taken_paths",
+    },
     "bound_socket": {"addresses"},
     "monitor_socket": {"addresses", "allowances", "bound_socket", "taken_paths"},
-    "doorkeeper": {"connections"},
-    "connections": {"syn_filter", "descriptors"},
+    "doorkeeper": {"connections", "handshakes"},
+    "connections": {"handshakes", "syn_filter", "descriptors"},
     "syn_filter": {"descriptors"},
+    "handshakes": {"syn_filter", "descriptors"},
 }
 IMPORT_ZMQ = {"sockets", "bound_socket", "monitor_socket", "doorkeeper", "key_files"}
 TABLES = ["functions", "clients", "workers", "objects", "timers"]
