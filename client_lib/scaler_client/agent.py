@@ -24,6 +24,7 @@ from .functions import Function
 from .future import TaskFuture
 from .key_files import PeerKeys
 from .messages import NOT_AUTHORIZED, Payload, TaskName
+from .open_files import check_free_files, shortage
 from .output_display import OutputDisplay
 from .owners import ChunkOwner
 from .process_end import look_after
@@ -48,7 +49,13 @@ class Agent:
     def __init__(
         self, address: Address, session: Session, keys: PeerKeys | None = None, is_nested: bool = False
     ) -> None:
-        """`is_nested`: it serves the tasks that this process runs as a worker of the same scheduler."""
+        """`is_nested`: it serves the tasks that this process runs as a worker of the same scheduler.
+
+        Raises:
+            OSError: too few file descriptors are left.
+        """
+        check_free_files("a client")
+        session.shortage = shortage
         self.is_nested = is_nested
         self._address = address
         self._keys = keys

@@ -53,6 +53,7 @@ class Client(ObjectsAndGraphs):
         ConnectionError: no scheduler answers at the address in time, or it refuses the client: UnauthorizedError where
             the key is wrong or missing.
         KeyFileError (a ValueError): the folder of keys has not what a client needs.
+        OSError: this process may open too few files; the text names the limit.
         RuntimeError, ModuleNotFoundError: a local cluster is shut down, or can't be started.
     """
 

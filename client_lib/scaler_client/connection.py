@@ -21,6 +21,7 @@ from .functions import FunctionTable
 from .host_names import unresolved, warn_if_unresolved
 from .key_files import CLIENT, WORKER
 from .monitor import Watch
+from .open_files import shortage
 from .program_name import client_name
 from .session import Session, State, not_taken_text, refusal_text
 from .snapshots import Snapshot
@@ -44,6 +45,7 @@ class Connection:
     Raises:
         ConnectionError: no scheduler answers in time, or it refuses the client.
         KeyFileError: the folder of keys has not what a client needs.
+        OSError: too few file descriptors are left for a client; the text names the limit.
     """
 
     def __init__(
@@ -126,7 +128,7 @@ class Connection:
 
 
 def _silence(address: Address, seconds: float) -> str:
-    complaint = unresolved(address)
+    complaint = shortage() or unresolved(address)
     return f"no scheduler answers at {address} within {seconds:g} seconds{': ' if complaint else ''}{complaint}"
 
 

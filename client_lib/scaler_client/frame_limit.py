@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from . import wire
 from .backlog import Backlog, rows_of
 from .errors import MessageTooLargeError, ScalerError
+from .large_payloads import LargePayloads
 from .messages import Frames, Function, Message, Object, Outcome, Payload, Resolved, Results, Submit
 from .serializer import dump_exception
 from .utf8_text import escaped
@@ -101,6 +102,7 @@ class FrameLimit:
         self._backlog = backlog
         self._resolved = resolved
         self._is_named = is_named
+        self._large = LargePayloads()
         self._functions: dict[int, ScalerError] = {}
         """What the tasks of those raise that were not sent, by their numbers."""
 
@@ -117,6 +119,8 @@ class FrameLimit:
         except Exception as error:
             problem = error
         if problem is None and not self._functions and are_within(frames, self.bytes):
+            if len(frames) > 1 and type(message) is Submit:
+                self._large.count_frames(frames[1:])
             return [frames]
         if isinstance(message, Submit):
             return self._submit(message)

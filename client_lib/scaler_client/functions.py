@@ -33,6 +33,7 @@ from .errors import (
     TaskTimeoutError,
     WorkerDiedError,
 )
+from .large_payloads import LargePayloads
 from .load_failures import add_note, load_failure, this_process
 from .messages import Outcome, Payload
 from .retrying import Retrying, RetryOn
@@ -161,6 +162,7 @@ class FunctionTable:
         """
         self._forgotten = forgotten
         self._serializer = serializer
+        self._large = LargePayloads()
         self._numbers = itertools.count(1) if numbers is None else numbers
         self._by_identity: dict[object, tuple[weakref.ref[Any], Function]] = {}
         """Those that never change."""
@@ -220,6 +222,7 @@ class FunctionTable:
     def _by_content(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
         name = _name_of(fn)
         payload = self._dump(fn, name, retry_on)
+        self._large.note_function(name, len(payload))
         return self._kept(hashlib.blake2b(payload, digest_size=16).digest(), name, payload, None)
 
     def _kept(self, digest: bytes, name: str, payload: bytes, by_name: NamedFunction | None) -> Function:

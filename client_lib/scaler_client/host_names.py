@@ -8,6 +8,7 @@ import threading
 import time
 
 from .addresses import Address
+from .open_files import shortage
 
 AGAIN_SECONDS = 5.0
 """How often it is looked for again."""
@@ -32,7 +33,7 @@ def warn_if_unresolved(address: Address, log: logging.Logger) -> None:
     """Look for the host beside the caller, and say so once where it is not there: it may come later."""
 
     def look() -> None:
-        complaint = unresolved(address)
+        complaint = shortage() or unresolved(address)
         if complaint:
             log.warning("%s: %s; it is tried again", address, complaint)
 

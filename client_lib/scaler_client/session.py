@@ -76,6 +76,8 @@ class Session:
         self._refusals = Refusals(self.tasks, self._backlog, self._rows, self._not_sent, self._is_named)
         self.take_output: Callable[[messages.Output], None] = _pass_over
         """Called with what tasks have printed; it must not block."""
+        self.shortage: Callable[[], str] = str
+        """Why this process can't open a connection; empty where it can."""
 
     # ------------------------------------------------------------------------------------------------- from the client
 
@@ -227,8 +229,13 @@ class Session:
         if now >= self._heartbeats.next and self.state is not State.CLOSED:
             self._beat(now)
         if now - self._last_heard > self._timeout_seconds:
-            self._lose(SchedulerLostError(f"no scheduler at {self.address} for {self._timeout_seconds:g} seconds"))
+            self._lose(SchedulerLostError(self._silence()))
             self._last_heard = now
+
+    def _silence(self) -> str:
+        shortage = self.shortage()
+        text = f"no scheduler at {self.address} for {self._timeout_seconds:g} seconds"
+        return f"{text}: {shortage}" if shortage else text
 
     @property
     def next_deadline(self) -> float:
