@@ -28,7 +28,7 @@ bench: ## every benchmark: a table, and JSON under benchmarks/results/ (ONLY=sub
 	@packaging/setup.sh run
 	@packaging/within.sh python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
-chaos: ## a real cluster under load while its workers and its scheduler are killed (SECONDS=60 SEED=)
+chaos: ## real clusters under load while processes and the network fail in every way (SECONDS=60 SEED=)
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.chaos.run --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 

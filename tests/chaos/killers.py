@@ -1,13 +1,29 @@
-"""Who kills what, when."""
+"""Which fault strikes what, and when."""
 
 from __future__ import annotations
 
 import random
+import signal
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from tests.chaos.processes import Agent, MortalScheduler, kill
+from tests.chaos.network import Network
+from tests.chaos.processes import Host, LoadProcess, MortalScheduler, kill, signal_to
+
+T = TypeVar("T")
+
+CUT_SECONDS = (0.5, 8.0)
+"""Of the network, at random; some are longer than the lease of workers and agents."""
+
+FROZEN_SECONDS = (0.3, 6.0)
+"""Of processes that are stopped and continued (SIGSTOP, SIGCONT)."""
+
+LONG_CUT_SECONDS = 90.0
+"""Longer than every lease, and than a client waits by default."""
 
 
 @dataclass
@@ -29,19 +45,21 @@ class SchedulerDeath:
 class Deaths:
     workers: list[WorkerDeath] = field(default_factory=list)
     schedulers: list[SchedulerDeath] = field(default_factory=list)
+    """Those that were killed."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """All other faults, by kind."""
+    outages: list[tuple[float, float]] = field(default_factory=list)
+    """When there was no scheduler that anybody could reach."""
 
 
-def kill_workers(agents: list[Agent], every: float, seed: int, stop: threading.Event, deaths: Deaths) -> None:
-    """Kill one worker, of one agent after the other, each `every` seconds until told to stop."""
+def kill_workers(hosts: list[Host], every: float, seed: int, stop: threading.Event, deaths: Deaths) -> None:
+    """Kill one worker, of one host after the other, each `every` seconds until told to stop."""
     choice = random.Random(seed)
-    seen = [set(agent.workers()) for agent in agents]
-    last: list[WorkerDeath | None] = [None for _ in agents]
-    began = time.monotonic()
-    for number in range(1, 1 << 30):
-        if stop.wait(max(0.0, began + number * every - time.monotonic())):
-            return
-        of = number % len(agents)
-        living = agents[of].workers()
+    seen = [set(host.workers()) for host in hosts]
+    last: list[WorkerDeath | None] = [None for _ in hosts]
+    for number in _moments(every, stop):
+        of = number % len(hosts)
+        living = hosts[of].workers()
         came = set(living) - seen[of]
         seen[of] |= came
         death = last[of]
@@ -52,10 +70,117 @@ def kill_workers(agents: list[Agent], every: float, seed: int, stop: threading.E
             deaths.workers.append(death)
 
 
-def kill_schedulers(scheduler: MortalScheduler, every: float, stop: threading.Event, deaths: Deaths) -> None:
-    """Kill the scheduler and start it again at once, each `every` seconds until told to stop."""
+def trouble_scheduler(
+    scheduler: MortalScheduler,
+    network: Network,
+    every: float,
+    seed: int,
+    has_long_cut: bool,
+    stop: threading.Event,
+    deaths: Deaths,
+) -> None:
+    """Kill the scheduler, stop it in order, freeze it, or cut it off, each `every` seconds until told to stop."""
+    chance = random.Random(seed)
+
+    def kill_it() -> None:
+        death = SchedulerDeath(*scheduler.kill_and_restart())
+        deaths.schedulers.append(death)
+        deaths.outages.append((death.time, death.back_at))
+
+    def stop_it() -> None:
+        deaths.outages.append(scheduler.stop_and_restart())
+        deaths.counts["scheduler stopped"] += 1
+
+    def freeze_it() -> None:
+        began = time.monotonic()
+        _freeze([scheduler.command.process.pid], chance.uniform(*FROZEN_SECONDS), stop)
+        deaths.outages.append((began, time.monotonic()))
+        deaths.counts["scheduler frozen"] += 1
+
+    def cut_off(seconds: float) -> None:
+        began = time.monotonic()
+        network.cut()
+        stop.wait(seconds)
+        network.mend(breaks_connections=chance.random() < 0.5)
+        deaths.outages.append((began, time.monotonic()))
+        deaths.counts["network cut"] += 1
+
+    def cut_shortly() -> None:
+        cut_off(chance.uniform(*CUT_SECONDS))
+
+    ways = _deck(chance, [kill_it, kill_it, stop_it, freeze_it, cut_shortly], first=kill_it)
+    for number, way in zip(_moments(every, stop), ways):
+        if has_long_cut and number == 3:
+            cut_off(LONG_CUT_SECONDS)
+            deaths.counts[f"network cut for {LONG_CUT_SECONDS:g} s"] += 1
+        else:
+            way()
+
+
+def trouble_hosts(
+    hosts: list[Host], clients: list[LoadProcess], every: float, seed: int, stop: threading.Event, deaths: Deaths
+) -> None:
+    """End one host, each time in another way, and start it again, or freeze something, each `every` seconds."""
+    chance = random.Random(seed)
+
+    def ending(end: Callable[[Host], None]) -> Callable[[Host], None]:
+        def end_and_start(host: Host) -> None:
+            end(host)
+            host.start()
+
+        return end_and_start
+
+    def freeze_host(host: Host) -> None:
+        _freeze([process.pid for process in host.processes()], chance.uniform(*FROZEN_SECONDS), stop)
+
+    def freeze_worker(host: Host) -> None:
+        workers = host.workers()
+        if workers:
+            _freeze([chance.choice(workers)], chance.uniform(*FROZEN_SECONDS), stop)
+
+    def freeze_client(_: Host) -> None:
+        _freeze([chance.choice(clients).process.pid], chance.uniform(*FROZEN_SECONDS), stop)
+
+    stopping = "cluster stopped", ending(Host.stop)
+    kinds = [
+        *(stopping, stopping, stopping),
+        *(("agent killed", ending(Host.kill_agent)), ("nursery killed", ending(Host.kill_nursery))),
+        *(("host killed", ending(Host.kill_all)), ("host frozen", freeze_host)),
+        *(("worker frozen", freeze_worker), ("client frozen", freeze_client)),
+    ]
+    for _, (kind, way) in zip(_moments(every, stop), _deck(chance, kinds, first=stopping)):
+        host = chance.choice(hosts)
+        host.look()
+        way(host)
+        deaths.counts[kind] += 1
+
+
+def _moments(every: float, stop: threading.Event) -> Iterator[int]:
+    """Numbers from 1 on, one each `every` seconds, until told to stop; those that are missed are left out."""
     began = time.monotonic()
-    for number in range(1, 1 << 30):
-        if stop.wait(max(0.0, began + number * every - time.monotonic())):
+    number = 0
+    while True:
+        number += 1
+        next_at = began + number * every
+        if next_at < time.monotonic():
+            began = time.monotonic() - number * every
+        if stop.wait(max(0.0, next_at - time.monotonic())):
             return
-        deaths.schedulers.append(SchedulerDeath(*scheduler.kill_and_restart()))
+        yield number
+
+
+def _deck(chance: random.Random, kinds: Sequence[T], first: T) -> Iterator[T]:
+    """All kinds in random order, again and again, so that none is left out for long."""
+    yield first
+    while True:
+        yield from chance.sample(kinds, len(kinds))
+
+
+def _freeze(processes: list[int], seconds: float, stop: threading.Event) -> None:
+    for process in processes:
+        signal_to(process, signal.SIGSTOP)
+    try:
+        stop.wait(seconds)
+    finally:
+        for process in processes:
+            signal_to(process, signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""python -m tests.chaos.load ADDRESS LOG TIMES NUMBER SEED: the steady load of one client.
+"""python -m tests.chaos.load ADDRESS KEYS LOG TIMES NUMBER SEED: the steady load of one client, with or without keys.
 
 It goes on until standard input ends, waits until everything has been resolved, and prints an `Outcome` as JSON. The
 moments at which results came are written to the file TIMES, as doubles.
@@ -19,9 +19,12 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
-from tests.chaos.work import answer_to, endless, flaky, parent, parents_answer, work
+import numpy
+from tests.chaos.graphs import Stored, make, random_graph, random_size, wait_without_end
+from tests.chaos.work import answer_to, endless, flaky, parent, parents_answer, total_of, work
 
 from scaler_client import Client, TaskTimeoutError
+from scaler_client.future import TaskFuture
 
 OPEN_TASKS = 60
 """Of those that are submitted one by one, so many are open at a time."""
@@ -32,7 +35,15 @@ LONG_RETRIES = 30
 """A task of up to 200 ms meets a killer in one of eight executions; with three retries one in some thousands would
 fail, as it should."""
 
-PATIENCE_SECONDS = 60.0
+OPEN_GRAPHS = 2
+"""Of those whose targets are futures. One more `get` waits beside them."""
+
+MOST_OBJECTS = 4
+
+LOSS_SECONDS = 600.0
+"""No outage lasts so long: nothing may be given up because there is no scheduler."""
+
+PATIENCE_SECONDS = 90.0
 """From the end of the load until what is not resolved counts as lost."""
 
 
@@ -41,6 +52,10 @@ class Outcome:
     submitted: int = 0
     """Rows of maps included; tasks that tasks have submitted are not."""
     done: int = 0
+    graphs: int = 0
+    """Those that came to their end, with all values right."""
+    kinds: dict[str, int] = dataclasses.field(default_factory=dict)
+    """How many futures and rows of each kind have ended."""
     lost: list[str] = dataclasses.field(default_factory=list)
     resolved_twice: list[str] = dataclasses.field(default_factory=list)
     wrong: list[str] = dataclasses.field(default_factory=list)
@@ -51,27 +66,29 @@ class Load:
     """What one client submits, and what it gets."""
 
     def __init__(self, client: Client, log: str, number: int, seed: int) -> None:
-        self._client = client
+        # Whatever dies: nothing of this load may fail because of too many deaths.
+        self._client = client.options(retries=LONG_RETRIES)
         self._log = log
         self._number = number
         self._random = random.Random(seed)
-        self._patient = client.options(retries=LONG_RETRIES)
         self._retrying = client.options(retries=LONG_RETRIES, retry_on=(OSError,), priority=1)
         self._limited = client.options(retries=LONG_RETRIES, timeout=0.1)
         self._room = threading.Semaphore(OPEN_TASKS)
         self._stop = threading.Event()
-        self._to_cancel: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self._to_cancel: queue.SimpleQueue[TaskFuture[Any]] = queue.SimpleQueue()
         self._calls: collections.Counter[str] = collections.Counter()
         self._open: dict[str, Future[Any]] = {}
+        self._objects: list[Stored] = []
+        """Those that the submitting thread refers to."""
+        self._graph_room = threading.Semaphore(OPEN_GRAPHS)
         self.outcome = Outcome()
         self.times = array("d")
         self._lock = threading.Lock()
         """Of the three above, and of the outcome."""
 
     def run(self, wait_for_end: Callable[[], object]) -> None:
-        threads = [
-            threading.Thread(target=each, daemon=True) for each in (self._submit_on, self._map_on, self._cancel_on)
-        ]
+        duties = (self._submit_on, self._map_on, self._cancel_on, self._graphs_on, self._get_on)
+        threads = [threading.Thread(target=each, daemon=True) for each in duties]
         for thread in threads:
             thread.start()
         wait_for_end()
@@ -93,31 +110,47 @@ class Load:
                 self._submit(f"{self._number}-{number}", number)
 
     def _submit(self, task: str, value: int) -> None:
+        future: TaskFuture[Any]
         kind = self._random.random()
         seconds = self._random.uniform(0.01, 0.2)
         expected: Any = answer_to(value)
+        if 0.76 <= kind < 0.80:
+            self._renew_objects()
         with self._lock:
             self.outcome.submitted += 1
-            if kind < 0.80:
-                future = self._client.submit(work, self._log, task, 0.0, value)
+            if kind < 0.76:
+                name, future = "short", self._client.submit(work, self._log, task, 0.0, value)
+            elif kind < 0.80:
+                stored = self._random.choice(self._objects)
+                expected = stored.size * stored.value
+                name, future = "of an object", self._client.submit(total_of, self._log, task, stored.reference)
             elif kind < 0.90:
-                future = self._patient.submit(work, self._log, task, seconds, value)
+                name, future = "of up to 200 ms", self._client.submit(work, self._log, task, seconds, value)
             elif kind < 0.97:
-                future = self._retrying.submit(flaky, self._log, task, 0.0, value)
+                name, future = "with retry_on", self._retrying.submit(flaky, self._log, task, 0.0, value)
             elif kind < 0.99:
                 expected = parents_answer(CHILDREN, value)
-                future = self._patient.submit(parent, self._log, task, self._patient, CHILDREN, value)
+                call = (parent, self._log, task, self._client, CHILDREN, value)
+                name, future = "with tasks of its own", self._client.submit(*call)
             elif kind < 0.995:
                 expected = TaskTimeoutError
-                future = self._limited.submit(endless, self._log, task)
+                name, future = "beyond its time limit", self._limited.submit(endless, self._log, task)
             else:
                 expected = CancelledError
-                future = self._patient.submit(endless, self._log, task)
+                name, future = "stopped by a cancel", self._client.submit(endless, self._log, task)
                 self._to_cancel.put(future)
             self._open[task] = future
-        future.add_done_callback(lambda done: self._resolved(task, done, expected))
+        self._watch(name, task, future, expected, self._room.release)
 
-    def _resolved(self, task: str, future: Future[Any], expected: Any) -> None:
+    def _renew_objects(self) -> None:
+        """Send a new object, and refer to the oldest no more: tasks that read it may still wait."""
+        size, value = random_size(self._random), self._random.randrange(10)
+        reference = self._client.send_object(numpy.full(size, value))
+        self._objects = [*self._objects[1 - MOST_OBJECTS :], Stored(reference, size, value)]
+
+    def _resolved(
+        self, kind: str, task: str, future: Future[Any], expected: Any, release: Callable[[], object]
+    ) -> None:
         now = time.monotonic()
         try:
             result = future.result()
@@ -131,13 +164,91 @@ class Load:
             if self._calls[task] > 1:
                 return
             del self._open[task]
+            self._count(kind, 1)
             if is_right:
                 self.outcome.done += 1
             elif isinstance(result, BaseException):
                 self.outcome.failed.append(f"{task}: {result!r}")
             else:
                 self.outcome.wrong.append(f"{task}: {result!r} in place of {expected!r}")
-        self._room.release()
+        release()
+
+    def _count(self, kind: str, number: int) -> None:
+        self.outcome.kinds[kind] = self.outcome.kinds.get(kind, 0) + number
+
+    def _graphs_on(self) -> None:
+        """Graphs whose targets are futures; of some one target never ends, and is cancelled."""
+        chance = random.Random(self._random.random())
+        number = 0
+        while not self._stop.is_set():
+            if not self._graph_room.acquire(timeout=0.1):
+                continue
+            number += 1
+            name = f"{self._number}-graph{number}"
+            objects = self._objects
+            stored = chance.choice(objects) if objects and chance.random() < 0.5 else None
+            graph, expected = random_graph(chance, self._log, name, stored)
+            answers: dict[str, Any] = dict(expected)
+            if chance.random() < 0.2:
+                graph["endless"] = (wait_without_end, self._log, f"{name}-endless", chance.choice(list(graph)))
+                graph["reader"] = (make, self._log, f"{name}-reader", 0.0, 10, "endless")
+                answers.update(endless=CancelledError, reader=CancelledError)
+            self._submit_graph(name, graph, answers)
+
+    def _submit_graph(self, name: str, graph: dict[str, Any], answers: dict[str, Any]) -> None:
+        rest = [len(answers)]
+        rest_lock = threading.Lock()
+
+        def release() -> None:
+            with rest_lock:
+                rest[0] -= 1
+                is_over = not rest[0]
+            if is_over:
+                with self._lock:
+                    self.outcome.graphs += 1
+                self._graph_room.release()
+
+        with self._lock:
+            self.outcome.submitted += len(answers)
+            futures = dict(zip(answers, self._client.submit_graph(graph, list(answers))))
+            self._open.update((f"{name}-{key}", future) for key, future in futures.items())
+        for key, future in futures.items():
+            kind = "graph's target" if answers[key] is not CancelledError else "graph's target, cancelled"
+            self._watch(kind, f"{name}-{key}", future, answers[key], release)
+        if "endless" in futures:
+            self._to_cancel.put(futures["endless"])
+
+    def _watch(
+        self, kind: str, task: str, future: Future[Any], expected: Any, release: Callable[[], object]
+    ) -> None:
+        future.add_done_callback(lambda done: self._resolved(kind, task, done, expected, release))
+
+    def _get_on(self) -> None:
+        chance = random.Random(self._random.random())
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            name = f"{self._number}-get{number}"
+            graph, expected = random_graph(chance, self._log, name, None)
+            with self._lock:
+                self.outcome.submitted += len(expected)
+                self.outcome.lost.append(name)
+            try:
+                error, values = None, self._client.get(graph, list(expected))
+            except BaseException as raised:
+                error, values = raised, {}
+            with self._lock:
+                self.times.append(time.monotonic())
+                self.outcome.lost.remove(name)
+                if error is not None:
+                    self.outcome.failed.append(f"{name}: {error!r}")
+                elif values != expected:
+                    self.outcome.wrong.append(f"{name}: {values} in place of {expected}")
+                else:
+                    self._count("get's key", len(expected))
+                    self.outcome.done += len(expected)
+                    self.outcome.graphs += 1
+            self._stop.wait(0.05)
 
     def _cancel_on(self) -> None:
         while not (self._stop.is_set() and self._to_cancel.empty()):
@@ -163,6 +274,7 @@ class Load:
             self._stop.wait(0.1)
 
     def _map(self, tasks: list[str]) -> None:
+        mapped = set(tasks)
         try:
             results = self._client.map(work, [(self._log, task, 0.0, row) for row, task in enumerate(tasks)])
             wrong = [task for row, task in enumerate(tasks) if results[row] != answer_to(row)]
@@ -171,15 +283,16 @@ class Load:
             wrong, failed = [], [f"{tasks[0]} and others: {error!r}"]
         with self._lock:
             self.times.extend([time.monotonic()] * len(tasks))
-            del self.outcome.lost[-len(tasks) :]
+            self.outcome.lost = [each for each in self.outcome.lost if each not in mapped]
             self.outcome.wrong += wrong
             self.outcome.failed += failed
+            self._count("row of a map", len(tasks))
             self.outcome.done += 0 if failed else len(tasks) - len(wrong)
 
 
 def main() -> None:
-    address, log, times, number, seed = sys.argv[1:]
-    with Client(address) as client:
+    address, keys, log, times, number, seed = sys.argv[1:]
+    with Client(address, keys=keys, timeout_seconds=LOSS_SECONDS) as client:
         load = Load(client, log, int(number), int(seed))
         print("ready", flush=True)
         load.run(sys.stdin.read)

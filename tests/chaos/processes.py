@@ -1,4 +1,4 @@
-"""The processes of the chaos: a scheduler that is killed and started again, agents with workers, and clients."""
+"""The processes of the chaos: a scheduler and hosts that end in every way and are started again, and clients."""
 
 from __future__ import annotations
 
@@ -10,22 +10,42 @@ import sys
 import time
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 from tests.chaos.load import PATIENCE_SECONDS, Outcome
+from tests.chaos.network import Network
 from tests.integration.commands import Command, SchedulerCommand, cluster_command, environment, is_alive
+from tests.integration.host_files import directory_of
 
 PARENT = ("--parent-process", str(os.getpid()))
 """They end by themselves when even this process is killed."""
 
 
-class MortalScheduler:
-    """A scheduler at one address, in one incarnation after the other."""
+LEASE_SECONDS = 4.0
+"""Of workers and agents: after so long the scheduler gives up what does not speak any more."""
 
-    def __init__(self, folder: Path) -> None:
+CLIENT_LEASE_SECONDS = 20.0
+
+END_SECONDS = 30.0
+"""In which everything must end that was told to, on a machine that has much else to do."""
+
+
+class MortalScheduler:
+    """A scheduler at one address, in one incarnation after the other.
+
+    Args:
+        keys: a folder of keys; empty: it wants none.
+    """
+
+    def __init__(self, folder: Path, keys: str) -> None:
         self._folder = folder
+        self._options = (
+            *PARENT,
+            *("--worker-timeout-seconds", str(LEASE_SECONDS), "--client-timeout-seconds", str(CLIENT_LEASE_SECONDS)),
+            *(("--keys", keys) if keys else ()),
+        )
         self._commands: list[SchedulerCommand] = []
         self.start("tcp://127.0.0.1:*")
 
@@ -33,20 +53,35 @@ class MortalScheduler:
     def command(self) -> SchedulerCommand:
         return self._commands[-1]
 
+    @property
+    def port(self) -> int:
+        return int(self.command.address.rpartition(":")[2])
+
     def start(self, address: str) -> None:
         """Returns once it has bound the address."""
         folder = self._folder / f"scheduler-{len(self._commands)}"
         folder.mkdir()
-        self._commands.append(SchedulerCommand(folder, *PARENT, address=address))
+        self._commands.append(SchedulerCommand(folder, *self._options, address=address))
 
     def kill_and_restart(self) -> tuple[float, float]:
         """When it was killed and when the next one was there."""
+        return self._end_and_restart(signal.SIGKILL)
+
+    def stop_and_restart(self) -> tuple[float, float]:
+        """When it was told to stop and when the next one was there."""
+        ended = self._end_and_restart(signal.SIGTERM)
+        status = self._commands[-2].process.returncode
+        if status:
+            raise RuntimeError(f"a scheduler that was told to stop ended with status {status}")
+        return ended
+
+    def _end_and_restart(self, number: signal.Signals) -> tuple[float, float]:
         address = self.command.address
-        killed_at = time.monotonic()
-        self.command.process.kill()
-        self.command.process.wait()
+        ended_at = time.monotonic()
+        self.command.process.send_signal(number)
+        self.command.process.wait(END_SECONDS)
         self.start(address)
-        return killed_at, time.monotonic()
+        return ended_at, time.monotonic()
 
     def logs(self) -> str:
         return "".join(command.log() for command in self._commands)
@@ -56,12 +91,37 @@ class MortalScheduler:
             command.end()
 
 
-class Agent:
-    """A host agent and its workers."""
+class Host:
+    """A host agent and its workers, in one incarnation after the other."""
 
-    def __init__(self, folder: Path, number: int, address: str, workers: int) -> None:
-        arguments = cluster_command("-n", str(workers), address, *PARENT)
-        self.command = Command(arguments, folder / f"cluster-{number}.log")
+    def __init__(self, folder: Path, number: int, address: str, workers: int, keys: str) -> None:
+        self._arguments = cluster_command(
+            "-n", str(workers), address, *PARENT, *(("--keys", keys) if keys else ()), "--death-timeout-seconds", "600"
+        )
+        self._folder = folder
+        self._number = number
+        self._commands: list[Command] = []
+        self.directories: set[Path] = set()
+        """Where its incarnations have had their objects, as far as that was seen."""
+        self.start()
+
+    @property
+    def command(self) -> Command:
+        return self._commands[-1]
+
+    def start(self) -> None:
+        """Returns once it takes signals."""
+        log = self._folder / f"cluster-{self._number}-{len(self._commands)}.log"
+        self._commands.append(Command(self._arguments, log))
+        self.command.logged(r"(scaler_cluster) \S+: ")
+
+    def processes(self) -> list[psutil.Process]:
+        """The agent, the nursery, the workers: those that live."""
+        try:
+            found = [psutil.Process(self.command.process.pid), *self.command.descendants()]
+        except psutil.NoSuchProcess:
+            return []
+        return [process for process in found if is_alive(process)]
 
     def workers(self) -> list[int]:
         """The processes of the workers that live; none while the agent is starting."""
@@ -71,16 +131,68 @@ class Agent:
         except psutil.NoSuchProcess:
             return []
 
+    def look(self) -> None:
+        """Note what it has, to see later that nothing of it is left."""
+        self.processes()
+        with suppress(OSError, AssertionError):  # it is starting, or ending
+            self.directories.add(directory_of(self.command.process.pid))
+
+    def stop(self) -> None:
+        """As an operator does."""
+        self.look()
+        self.command.process.send_signal(signal.SIGTERM)
+        status = self.command.process.wait(END_SECONDS)
+        if status:
+            raise RuntimeError(f"a cluster that was told to stop ended with status {status}:\n{self.command.log()}")
+        self._wait_for_processes()
+
+    def kill_agent(self) -> None:
+        self.look()
+        self.command.process.kill()
+        self._wait_for_processes()
+
+    def kill_nursery(self) -> None:
+        self.look()
+        for nursery in psutil.Process(self.command.process.pid).children():
+            kill(nursery.pid)
+        self._wait_for_processes()
+
+    def kill_all(self) -> None:
+        """As if it were switched off: nobody removes its files, until the next one starts here."""
+        self.look()
+        processes = self.processes()
+        for process in processes:
+            signal_to(process.pid, signal.SIGSTOP)
+        for process in processes:
+            kill(process.pid)
+        self._wait_for_processes()
+
+    def _wait_for_processes(self) -> None:
+        self.command.process.wait(END_SECONDS)
+        living = [process for process in self.command.seen.values() if is_alive(process)]
+        _, left = psutil.wait_procs(living, END_SECONDS)
+        if any(map(is_alive, left)):
+            raise RuntimeError(f"processes of a cluster that has ended live on: {left}\n{self.command.log()}")
+
+    def logs(self) -> str:
+        return "".join(command.log() for command in self._commands)
+
+    def end(self) -> None:
+        for process in self.processes():
+            signal_to(process.pid, signal.SIGCONT)
+        for command in self._commands:
+            command.end()
+
 
 class LoadProcess:
     """A client in a process of its own."""
 
-    def __init__(self, folder: Path, address: str, log: Path, number: int, seed: int) -> None:
+    def __init__(self, folder: Path, address: str, keys: str, log: Path, number: int, seed: int) -> None:
         self._times = folder / f"times-{number}"
         self._complaints = folder / f"client-{number}.log"
         with open(self._complaints, "w") as complaints:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.load", address, log, self._times, str(number), str(seed)],
+                [sys.executable, "-m", "tests.chaos.load", address, keys, log, self._times, str(number), str(seed)],
                 env=environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -119,8 +231,8 @@ class LoadProcess:
 
 
 @contextmanager
-def mortal_scheduler(folder: Path) -> Iterator[MortalScheduler]:
-    scheduler = MortalScheduler(folder)
+def mortal_scheduler(folder: Path, keys: str) -> Iterator[MortalScheduler]:
+    scheduler = MortalScheduler(folder, keys)
     try:
         yield scheduler
     finally:
@@ -128,23 +240,32 @@ def mortal_scheduler(folder: Path) -> Iterator[MortalScheduler]:
 
 
 @contextmanager
-def agents(folder: Path, address: str, count: int, workers: int) -> Iterator[list[Agent]]:
-    started: list[Agent] = []
+def network_to(scheduler: MortalScheduler) -> Iterator[Network]:
+    network = Network(scheduler.port)
     try:
-        for number in range(count):
-            started.append(Agent(folder, number, address, workers))
-        yield started
+        yield network
     finally:
-        for agent in started:
-            agent.command.end()
+        network.close()
 
 
 @contextmanager
-def loads(folder: Path, address: str, log: Path, count: int, seed: int) -> Iterator[list[LoadProcess]]:
+def hosts(folder: Path, address: str, keys: str, count: int, workers: int) -> Iterator[list[Host]]:
+    started: list[Host] = []
+    try:
+        for number in range(count):
+            started.append(Host(folder, number, address, workers, keys))
+        yield started
+    finally:
+        for host in started:
+            host.end()
+
+
+@contextmanager
+def loads(folder: Path, address: str, keys: str, log: Path, count: int, seed: int) -> Iterator[list[LoadProcess]]:
     started: list[LoadProcess] = []
     try:
         for number in range(count):
-            started.append(LoadProcess(folder, address, log, number, seed + number))
+            started.append(LoadProcess(folder, address, keys, log, number, seed + number))
         yield started
     finally:
         for load in started:
@@ -154,8 +275,11 @@ def loads(folder: Path, address: str, log: Path, count: int, seed: int) -> Itera
 def kill(process: int) -> float:
     """Kill it; when that was."""
     now = time.monotonic()
-    try:
-        os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # it has just ended, with the one killed before it
+    signal_to(process, signal.SIGKILL)
     return now
+
+
+def signal_to(process: int, number: signal.Signals) -> None:
+    """Send it; a process that has just ended, with another one that was killed before it, gets none."""
+    with suppress(ProcessLookupError):
+        os.kill(process, number)

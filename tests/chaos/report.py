@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -28,10 +29,118 @@ class Recoveries:
     """The same, where it lasted into a time without scheduler."""
 
 
+@dataclass
+class Repeats:
+    executions: int = 0
+    repeated: int = 0
+    """Beyond one of each task."""
+    finished_before: int = 0
+    """Of tasks that an earlier execution had run to their end."""
+
+
+@dataclass
+class Figures:
+    """Of one round, or of several together."""
+
+    outcome: Outcome = field(default_factory=Outcome)
+    deaths: Deaths = field(default_factory=Deaths)
+    recoveries: Recoveries = field(default_factory=Recoveries)
+    repeats: Repeats = field(default_factory=Repeats)
+    seconds: float = 0.0
+    longest_gap: float = 0.0
+    """Seconds in which no client got a result."""
+    longest_gap_outside: float = 0.0
+    """The same, of the gaps in which the scheduler could be reached all the time."""
+    complaints: list[str] = field(default_factory=list)
+
+    def add(self, other: Figures) -> None:
+        self.outcome = total([self.outcome, other.outcome])
+        self.deaths.workers += other.deaths.workers
+        self.deaths.schedulers += other.deaths.schedulers
+        self.deaths.counts += other.deaths.counts
+        self.recoveries.scheduler += other.recoveries.scheduler
+        self.recoveries.worker += other.recoveries.worker
+        self.recoveries.worker_meanwhile += other.recoveries.worker_meanwhile
+        self.repeats.executions += other.repeats.executions
+        self.repeats.repeated += other.repeats.repeated
+        self.repeats.finished_before += other.repeats.finished_before
+        self.seconds += other.seconds
+        self.longest_gap = max(self.longest_gap, other.longest_gap)
+        self.longest_gap_outside = max(self.longest_gap_outside, other.longest_gap_outside)
+        self.complaints += other.complaints
+
+    @property
+    def is_good(self) -> bool:
+        outcome = self.outcome
+        return not (outcome.lost or outcome.resolved_twice or outcome.wrong or outcome.failed or self.complaints)
+
+    def summary(self) -> str:
+        outcome = self.outcome
+        done = f"{outcome.done:,} of {outcome.submitted:,} tasks and {outcome.graphs:,} graphs in {self.seconds:.0f} s"
+        return done if self.is_good else "\n".join([done, *self._faults()])
+
+    def lines(self) -> list[str]:
+        outcome, deaths, found, repeated = self.outcome, self.deaths, self.recoveries, self.repeats
+        share = 100 * repeated.repeated / max(1, repeated.executions)
+        return [
+            f"killed               {len(deaths.workers)} workers, {len(deaths.schedulers)} schedulers",
+            f"other faults         {_counts(deaths.counts)}",
+            f"tasks done           {outcome.done:,} of {outcome.submitted:,} "
+            f"({outcome.done / max(1.0, self.seconds):,.0f} a second)",
+            f"by kind              {_counts(outcome.kinds)}",
+            f"graphs               {outcome.graphs:,}",
+            *self._faults(),
+            f"executions           {repeated.executions:,}; repeated {repeated.repeated:,} ({share:.2f} %), of these "
+            f"{repeated.finished_before:,} of tasks that had run to their end",
+            f"scheduler killed     to the next result: {_spread(found.scheduler)}",
+            f"worker killed        to the first task of its replacement: {_spread(found.worker)}",
+            f"  without scheduler  {_spread(found.worker_meanwhile)}",
+            f"without results      {_shown(self.longest_gap)} at the longest; {_shown(self.longest_gap_outside)} while "
+            "the scheduler could be reached",
+        ]
+
+    def _faults(self) -> list[str]:
+        outcome = self.outcome
+        return [
+            f"lost                 {_named(outcome.lost)}",
+            f"resolved twice       {_named(outcome.resolved_twice)}",
+            f"wrong values         {_named(outcome.wrong)}",
+            f"failed               {_named(outcome.failed)}",
+            *(f"also: {complaint}" for complaint in self.complaints),
+        ]
+
+
+def figures(
+    outcomes: Sequence[tuple[Outcome, array[float]]],
+    deaths: Deaths,
+    executions: Sequence[Note],
+    seconds: float,
+    complaints: list[str],
+) -> Figures:
+    """Those of a round. With each client's outcome come the moments at which it got results."""
+    moments = sorted(moment for _, times in outcomes for moment in times)
+    gaps = [(begin, end) for begin, end in zip(moments, moments[1:])]
+    outside = [gap for gap in gaps if not _meets(gap, deaths.outages)]
+    return Figures(
+        total(outcome for outcome, _ in outcomes),
+        deaths,
+        recoveries(deaths, moments, executions),
+        repeats(executions),
+        seconds,
+        max((end - begin for begin, end in gaps), default=0.0),
+        max((end - begin for begin, end in outside), default=0.0),
+        complaints,
+    )
+
+
+def _meets(gap: tuple[float, float], outages: Iterable[tuple[float, float]]) -> bool:
+    return any(gap[0] <= end and begin <= gap[1] for begin, end in outages)
+
+
 def recoveries(deaths: Deaths, results: Iterable[float], executions: Iterable[Note]) -> Recoveries:
     found = Recoveries()
     moments = sorted(results)
-    outages = []
+    outages = list(deaths.outages)
     for death in deaths.schedulers:
         after = bisect_right(moments, death.back_at)
         if after < len(moments):
@@ -48,15 +157,6 @@ def recoveries(deaths: Deaths, results: Iterable[float], executions: Iterable[No
     return found
 
 
-@dataclass
-class Repeats:
-    executions: int
-    repeated: int
-    """Beyond one of each task."""
-    finished_before: int
-    """Of tasks that an earlier execution had run to their end."""
-
-
 def repeats(executions: Sequence[Note]) -> Repeats:
     begun = Counter(note.task for note in executions if note.event == "begin")
     ended = Counter(note.task for note in executions if note.event == "end")
@@ -68,6 +168,9 @@ def total(outcomes: Iterable[Outcome]) -> Outcome:
     for each in outcomes:
         together.submitted += each.submitted
         together.done += each.done
+        together.graphs += each.graphs
+        for kind, count in each.kinds.items():
+            together.kinds[kind] = together.kinds.get(kind, 0) + count
         together.lost += each.lost
         together.resolved_twice += each.resolved_twice
         together.wrong += each.wrong
@@ -75,25 +178,8 @@ def total(outcomes: Iterable[Outcome]) -> Outcome:
     return together
 
 
-def went_well(outcome: Outcome, complaints: list[str]) -> bool:
-    return not (outcome.lost or outcome.resolved_twice or outcome.wrong or outcome.failed or complaints)
-
-
-def lines(outcome: Outcome, deaths: Deaths, found: Recoveries, repeated: Repeats, seconds: float) -> list[str]:
-    share = 100 * repeated.repeated / max(1, repeated.executions)
-    return [
-        f"killed               {len(deaths.workers)} workers, {len(deaths.schedulers)} schedulers",
-        f"tasks done           {outcome.done:,} of {outcome.submitted:,} ({outcome.done / seconds:,.0f} a second)",
-        f"lost                 {_named(outcome.lost)}",
-        f"resolved twice       {_named(outcome.resolved_twice)}",
-        f"wrong values         {_named(outcome.wrong)}",
-        f"failed               {_named(outcome.failed)}",
-        f"executions           {repeated.executions:,}; repeated {repeated.repeated:,} ({share:.2f} %), of these "
-        f"{repeated.finished_before:,} of tasks that had run to their end",
-        f"scheduler killed     to the next result: {_spread(found.scheduler)}",
-        f"worker killed        to the first task of its replacement: {_spread(found.worker)}",
-        f"  without scheduler  {_spread(found.worker_meanwhile)}",
-    ]
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "none"
 
 
 def _named(tasks: list[str]) -> str:

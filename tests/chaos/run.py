@@ -1,4 +1,8 @@
-"""python -m tests.chaos.run: one real cluster under steady load, while its workers and its scheduler are killed.
+"""python -m tests.chaos.run: real clusters under steady load, while processes and the network fail in every way.
+
+Workers, agents, nurseries, whole hosts and the scheduler are killed; clusters and the scheduler are stopped in order
+and started again; processes are frozen; the scheduler is cut off from everybody. A long run consists of rounds, each
+with processes of its own, one without keys and one with keys in turn.
 
 Exit status 0 when every task was resolved once and rightly, and nothing else went wrong; 1 otherwise.
 """
@@ -18,71 +22,104 @@ from pathlib import Path
 from types import FrameType
 
 from tests.chaos import report
-from tests.chaos.killers import Deaths, kill_schedulers, kill_workers
+from tests.chaos.killers import Deaths, kill_workers, trouble_hosts, trouble_scheduler
 from tests.chaos.load import Outcome
-from tests.chaos.processes import Agent, LoadProcess, MortalScheduler, agents, loads, mortal_scheduler
-from tests.integration.commands import monitor
+from tests.chaos.network import Network
+from tests.chaos.processes import Host, LoadProcess, MortalScheduler, hosts, loads, mortal_scheduler, network_to
+from tests.chaos.remains import mark_children, remains
+from tests.integration.commands import key_command, monitor
 from tests.integration.executions import notes
 from tests.waiting import wait_until
 
-AGENTS = 2
+HOSTS = 2
 WORKERS = 4
-"""Of each agent."""
+"""Of each host."""
 CLIENTS = 4
-REST_SECONDS = 20.0
+ROUND_SECONDS = 300.0
+"""A longer run has several rounds."""
+LONG_ROUND_SECONDS = 240.0
+"""A round of at least this length may have a cut of the network for longer than all leases."""
+REST_SECONDS = 30.0
 """From the end of the load until the scheduler has no task and no client any more, at the most."""
 
 
-def run(folder: Path, options: argparse.Namespace) -> bool:
-    """A whole run, printed; whether all went well."""
+class Round:
+    """A part of a run, with processes of its own."""
+
+    def __init__(self, number: int, seconds: float, options: argparse.Namespace) -> None:
+        self.seconds = seconds
+        self.seed = options.seed + 1000 * number
+        self.has_keys = options.keys == "yes" or (options.keys == "both" and (self.seed + number) % 2 == 0)
+        self.has_long_cut = number == 1 and seconds >= LONG_ROUND_SECONDS
+        self.worker_every = options.worker_every
+        self.host_every = options.host_every
+        self.scheduler_every = options.scheduler_every
+
+
+def run(folder: Path, this: Round) -> report.Figures:
+    """A whole round."""
     log = folder / "executions"
+    keys = str(folder / "keys") if this.has_keys else ""
+    if keys:
+        key_command("keygen", keys)
+    deaths = Deaths()
+    directories: set[Path] = set()
     with (
-        mortal_scheduler(folder) as scheduler,
-        agents(folder, scheduler.command.address, AGENTS, WORKERS) as hosts,
-        loads(folder, scheduler.command.address, log, CLIENTS, options.seed) as clients,
+        mortal_scheduler(folder, keys) as scheduler,
+        network_to(scheduler) as network,
+        hosts(folder, network.address, keys, HOSTS, WORKERS) as clusters,
+        loads(folder, network.address, keys, log, CLIENTS, this.seed) as clients,
     ):
         for client in clients:
             client.wait_ready()
-        wait_until(lambda: all(len(host.workers()) == WORKERS for host in hosts), what="the workers")
+        wait_until(lambda: all(len(host.workers()) == WORKERS for host in clusters), what="the workers")
         began = time.monotonic()
-        deaths = let_die(scheduler, hosts, options)
-        outcomes = finish(clients)
+        complaints = let_fail(scheduler, network, clusters, clients, this, deaths)
+        outcomes = finish(clients, complaints)
         seconds = time.monotonic() - began
-        complaints = [*look_at_rest(scheduler), *stop(scheduler, hosts)]
-    executions = notes(str(log))
-    together = report.total(outcome for outcome, _ in outcomes)
-    times = [moment for _, moments in outcomes for moment in moments]
-    found = report.recoveries(deaths, times, executions)
-    for line in report.lines(together, deaths, found, report.repeats(executions), seconds):
-        print(line)
-    for complaint in complaints:
-        print(f"also: {complaint}")
-    return report.went_well(together, complaints)
+        complaints += [*look_at_rest(scheduler), *stop(scheduler, clusters)]
+        sockets = [scheduler.command.monitor_address]
+    for host in clusters:
+        directories |= host.directories
+    complaints += remains(directories, sockets)
+    return report.figures(outcomes, deaths, notes(str(log)), seconds, complaints)
 
 
-def let_die(scheduler: MortalScheduler, hosts: list[Agent], options: argparse.Namespace) -> Deaths:
-    """Kill until the time is over."""
-    deaths = Deaths()
+def let_fail(
+    scheduler: MortalScheduler,
+    network: Network,
+    clusters: list[Host],
+    clients: list[LoadProcess],
+    this: Round,
+    deaths: Deaths,
+) -> list[str]:
+    """Let everything fail until the time is over. Returns what went wrong with that."""
     over = threading.Event()
-    pool = ThreadPoolExecutor(2)
+    pool = ThreadPoolExecutor(3)
+    seed, long = this.seed, this.has_long_cut
     try:  # from before the first thread is there: an interrupt may come at any moment
-        killers: list[Future[None]] = [
-            pool.submit(kill_workers, hosts, options.worker_every, options.seed, over, deaths),
-            pool.submit(kill_schedulers, scheduler, options.scheduler_every, over, deaths),
+        threads: list[Future[None]] = [
+            pool.submit(kill_workers, clusters, this.worker_every, seed, over, deaths),
+            pool.submit(trouble_hosts, clusters, clients, this.host_every, seed + 1, over, deaths),
+            pool.submit(trouble_scheduler, scheduler, network, this.scheduler_every, seed + 2, long, over, deaths),
         ]
-        wait(killers, options.seconds, FIRST_COMPLETED)
+        wait(threads, this.seconds, FIRST_COMPLETED)
     finally:
         over.set()
         pool.shutdown()
-    for killer in killers:
-        killer.result()
-    return deaths
+    return [f"{error!r}" for thread in threads if (error := thread.exception()) is not None]
 
 
-def finish(clients: list[LoadProcess]) -> list[tuple[Outcome, array[float]]]:
+def finish(clients: list[LoadProcess], complaints: list[str]) -> list[tuple[Outcome, array[float]]]:
     for client in clients:
         client.stop()  # all first: each waits for what it has open
-    return [client.finish() for client in clients]
+    outcomes = []
+    for client in clients:
+        try:
+            outcomes.append(client.finish())
+        except Exception as error:
+            complaints.append(f"{error!r}")
+    return outcomes
 
 
 def look_at_rest(scheduler: MortalScheduler) -> list[str]:
@@ -90,35 +127,50 @@ def look_at_rest(scheduler: MortalScheduler) -> list[str]:
     with monitor(scheduler.command.monitor_address) as watch:
         deadline = time.monotonic() + REST_SECONDS
         # Each worker may have a client of its own, for its tasks' tasks, for as long as it lives.
-        while (now := watch.next()).waiting or now.dispatched or now.clients > AGENTS * WORKERS:
+        while True:
+            now = watch.next()
+            tasks = now.waiting + now.dispatched + now.blocked
+            if not tasks and not now.objects and now.clients <= HOSTS * WORKERS:
+                return []
             if time.monotonic() > deadline:
-                return [
-                    f"left in the scheduler: {now.waiting} waiting, {now.dispatched} dispatched, {now.clients} clients"
-                ]
-    return []
+                left = f"{now.waiting} waiting, {now.dispatched} dispatched, {now.blocked} blocked"
+                return [f"left in the scheduler: {left}, {now.objects} objects, {now.clients} clients"]
 
 
-def stop(scheduler: MortalScheduler, hosts: list[Agent]) -> list[str]:
+def stop(scheduler: MortalScheduler, clusters: list[Host]) -> list[str]:
     """End everything as a user would; what was wrong with that, and what the logs complain of."""
     found = []
-    for name, command in [*(("a cluster", host.command) for host in hosts), ("the scheduler", scheduler.command)]:
-        status = command.stop()
-        if status:
-            found.append(f"{name} ended with status {status}")
-    for name, log in [*(("a cluster", host.command.log()) for host in hosts), ("a scheduler", scheduler.logs())]:
+    for host in clusters:
+        try:
+            host.stop()
+        except Exception as error:
+            found.append(f"{error!r}")
+    status = scheduler.command.stop()
+    if status:
+        found.append(f"the scheduler ended with status {status}")
+    for name, log in [*(("a cluster", host.logs()) for host in clusters), ("a scheduler", scheduler.logs())]:
         begin = log.find("Traceback")
         if begin >= 0:
-            found.append(f"{name} logged\n{log[begin : begin + 3000]}")
+            found.append(f"{name} logged\n{log[max(0, begin - 500) : begin + 3000]}")
     return found
+
+
+def rounds(options: argparse.Namespace) -> list[Round]:
+    count = max(1, round(options.seconds / ROUND_SECONDS))
+    return [Round(number, options.seconds / count, options) for number in range(count)]
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.run", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="of what is killed and what is submitted (default: a random one)")
-    parser.add_argument("--worker-every", type=float, default=0.2, help="seconds between two (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="of what fails and what is submitted (default: a random one)")
+    parser.add_argument("--worker-every", type=float, default=0.5, help="seconds between two (default: %(default)s)")
+    parser.add_argument("--host-every", type=float, default=5.0, help="seconds between two (default: %(default)s)")
     parser.add_argument(
-        "--scheduler-every", type=float, default=10.0, help="seconds between two (default: %(default)s)"
+        "--scheduler-every", type=float, default=12.0, help="seconds between two (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--keys", choices=("both", "yes", "no"), default="both", help="both: in turn, the first by the seed (default)"
     )
     options = parser.parse_args()
     if options.seed is None:
@@ -133,17 +185,29 @@ def interrupt(_number: int, _frame: FrameType | None) -> None:
 def main() -> int:
     options = parse()
     signal.signal(signal.SIGTERM, interrupt)
+    mark_children()
+    planned = rounds(options)
     print(
-        f"chaos: seed {options.seed}, {options.seconds:g} s, {AGENTS} agents with {WORKERS} workers each, {CLIENTS} "
-        f"clients; a worker dies every {options.worker_every:g} s, the scheduler every {options.scheduler_every:g} s",
+        f"chaos: seed {options.seed}, {options.seconds:g} s in {len(planned)} round(s), {HOSTS} hosts with {WORKERS} "
+        f"workers each, {CLIENTS} clients; a worker dies every {options.worker_every:g} s, a host fails every "
+        f"{options.host_every:g} s, the scheduler every {options.scheduler_every:g} s",
         flush=True,
     )
+    together = report.Figures()
     try:
-        with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-            return 0 if run(Path(folder), options) else 1
+        for number, this in enumerate(planned):
+            with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+                figures = run(Path(folder), this)
+            together.add(figures)
+            if len(planned) > 1:
+                keys = "with keys" if this.has_keys else "without keys"
+                print(f"-- round {number + 1}, seed {this.seed}, {keys}: {figures.summary()}", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    for line in together.lines():
+        print(line)
+    return 0 if together.is_good else 1
 
 
 if __name__ == "__main__":

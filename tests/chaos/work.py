@@ -45,6 +45,14 @@ def parent(log: str, task: str, client: Any, children: int, value: int) -> int:
     return total
 
 
+def total_of(log: str, task: str, array: Any) -> int:
+    """Of an object."""
+    note(log, "begin", task)
+    total = int(array.sum())
+    note(log, "end", task)
+    return total
+
+
 def answer_to(value: int) -> int:
     return 3 * value + 1
 

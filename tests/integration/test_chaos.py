@@ -8,9 +8,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.chaos.killers import Deaths
 from tests.chaos.load import Outcome
-from tests.chaos.report import Recoveries, Repeats, lines, repeats, total, went_well
+from tests.chaos.report import Figures, Repeats, repeats
 from tests.integration.executions import note, notes
 from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
@@ -21,8 +20,11 @@ PATIENCE_SECONDS = 100
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds its processes in /proc")
 
 
+OFTEN = ("--worker-every", "0.2", "--host-every", "1", "--scheduler-every", "2")
+
+
 def test_five_seconds_of_chaos() -> None:
-    with marked_process("tests.chaos.run", "--seconds", "5", "--scheduler-every", "2", "--seed", "1") as run:
+    with marked_process("tests.chaos.run", "--seconds", "5", *OFTEN, "--seed", "1") as run:
         output, errors = run.process.communicate(timeout=PATIENCE_SECONDS)
         assert run.process.returncode == 0, output + errors
         run.assert_nothing_left()
@@ -30,6 +32,9 @@ def test_five_seconds_of_chaos() -> None:
     assert killed and int(killed[1]) >= 10 and int(killed[2]) >= 1, output
     done = re.search(r"tasks done +([\d,]+) of ([\d,]+)", output)
     assert done and done[1] == done[2] and int(done[1].replace(",", "")) > 500, output
+    assert "cluster stopped" in output and "graph's target, cancelled" in output and "of an object" in output
+    graphs = re.search(r"graphs +([\d,]+)", output)
+    assert graphs and int(graphs[1].replace(",", "")) > 10, output
     for nothing in ("lost", "resolved twice", "wrong values", "failed"):
         assert re.search(rf"^{nothing} +0$", output, re.MULTILINE), output
     assert re.search(r"scheduler killed +to the next result: median [\d.]+ m?s, p99", output), output
@@ -37,13 +42,14 @@ def test_five_seconds_of_chaos() -> None:
 
 
 def test_what_goes_wrong_is_said(tmp_path: Path) -> None:
-    assert went_well(Outcome(submitted=2, done=2), [])
+    assert Figures(Outcome(submitted=2, done=2)).is_good
     for name in ("lost", "resolved_twice", "wrong", "failed"):
-        outcome = total([Outcome(submitted=2, done=2), Outcome(**{name: ["1-17"]})])
-        assert not went_well(outcome, [])
-        said = lines(outcome, Deaths(), Recoveries(), repeats([]), 1.0)
+        together = Figures(Outcome(submitted=2, done=2))
+        together.add(Figures(Outcome(**{name: ["1-17"]})))
+        assert not together.is_good
+        said = together.lines()
         assert any(re.match(rf"{name.split('_')[0]}.* 1\n    1-17$", line) for line in said), said
-    assert not went_well(Outcome(), ["a cluster ended with status 1"])
+    assert not Figures(complaints=["a cluster ended with status 1"]).is_good
     log = str(tmp_path / "log")
     for event, task in (
         ("begin", "a"),
