@@ -214,9 +214,8 @@ def _encode_results(message: Results) -> Frames:
         ("Q", message.cpu_times),
         ("Q", message.peaks),
         *_pack_lines(message.errors),
+        *_pack_lines(message.tracebacks),
     ]
-    if message.tracebacks:
-        columns += _pack_lines(message.tracebacks)
     return [write_batch(RESULTS, columns), *frames]
 
 

@@ -113,7 +113,7 @@ def test_cancel_with_and_without_force() -> None:
     assert read(encode(messages.Cancel([3, 4]))[0], "cancel") == {"ids": [3, 4], "force": []}
 
 
-OPTIONS = messages.Options(-7, 3, 0, 2500, True, "Zoë", (("gpu", 2), ("linux", 1)), True)
+OPTIONS = messages.Options(-7, 3, 0, 2500, True, "Zoë", (("gpu", 2), ("linux", 1)), True, 9, "a, b")
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
@@ -130,6 +130,8 @@ def test_options_behind_the_columns(rows: int) -> None:
         "name": "Zoë",
         "capabilities": [{"name": "gpu", "amount": 2}, {"name": "linux", "amount": 1}],
         "streamOutput": True,
+        "graph": 9,
+        "keys": "a, b",
     }
     assert (fields["ids"], fields["payload"]) == (list(range(rows)), b"".join(payloads))
 
