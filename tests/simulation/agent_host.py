@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scaler_client.messages import Heartbeat, Hello, Message, Role, WorkerHeartbeat
+from scaler_client.messages import ForgetObjects, Heartbeat, Hello, Message, Object, Role, WorkerHeartbeat
 from scaler_client.wire import decode, encode
 from scaler_worker.agent_effects import (
     Beat,
@@ -19,11 +20,13 @@ from scaler_worker.agent_effects import (
     Measure,
     RemoveObjects,
     Send,
+    SendObjects,
     StartWorker,
     WriteObject,
 )
 from scaler_worker.agent_session import AgentSession
 from scaler_worker.process_events import ProcessEnded
+from scaler_worker.rows import ObjectName
 from scaler_worker.state_page import StatePage
 
 from .clock import Process
@@ -41,8 +44,6 @@ MEMORY_LIMIT_BYTES = 1 << 29
 
 RETIRE_SECONDS = 5.0
 
-DEATH_TIMEOUT_SECONDS = 60.0
-
 NO_SPACE = "no space left on the host"
 
 
@@ -56,7 +57,7 @@ class AgentHost:
         self.workers: dict[int, WorkerHost] = {}
         """Living processes, by incarnation."""
         self.page = StatePage(workers)
-        self.files = HostFiles()
+        self.files: HostFiles = HostFiles()
         self.is_full = world.is_full_host()
         """Whether some objects find no space."""
         self.is_gone = False
@@ -72,15 +73,18 @@ class AgentHost:
             "sim",
             self.names,
             world.plan.heartbeat_seconds,
-            DEATH_TIMEOUT_SECONDS,
+            world.plan.death_timeout_seconds,
             world.draw_incarnation,
             now,
             read_state=self.page.read,
             memory_limit_bytes=MEMORY_LIMIT_BYTES,
             retire_seconds=RETIRE_SECONDS,
+            list_files=self.files.names,
         )
         self._chance: random.Random = world.chance
         self._deadline = 0.0
+        self._fetched: deque[ObjectName] = deque()
+        """What the scheduler has asked for and was not sent yet."""
         self._inbox: list[Message] = []
         self._do(self.session.start(now))
         self._watch_deadline()
@@ -110,6 +114,20 @@ class AgentHost:
         self.world.clock.after(self._chance.uniform(0.0, 0.1), self.files.remove_all)  # by the nursery
         for worker in self.workers.values():
             worker.process.later(self._chance.uniform(0.0, 1.0), partial(worker.die, lingers=False))
+
+    def kill_nursery(self) -> None:
+        """The process that forks workers, and with it these: they are killed with their parent."""
+        if not self.process.is_alive:
+            return
+        self.world.trace.note(self.name, "loses its nursery")
+        for worker in list(self.workers.values()):
+            worker.die(lingers=False)
+        self.workers.clear()
+        self.process.later(self._chance.uniform(0.0, 0.005), lambda: self._do(self.session.nursery_lost()))
+
+    def has_space(self) -> bool:
+        """For the next object."""
+        return not (self.is_full and self._chance.random() < 0.5)
 
     def stop(self) -> None:
         """As by SIGTERM to the agent."""
@@ -223,13 +241,34 @@ class AgentHost:
         self.process.later(self._chance.uniform(0.0, 0.005), tell)
 
     def _write_object(self, write: WriteObject) -> None:
-        if self.is_full and self._chance.random() < 0.5:
+        if not self.has_space():
             self.world.trace.count("objects without space")
             self._do(self.session.object_written(write.name, NO_SPACE))
             return
         self.world.trace.count("objects as files")
         self.files.write(write.name, write.frames)
         self._do(self.session.object_written(write.name))
+
+    def _remove_objects(self, remove: RemoveObjects) -> None:
+        self.files.remove(remove.names)
+        if remove.and_others:
+            self.files.remove_content()
+
+    def _send_objects(self, effect: SendObjects) -> None:
+        for name in effect.names:
+            self._fetched.append(name)
+            self.process.later(self._chance.choice((0.0, 0.002, 0.05)), self._send_object)
+        self.world.reached("a result is fetched", self)
+
+    def _send_object(self) -> None:
+        client, object_id = name = self._fetched.popleft()
+        found = self.files.find(name)
+        if found is None or isinstance(found, str):
+            self.world.trace.count("kept results missed by their agent")
+            self._send(ForgetObjects([object_id], [client]))
+        else:
+            self.world.trace.count("kept results fetched")
+            self._send(Object(object_id, list(found), client))
 
     def _exit(self, effect: Exit) -> None:
         self.world.trace.note(self.name, "exits", str(effect.status))
@@ -255,7 +294,8 @@ class AgentHost:
         EndWorker: _end_worker,
         WriteObject: _write_object,
         MarkObjectLost: lambda self, effect: self.files.write(effect.name, effect.reason),
-        RemoveObjects: lambda self, effect: self.files.remove(effect.names),
+        RemoveObjects: _remove_objects,
+        SendObjects: _send_objects,
         Log: _log,
         Exit: _exit,
     }

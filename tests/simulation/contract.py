@@ -80,7 +80,14 @@ class Contract:
         elif isinstance(event, events.Hello):
             self._hello(event)
         elif isinstance(event, (events.Object, events.ForgetObjects)):
-            self._take_objects(event)
+            agent = self._agents.get(event.route)
+            if agent is None:
+                self._take_objects(event)
+            elif isinstance(event, events.Object):
+                self._objects.fetched((event.client, event.id), agent.incarnation)
+            else:
+                for name in zip(event.clients, event.ids):
+                    self._objects.missing(name, agent.incarnation)
         elif isinstance(event, events.Received) and event.route in self._windows:
             window = self._windows[event.route]
             window[2] = max(window[2], min(event.bytes, window[1]))
@@ -105,7 +112,7 @@ class Contract:
             if not there or not _knows(client, task_id):
                 there.append(event.options)
                 stored = self._core.tables.objects.find(client, task_id)
-                is_kept = stored is not None and stored.frames is not None
+                is_kept = stored is not None and stored.producer is None
                 self._objects.submitted(event, row, name, inputs, is_kept)
                 if name not in self._held:
                     self._attempts.pop(name, None)
@@ -129,6 +136,16 @@ class Contract:
                 self._returned[name] = outcome
                 if outcome == effects.OUTCOME_RETRYABLE:
                     self._failures[name] += 1
+                elif outcome == effects.OUTCOME_STORED:
+                    self._stored(name, event.route)
+
+    def _stored(self, name: TaskId, route: bytes) -> None:
+        """The holder of this task has made a file of its result."""
+        agent = self._core.tables.agents.find(self._workers[route].agent)
+        if agent is not None and self._objects.stored(name, agent.incarnation):
+            self._trace.count("kept results")
+        else:
+            self._failures[name] += 1  # out of reach: it runs again
 
     def _cancel(self, event: events.Cancel) -> None:
         client = self._clients.get(event.route)
@@ -212,7 +229,8 @@ class Contract:
                 self._expect_peer(effect.route, {**self._workers, **self._agents}, "an object goes to nobody")
                 self._objects.sent(effect)
             elif isinstance(effect, effects.ForgetObjects):
-                self._objects.let_go(effect)
+                agent = self._agents.get(effect.route)
+                self._objects.let_go(effect, 0 if agent is None else agent.incarnation)
             elif isinstance(effect, effects.ForgetFunctions):
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):
@@ -274,7 +292,7 @@ class Contract:
         for row, (name, attempt, function) in enumerate(
             zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions)
         ):
-            self._objects.dispatched(name, inputs[row], effect.route, agent_route)
+            self._objects.dispatched(name, inputs[row], effect.route, agent_route, worker.agent)
             self._expect(name in self._open, "dispatched, and nobody waits for it", name)
             options = self._open[name][-1]
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
@@ -367,6 +385,8 @@ class Contract:
             self._lose(route, is_blamed=route not in self._reported)
         for route in [route for route in self._functions if route not in self._workers]:
             del self._functions[route]
+        lost = self._objects.agents_gone({agent.incarnation for agent in self._agents.values()})
+        self._trace.count("kept results lost", lost)
         left = {route for route in self._agent_routes if route not in self._agents}
         for route in left:
             self._objects.route_gone(route)

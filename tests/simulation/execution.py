@@ -7,6 +7,7 @@ from typing import Any
 
 from scaler_client.messages import Outcome, TaskName
 from scaler_client.nesting import TaskStoppedError
+from scaler_worker.kept_results import SIZE_BYTES
 from scaler_worker.rows import Row, name_of
 
 from .clock import Clock
@@ -36,10 +37,26 @@ class Die:
 
 Steps = Generator[Any, None, tuple[int, bytes]]
 Submit = Callable[["Run", Script], Future]
+Store = Callable[["Run", bytes], bool]
+"""Makes a file of a result, and returns whether there was space for it."""
+
+STORED_SECONDS = 0.0005
+"""From the file to the answer."""
 
 
 class Run:
-    def __init__(self, row: Row, script: Script, inputs: Inputs, oracle: Oracle, clock: Clock, submit: Submit) -> None:
+    def __init__(
+        self,
+        row: Row,
+        script: Script,
+        inputs: Inputs,
+        oracle: Oracle,
+        clock: Clock,
+        submit: Submit,
+        store: Store | None = None,
+        write_seconds: float = 0.0,
+    ) -> None:
+        """`store` is called with the value, where that is to stay on this host."""
         self.row = row
         self.name: TaskName = name_of(row)
         self.script = script
@@ -55,6 +72,8 @@ class Run:
         self._oracle = oracle
         self._clock = clock
         self._submit = submit
+        self._store = store
+        self._write_seconds = write_seconds
 
     def _steps(self) -> Steps:
         try:
@@ -87,7 +106,14 @@ class Run:
         if oracle.retried[script.key] < script.retryable:
             oracle.retried[script.key] += 1
             return Outcome.RETRYABLE, AGAIN
-        return Outcome.VALUE, script.answer_to(values)
+        answer = script.answer_to(values)
+        if self._store is not None:
+            # It may be stopped, or killed, before there is a file, and when there is one of which nobody was told.
+            yield from self._be_busy(self._write_seconds, script.ignores_stop)
+            if self._store(self, answer):
+                yield from self._be_busy(STORED_SECONDS, script.ignores_stop)
+                return Outcome.STORED, len(answer).to_bytes(SIZE_BYTES, "little")
+        return Outcome.VALUE, answer
 
     def _read(self) -> Generator[Any, None, list[int]]:
         """What it finds in the place of each of its inputs."""

@@ -22,16 +22,16 @@ def strike(world: World, kind: str) -> None:
     _KINDS[kind](world)
 
 
-def _span(world: World) -> float:
+def span(world: World) -> float:
     return world.chance.choice(_SPANS) * world.chance.uniform(0.5, 1.3)
 
 
-def _until(world: World, seconds: float, mend: Callable[[], None]) -> None:
+def until(world: World, seconds: float, mend: Callable[[], None]) -> None:
     """Mend it after a while, or when all faults stop, if that is earlier."""
     world.clock.after(min(seconds, max(0.0, world.calm_at - world.clock.now)), mend)
 
 
-def _host(world: World) -> AgentHost | None:
+def a_host(world: World) -> AgentHost | None:
     hosts = world.living_hosts()
     return world.chance.choice(hosts) if hosts else None
 
@@ -45,7 +45,7 @@ def _client(world: World) -> ClientHost | None:
 
 
 def _kill_worker(world: World) -> None:
-    host = _host(world)
+    host = a_host(world)
     if host is not None and host.workers:
         worker = world.chance.choice(list(host.workers.values()))
         world.trace.note(worker.name, "is killed")
@@ -53,34 +53,34 @@ def _kill_worker(world: World) -> None:
 
 
 def _freeze_worker(world: World) -> None:
-    host = _host(world)
+    host = a_host(world)
     if host is not None and host.workers:
         worker = world.chance.choice(list(host.workers.values()))
         world.trace.note(worker.name, "is frozen")
         worker.process.freeze()
-        _until(world, _span(world), worker.process.thaw)
+        until(world, span(world), worker.process.thaw)
 
 
 def _switch_off(world: World) -> None:
-    host = _host(world)
+    host = a_host(world)
     if host is not None:
         host.kill()
-        _until(world, _span(world), lambda: world.add_host(len(host.names), host.capabilities))
+        until(world, span(world), lambda: world.add_host(len(host.names), host.capabilities))
 
 
 def _kill_agent(world: World) -> None:
     """Its workers end soon after."""
-    host = _host(world)
+    host = a_host(world)
     if host is not None:
         host.kill_agent()
-        _until(world, _span(world), lambda: world.add_host(len(host.names), host.capabilities))
+        until(world, span(world), lambda: world.add_host(len(host.names), host.capabilities))
 
 
 def _stop_agent(world: World) -> None:
-    host = _host(world)
+    host = a_host(world)
     if host is not None:
         host.stop()
-        _until(world, _span(world), lambda: world.add_host(len(host.names), host.capabilities))
+        until(world, span(world), lambda: world.add_host(len(host.names), host.capabilities))
 
 
 def _add_host(world: World) -> None:
@@ -89,10 +89,10 @@ def _add_host(world: World) -> None:
 
 
 def _freeze_host(world: World) -> None:
-    host = _host(world)
+    host = a_host(world)
     if host is not None:
         host.freeze()
-        _until(world, _span(world), host.thaw)
+        until(world, span(world), host.thaw)
 
 
 # -------------------------------------------------------------------------------------------------------------- clients
@@ -120,7 +120,7 @@ def _freeze_client(world: World) -> None:
             world.trace.note(client.name, "thaws")
             client.process.thaw()
 
-        _until(world, _span(world), thaw)
+        until(world, span(world), thaw)
 
 
 # ------------------------------------------------------------------------------------------------------------ scheduler
@@ -129,20 +129,20 @@ def _freeze_client(world: World) -> None:
 def _kill_scheduler(world: World) -> None:
     if world.scheduler.is_up:
         world.scheduler.kill()
-        _until(world, _span(world), world.scheduler.start)
+        until(world, span(world), world.scheduler.start)
 
 
 def _stop_scheduler(world: World) -> None:
     if world.scheduler.is_up:
         world.scheduler.stop()
-        _until(world, _span(world), world.scheduler.start)
+        until(world, span(world), world.scheduler.start)
 
 
 def _freeze_scheduler(world: World) -> None:
     scheduler = world.scheduler
     if scheduler.is_up:
         scheduler.freeze()
-        _until(world, _span(world), scheduler.thaw)
+        until(world, span(world), scheduler.thaw)
 
 
 # -------------------------------------------------------------------------------------------------------------- network
@@ -156,7 +156,7 @@ def _break_link(world: World) -> None:
         link.cut()
 
 
-def _silence(world: World, links: list[Link]) -> None:
+def silence(world: World, links: list[Link], seconds: float | None = None) -> None:
     """A partition: silence both ways, and then everything arrives after all, or the connections break."""
     world.trace.note("silence for", *[link.name for link in links])
     for link in links:
@@ -170,24 +170,24 @@ def _silence(world: World, links: list[Link]) -> None:
                 link.cut()
             link.set_silent(False)
 
-    _until(world, _span(world), heal)
+    until(world, span(world) if seconds is None else seconds, heal)
 
 
 def _cut_off_host(world: World) -> None:
-    host = _host(world)
+    host = a_host(world)
     if host is not None:
-        _silence(world, host.links())
+        silence(world, host.links())
 
 
 def _cut_off_client(world: World) -> None:
     client = _client(world)
     if client is not None:
-        _silence(world, [client.link])
+        silence(world, [client.link])
 
 
 def _cut_off_link(world: World) -> None:
     if world.network.links:
-        _silence(world, [world.chance.choice(world.network.links)])
+        silence(world, [world.chance.choice(world.network.links)])
 
 
 _KINDS: dict[str, Callable[[World], None]] = {

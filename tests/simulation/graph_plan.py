@@ -1,6 +1,7 @@
 """Objects and graphs in a third of the plans: what clients send, which tasks read it, and what they read of each other.
 
-They are drawn from dice of their own, and in the place of other work.
+They are drawn from dice of their own, and in the place of other work. In a quarter of all plans there are graphs whose
+results stay on their host, and faults that strike these hosts.
 """
 
 from __future__ import annotations
@@ -8,10 +9,14 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from scaler_client.messages import Options
+
+from .kept_faults import KEPT_FAULTS, LONG_FAULTS
 from .plan import Plan, Work, Writer, draw_plain_plan, is_endless
 from .scripts import Script, Source, Thing
 
 _SHARE = 1 / 3
+_KEPT_SHARE = 1 / 4
 _MOST_THINGS = 4
 """That a client refers to."""
 
@@ -26,10 +31,41 @@ def draw_plan(seed: int) -> Plan:
     chance = random.Random(f"graphs {seed}")
     if chance.random() < _SHARE:
         _add_graphs(plan, writer, chance)
+    chance = random.Random(f"kept results {seed}")
+    if chance.random() < _KEPT_SHARE:
+        _keep_results(plan, writer, chance)
     return plan
 
 
-def _add_graphs(plan: Plan, writer: Writer, chance: random.Random) -> None:
+def _keep_results(plan: Plan, writer: Writer, chance: random.Random) -> None:
+    _add_graphs(plan, writer, chance, keeps=True)
+    plan.shared_bytes = plan.kept_bytes = chance.choice((60, 150, 150, 1000))
+    plan.write_seconds = chance.choice((0.0002, 0.005, 0.1))
+    plan.hosts += [(chance.randint(1, 2), {}) for _ in range(max(0, chance.choice((2, 2, 3)) - len(plan.hosts)))]
+    plan.faults = _draw_faults(plan, chance)
+    if any(kind in LONG_FAULTS for _, kind in plan.faults):
+        plan.timeout_seconds = chance.choice((plan.timeout_seconds, 300.0))
+        plan.death_timeout_seconds = chance.choice((60.0, 300.0, 300.0))
+
+
+def _draw_faults(plan: Plan, chance: random.Random) -> list[tuple[float, str]]:
+    """Of one kind or of several, alone or beside what strikes other plans."""
+    roll = chance.random()
+    if roll < 0.1:
+        return []
+    if roll < 0.2:
+        return plan.faults
+    kinds = chance.sample(KEPT_FAULTS, 1 if roll < 0.5 else chance.randint(2, len(KEPT_FAULTS)))
+    count = chance.choice((1, 2, 4, 8, 14))
+    begins = [work.at for program in plan.clients for work in program if work.targets is not None] or [0.0]
+    # Most strike while some graph is under way.
+    faults = [(chance.choice(begins) + chance.uniform(-0.1, 2.0), chance.choice(kinds)) for _ in range(count)]
+    faults = [(min(max(0.0, at), plan.load_seconds * 0.95), kind) for at, kind in faults]
+    return sorted(faults + plan.faults[: chance.choice((0, 0, 2))])
+
+
+def _add_graphs(plan: Plan, writer: Writer, chance: random.Random, keeps: bool = False) -> None:
+    """`keeps`: more and larger graphs, of which most results stay on hosts."""
     if plan.limits.memory_limit_bytes < ROOM_BYTES:
         plan.windows_part *= ROOM_BYTES // plan.limits.memory_limit_bytes
         plan.limits.memory_limit_bytes = ROOM_BYTES
@@ -38,7 +74,7 @@ def _add_graphs(plan: Plan, writer: Writer, chance: random.Random) -> None:
     plan.inline_bytes = chance.choice((0, 0, 500, 1 << 14))
     plan.full_share = chance.choice((0.0, 0.0, 0.0, 0.0, 0.5))
     for program in plan.clients:
-        graph_writer = _GraphWriter(chance, writer)
+        graph_writer = _GraphWriter(chance, writer, keeps)
         program[:] = [work for work in program if chance.random() < 0.4]
         for _ in range(chance.choice((1, 2, 3))):
             program.append(graph_writer.work(chance.uniform(0.0, plan.load_seconds * 0.9)))
@@ -47,18 +83,19 @@ def _add_graphs(plan: Plan, writer: Writer, chance: random.Random) -> None:
 class _GraphWriter:
     """Writes what one client does with objects and graphs."""
 
-    def __init__(self, chance: random.Random, writer: Writer) -> None:
+    def __init__(self, chance: random.Random, writer: Writer, keeps: bool) -> None:
         self._chance = chance
         self._writer = writer
+        self._keeps = keeps
         self._things: list[Thing] = []
         self._clears = chance.random() < 0.2
 
     def work(self, at: float) -> Work:
         chance = self._chance
         things = self._some_things()
-        work = self._graph(at, things) if chance.random() < 0.6 else self._reading(at, things)
+        work = self._graph(at, things) if chance.random() < (0.9 if self._keeps else 0.6) else self._reading(at, things)
         asked = range(len(work.scripts if work.targets is None else work.targets))
-        for _ in range(chance.choice((0, 0, 1, 2))):
+        for _ in range(chance.choice((0, 0, 0, 0, 1) if self._keeps else (0, 0, 1, 2))):
             chosen = sorted(chance.sample(asked, chance.randint(1, len(asked))))
             work.cancels.append((self._writer.moment(), chosen, chance.random() < 0.4))
         endless = [at for at in asked if is_endless(work.scripts[at if work.targets is None else work.targets[at]])]
@@ -98,15 +135,21 @@ class _GraphWriter:
     def _graph(self, at: float, things: list[Thing]) -> Work:
         chance, writer = self._chance, self._writer
         options = writer.options()
+        if self._keeps and chance.random() < 0.7:
+            options = Options()
         scripts: list[Script] = []
         reach = chance.choice((1, 2, 5, 100))
         """How far back a task looks for what it reads: chains, nets, and what many read."""
-        for _ in range(chance.choice((1, 2, 3, 5, 8, 20, 40))):
-            inputs: list[Source] = chance.choices(scripts[-reach:], k=chance.choice((0, 1, 1, 2, 3))) if scripts else []
+        for _ in range(chance.choice((3, 8, 20, 40, 60) if self._keeps else (1, 2, 3, 5, 8, 20, 40))):
+            read = chance.choice((0, 1, 1, 2, 2, 3) if self._keeps else (0, 1, 1, 2, 3))
+            inputs: list[Source] = chance.choices(scripts[-reach:], k=read) if scripts else []
             if things and chance.random() < 0.3:
                 inputs += chance.choices(things, k=chance.choice((1, 1, 2)))
             scripts.append(self._node(writer.script(options), tuple(inputs)))
         targets = {len(scripts) - 1, *chance.sample(range(len(scripts)), chance.randint(0, min(3, len(scripts))))}
+        if self._keeps and chance.random() < 0.7:
+            read_by_others = {each.key for script in scripts for each in script.inputs}
+            targets |= {row for row, script in enumerate(scripts) if script.key not in read_by_others}
         keys = {script.key for target in targets for script in scripts[target].needed}
         rows = [row for row, script in enumerate(scripts) if script.key in keys]
         places = [place for place, row in enumerate(rows) if row in targets]
@@ -116,6 +159,8 @@ class _GraphWriter:
         """A task of a graph: few do anything special, and none goes on for ever, as nobody could end it."""
         chance = self._chance
         result_bytes = chance.choice((script.result_bytes, 40, 200, 2000))
+        if self._keeps:
+            return self._kept_node(script, inputs)
         if chance.random() < 0.15 and not _is_long(script):
             return replace(script, inputs=inputs, result_bytes=result_bytes)
         return Script(
@@ -125,6 +170,22 @@ class _GraphWriter:
             raises=chance.random() < 0.03,
             payload_bytes=script.payload_bytes,
             result_bytes=result_bytes,
+            options=script.options,
+            inputs=inputs,
+        )
+
+
+    def _kept_node(self, script: Script, inputs: tuple[Source, ...]) -> Script:
+        """One whose result is large, more often than not."""
+        chance = self._chance
+        if chance.random() < 0.05 and not _is_long(script):
+            return replace(script, inputs=inputs, result_bytes=2000)
+        return Script(
+            key=script.key,
+            function=script.function,
+            seconds=chance.choice((0.0, 0.005, 0.05, 0.3)) * chance.uniform(0.5, 1.5),
+            raises=chance.random() < 0.003,
+            result_bytes=chance.choice((0, 100, 200, 2000, 2000, 2000)),
             options=script.options,
             inputs=inputs,
         )

@@ -23,15 +23,25 @@ class HostFiles:
         """The object's frames, or why there never will be any; None: not yet."""
         return self._files.get(name)
 
+    def names(self) -> list[ObjectName]:
+        return list(self._files)
+
     def write(self, name: ObjectName, content: Sequence[Payload] | str) -> None:
+        """Make the file; replaces what is there, unless the content is only why there is none."""
         self.changes += 1
-        self._files[name] = content
+        if type(content) is not str or name not in self._files:
+            self._files[name] = content
 
     def remove(self, names: Iterable[ObjectName]) -> None:
         self.changes += 1
         for name in names:
             self._files.pop(name, None)
 
+    def remove_content(self) -> None:
+        self.changes += 1
+        self._files.clear()
+
     def remove_all(self) -> None:
+        """With the directory."""
         self._files.clear()
         self.is_gone = True

@@ -1,5 +1,5 @@
-"""Deliberate faults in the core and in what a client does with objects, each a small change of its source, to show that
-the simulation would find them."""
+"""Deliberate faults in the core and in what clients and workers do with objects, each a small change of its source, to
+show that the simulation would find them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from scaler_client import held_objects
+from scaler_client import graph_tasks, held_objects, recovery
 from scaler_scheduler.core import (
     closing,
     credit,
@@ -18,6 +18,7 @@ from scaler_scheduler.core import (
     functions,
     giving,
     graphs,
+    host_results,
     losses,
     peers,
     records,
@@ -28,6 +29,8 @@ from scaler_scheduler.core import (
     suspension,
     withdrawals,
 )
+
+_CHANGED = ("scaler_scheduler.core.", "scaler_client.")
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,8 @@ class Mutation:
         if inspect.isclass(self.owner):
             put = property(made) if isinstance(original, property) else made
             return [(self.owner, self.function, put), (settling, "SETTLE_SECONDS", self.settle_seconds)]
-        core = [module for name, module in sys.modules.items() if name.startswith("scaler_scheduler.core.")]
-        return [(module, self.function, made) for module in core if vars(module).get(self.function) is original]
+        places = [module for name, module in sys.modules.items() if name.startswith(_CHANGED)]
+        return [(module, self.function, made) for module in places if vars(module).get(self.function) is original]
 
 
 MUTATIONS = (
@@ -97,7 +100,7 @@ MUTATIONS = (
     Mutation(
         "never send EndWorker",
         withdrawals.Withdrawals, "_end_worker", "if agent is not None:", "if False:",
-        first_seed=10,
+        first_seed=91,
     ),
     Mutation(
         "forget to free the slot of a suspended task",
@@ -295,5 +298,60 @@ MUTATIONS = (
     Mutation(
         "never go on with clients that have come back",
         settling.Settling, "let_go", "held, self._held = self._held, []", "held, self._held = [], []",
+    ),
+    Mutation(
+        "tell nobody that results are lost with their host",
+        host_results.HostResults, "lose", "self._give_up(task, stored)", "pass",
+        first_seed=31,
+    ),
+    Mutation(
+        "leave those waiting that wait for a result which is lost while it is fetched",
+        host_results.HostResults, "lose", "task.state == WAITING or task.state == BLOCKED", "task.state == WAITING",
+        first_seed=31,
+    ),
+    Mutation(
+        "let an agent that says goodbye take its results along, and say nothing",
+        peers.Peers, "goodbye", "self._losses.agent_left(agent)", "self._tables.agents.remove(agent)",
+        first_seed=71,
+    ),
+    Mutation(
+        "count no reader of a result that stays on its host",
+        graphs.Graphs, "_bind", "stored.readers += 1", "stored.readers += stored.home is None",
+        first_seed=189,
+    ),
+    Mutation(
+        "send readers to files of other hosts",
+        dispatcher, "_is_home", "stored.home.incarnation == worker.agent", "True",
+        first_seed=1,
+    ),
+    Mutation(
+        "fetch nothing again from an agent that joins again",
+        peers.Peers, "_welcome_agent", "if stored.is_away and stored.blocked:", "if False:",
+        first_seed=53,
+    ),
+    Mutation(
+        "leave files that an agent names when it joins again",
+        host_results.HostResults, "take_files", "self._forget_file(agent, client_name, task_id)", "pass",
+        first_seed=114,
+    ),
+    Mutation(
+        "give back no credit for what a client submits again",
+        graphs.Graphs, "submit", "client.returned += size", "client.sent += 0 * size",
+        first_seed=483,
+    ),
+    Mutation(
+        "submit again only the targets of a graph that has lost results",
+        recovery, "submit_again", "graph.needed_ids()", "graph.open_ids()",
+        first_seed=31,
+    ),
+    Mutation(
+        "fail a graph whose results are lost",
+        graph_tasks.GraphTasks, "can_recover", "== Outcome.INPUT_LOST", "== None",
+        first_seed=31,
+    ),
+    Mutation(
+        "take what the scheduler cancels for a failure",
+        graph_tasks.GraphTasks, "note_failures", "row not in self.targets", "False",
+        first_seed=189,
     ),
 )  # fmt: skip

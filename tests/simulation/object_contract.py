@@ -23,6 +23,12 @@ class ObjectContract:
         """How many open tasks read it."""
         self._referred: set[TaskId] = set()
         """Objects that a client has sent, or is to be made, and that it has not forgotten."""
+        self._homes: dict[TaskId, int] = {}
+        """Kept results that are only on the host of this agent."""
+        self._copied: dict[TaskId, int] = {}
+        """Those that are there, and were fetched."""
+        self._lost: set[TaskId] = set()
+        """Those that were lost with it, and were not submitted again."""
         self._failed: dict[TaskId, set[int]] = {}
         """Tasks that ended without a value, and how."""
 
@@ -35,6 +41,8 @@ class ObjectContract:
             self._referred.add(name)
         self._keep[name] = keep
         self._failed.pop(name, None)
+        if not is_kept:
+            self._lost.discard(name)
         self.closed(name)
         if inputs and not is_kept:
             self._inputs[name] = [(name[0], each) for each in inputs]
@@ -54,34 +62,90 @@ class ObjectContract:
         """By a client."""
         self._referred.difference_update(names)
 
+    def stored(self, name: TaskId, agent: int) -> bool:
+        """A worker of this agent has made a file of the task's result; whether that may count."""
+        if self._keep.get(name) != events.KEEP_YES:
+            return False
+        self._homes[name] = agent
+        return True
+
+    def fetched(self, name: TaskId, agent: int) -> None:
+        """The agent sends what is in its file."""
+        if self._homes.get(name) == agent:
+            self._copied[name] = self._homes.pop(name)
+
+    def missing(self, name: TaskId, agent: int) -> None:
+        """The agent has no file of it."""
+        if self._homes.get(name) == agent:
+            del self._homes[name]
+            self._lose(name)
+
+    def agents_gone(self, here: set[int]) -> int:
+        """Only these agents are here; returns how many results are lost."""
+        lost = [name for name, agent in self._homes.items() if agent not in here]
+        for name in lost:
+            del self._homes[name]
+            self._lose(name)
+        for name in [name for name, agent in self._copied.items() if agent not in here]:
+            del self._copied[name]
+        return len(lost)
+
+    def _lose(self, name: TaskId) -> None:
+        self._lost.add(name)
+        self._referred.discard(name)
+
     def client_gone(self, client: int) -> None:
         self._referred = {name for name in self._referred if name[0] != client}
         for name in [name for name in self._inputs if name[0] == client]:
             self.closed(name)
+        for names in (self._homes, self._copied):
+            for name in [name for name in names if name[0] == client]:
+                del names[name]
+        self._lost = {name for name in self._lost if name[0] != client}
 
     # ------------------------------------------------------------------------------------------------- what goes out
 
     def sent(self, effect: effects.Object) -> None:
         self._sent.setdefault(effect.route, set()).add((effect.client, effect.id))
 
-    def let_go(self, effect: effects.ForgetObjects) -> None:
+    def let_go(self, effect: effects.ForgetObjects, agent: int) -> None:
+        """`agent`: its incarnation, where it is an agent that is told; else 0."""
         for name in zip(effect.clients, effect.ids):
-            self._sent.setdefault(effect.route, set()).discard(name)
+            was_sent = name in self._sent.setdefault(effect.route, set())
+            self._sent[effect.route].discard(name)
+            if name in self._lost:
+                continue  # nobody has it any more
+            if agent and not was_sent and agent not in (self._homes.get(name), self._copied.get(name)):
+                continue  # a file that an attempt has left which does not count
+            for names in (self._homes, self._copied):
+                if agent and names.get(name) == agent:
+                    del names[name]
             _expect(not self._readers[name], "freed while a task reads it", name)
             _expect(name not in self._referred, "freed while its client refers to it", name)
 
     def route_gone(self, route: bytes) -> None:
         self._sent.pop(route, None)
 
-    def dispatched(self, name: TaskId, inputs: list[tuple[int, int, int]], worker: bytes, agent: bytes | None) -> None:
-        """`inputs`: id, whether it is a file, whether it comes along."""
+    def dispatched(
+        self,
+        name: TaskId,
+        inputs: list[tuple[int, int, int]],
+        worker: bytes,
+        agent_route: bytes | None,
+        agent: int,
+    ) -> None:
+        """`inputs`: id, whose file it is, whether it comes along."""
         read = self._inputs.get(name, [])
         _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
         for each, is_shared, is_inlined in inputs:
             if is_inlined:
                 _expect(not is_shared, "comes along and is a file", name, each)
                 continue
-            route = agent if is_shared else worker
+            if is_shared == effects.FILE_OF_WORKER:
+                is_home = agent in (self._homes.get((name[0], each)), self._copied.get((name[0], each)))
+                _expect(is_home, "sent to read a file of another host", name, each)
+                continue
+            route = agent_route if is_shared else worker
             there = route is not None and (name[0], each) in self._sent.get(route, ())
             _expect(there, "dispatched without its input", name, each, is_shared)
 

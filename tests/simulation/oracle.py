@@ -176,6 +176,8 @@ class Oracle:
         """Of those, suspended when their process ended, or taken from a worker that did not answer."""
         self.lost: Counter[int] = Counter()
         """Of those, ended without an input."""
+        self.stored: Counter[int] = Counter()
+        """Of those, which made a file of their result."""
         self.by_name: dict[tuple[int, int], Future] = {}
         """By client and id."""
 

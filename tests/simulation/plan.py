@@ -79,9 +79,22 @@ class Plan:
     """So do larger ones, if they are no more bytes in all that go along."""
     full_share: float = 0.0
     """Of hosts, on which there is no space for some objects."""
+    kept_bytes: int = 1 << 40
+    """Kept results of this size stay on their host."""
+    write_seconds: float = 0.0
+    """How long a worker writes one."""
+    death_timeout_seconds: float = 60.0
+    """An agent's, without an answer."""
+
+    @property
+    def keeps_results(self) -> bool:
+        """Whether some results may stay on their host."""
+        return self.kept_bytes < 1 << 40
 
     @property
     def is_calm(self) -> bool:
+        if self.keeps_results and self.faults:
+            return False  # a host that leaves in order takes its results along
         return all(kind in LOUD_FAULTS for _, kind in self.faults) and not self.weather.spike_share
 
 

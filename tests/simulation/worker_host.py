@@ -13,7 +13,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scaler_client.messages import FLAG_PROFILE, FLAG_TELL_START, Hello, Message, Outcome, Role, TaskName
+from scaler_client.messages import (
+    FLAG_MAY_STORE,
+    FLAG_PROFILE,
+    FLAG_TELL_START,
+    Hello,
+    Message,
+    Outcome,
+    Role,
+    TaskName,
+)
 from scaler_client.nesting import TaskStoppedError
 from scaler_client.wire import decode, encode
 from scaler_worker.rows import Row, depth_of, flags_of, name_of
@@ -208,12 +217,31 @@ class WorkerHost:
         if function is None or bytes(function.payload) != function_bytes(script.function):
             raise SimulationError(f"{self.name} lacks the function of task {script.key}, {row[3]}: {function}")
         inputs = Inputs(row, self.session, self.agent.files, self.world.clock)
-        run = self._run = Run(row, script, inputs, self.world.oracle, self.world.clock, self._submit)
+        store = None
+        if flags_of(row) & FLAG_MAY_STORE and self.world.plan.kept_bytes <= len(script.answer()):
+            store = self._store
+            moment = "a result is made" if self.world.oracle.executions[script.key] < 2 else "a result is made again"
+            self.world.reached(moment, self.agent)
+        seconds = self.world.plan.write_seconds
+        run = self._run = Run(row, script, inputs, self.world.oracle, self.world.clock, self._submit, store, seconds)
         self._write_page(run)
         if flags_of(row) & FLAG_TELL_START:
             self.session.started(row)
             self._send()
         self._advance(run)
+
+    def _store(self, run: Run, answer: bytes) -> bool:
+        """As KeptResults does it."""
+        if self.agent.files.is_gone or not self.agent.has_space():
+            return False
+        self.world.trace.count("kept results written")
+        self.world.oracle.stored[run.script.key] += 1
+        if self.world.oracle.stored[run.script.key] > 1:
+            self.world.trace.count("kept results written again")
+        self.agent.files.write(run.name[:2], [answer])
+        self.session.stored.append(run.name[:2])
+        self.world.reached("a result is written", self.agent)
+        return True
 
     def _resume(self, run: Run) -> None:
         del self._suspended[run.name]

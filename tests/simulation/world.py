@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from unittest.mock import patch
 
-from scaler_scheduler.core import credit, supply
+from scaler_scheduler.core import credit, functions, records, supply
 
-from . import faults
+from . import faults, kept_faults
 from .agent_host import AgentHost
 from .client_host import ClientHost
 from .clock import Clock
@@ -56,6 +56,10 @@ class World:
         self.hosts: list[AgentHost] = []
         self.clients: list[ClientHost] = []
         self.calm_at = self.clock.now + self.plan.load_seconds
+        self.ambushes: dict[str, Callable[[AgentHost], None]] = {}
+        """What is to happen to the next host on which something begins or ends; see kept_faults.py."""
+        self.is_ending = False
+        """Whether no host comes back any more."""
         self._next_pid = 1
         self._next_host = 1
 
@@ -68,13 +72,24 @@ class World:
         plan = self.plan
         sizes = {"SHARED_BYTES": plan.shared_bytes, "SMALL_BYTES": plan.small_bytes, "INLINE_BYTES": plan.inline_bytes}
         # Small windows, and room for all objects: what is refused beyond the limit is the user's error, and no fault.
-        with patch.multiple(supply, **sizes), patch.object(credit, "_WINDOWS_PART", plan.windows_part):
+        with (
+            patch.multiple(supply, **sizes),
+            patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
+            # The order of a set must not depend on where its members lie in memory.
+            patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),
+            patch.object(records.Agent, "__hash__", lambda agent: hash(agent.incarnation)),
+            patch.object(records.StoredObject, "__hash__", lambda stored: hash((stored.client.incarnation, stored.id))),
+            patch.object(records.Task, "__hash__", lambda task: hash((task.client.incarnation, task.id))),
+            patch.object(credit, "_WINDOWS_PART", plan.windows_part),
+        ):
             self._live()
 
     def _live(self) -> None:
         self._start()
-        self._run_until(self.calm_at)
+        while self.clock.now < self.calm_at:  # some faults put it off
+            self._run_until(self.calm_at)
         self.trace.note("no more faults")
+        self.ambushes.clear()
         self._mend()
         self._wait_for("everything is answered", self._is_all_answered, REST_SECONDS)
         self._wait_for("nothing is left to do", self._is_at_rest, REST_SECONDS)
@@ -106,9 +121,19 @@ class World:
     def living_clients(self) -> list[ClientHost]:
         return [client for client in self.clients if client.process.is_alive]
 
-    def add_host(self, workers: int, capabilities: dict[str, int]) -> None:
-        self.hosts.append(AgentHost(self, f"host{self._next_host}", workers, capabilities))
-        self._next_host += 1
+    def add_host(self, workers: int, capabilities: dict[str, int], name: str = "") -> None:
+        """`name` is that of a host which has been there before."""
+        if not name:
+            name = f"host{self._next_host}"
+            self._next_host += 1
+        self.hosts.append(AgentHost(self, name, workers, capabilities))
+
+    def reached(self, moment: str, host: AgentHost) -> None:
+        """Something begins or ends on this host: strike it if somebody lies in wait for that."""
+        ambush = self.ambushes.pop(moment, None)
+        if ambush is not None:
+            self.trace.count(f"struck when {moment}")
+            self.clock.after(self.chance.choice((0.0, 0.0005, 0.003, 0.03)), lambda: ambush(host))
 
     # --------------------------------------------------------------------------------------------------------- phases
 
@@ -124,7 +149,8 @@ class World:
             for work in program:
                 client.process.later(work.at, partial(self._work, client, work))
         for at, kind in plan.faults:
-            self.clock.after(at, partial(faults.strike, self, kind))
+            strike = kept_faults.strike if kind in kept_faults.KEPT_FAULTS else faults.strike
+            self.clock.after(at, partial(strike, self, kind))
 
     def _work(self, client: ClientHost, work: Work) -> None:
         scripts = [self.oracle.add(script) for script in work.scripts]
@@ -157,6 +183,7 @@ class World:
             else:
                 client.kill()
         self._wait_for("nothing is left of the clients", self._is_rid_of_clients, LEAVE_SECONDS)
+        self.is_ending = True
         for host in self.living_hosts():
             host.stop()
         self._wait_for("the agents are gone", lambda: not self.living_hosts(), LEAVE_SECONDS)
