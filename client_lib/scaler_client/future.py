@@ -155,8 +155,9 @@ class TaskFuture(Future[T]):
         Returns:
             True when it will not run (any more); False when it runs or is done, which it then stays.
         """
-        if self._state == PENDING or (force and self._state == RUNNING):
-            self._agent.cancel(self, force)
+        is_forced = bool(force)  # here: whatever that raises, the I/O thread must not
+        if self._state == PENDING or (is_forced and self._state == RUNNING):
+            self._agent.cancel(self, is_forced)
         return self._state in (CANCELLED, CANCELLED_AND_NOTIFIED)
 
     def cancelled(self) -> bool:

@@ -334,3 +334,14 @@ def test_callbacks_of_a_cancel_run_before_it_returns_or_soon_after() -> None:
     future.add_done_callback(lambda _: called.set())
     assert future.cancel()
     assert called.wait(10)
+
+
+def test_force_is_looked_at_where_it_is_given() -> None:
+    class Hostile:
+        def __bool__(self) -> bool:
+            raise LookupError("hostile")
+
+    agent = FakeAgent()
+    with pytest.raises(LookupError, match="hostile"):
+        pending(agent).cancel(force=Hostile())  # type: ignore[arg-type]
+    assert agent.cancels == 0, "the I/O thread never sees it"

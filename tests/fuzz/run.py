@@ -79,6 +79,9 @@ def _fuzz(name: str, options: list[str]) -> None:
         from tests.fuzz.targets import TARGETS
 
         import scaler_client.wire  # noqa: F401
+
+        if name == "client_api":
+            import tests.fuzz.client_api  # noqa: F401
     atheris.Setup([sys.argv[0], *options], TARGETS[name])
     atheris.Fuzz()
 

@@ -12,7 +12,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from scaler_client import messages, serializer
+from scaler_client import functions, messages, serializer
 from scaler_client.errors import ArgumentLoadError, SerializerError
 from scaler_client.functions import Function
 from scaler_client.load_failures import add_note
@@ -260,6 +260,15 @@ def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
     assert error.args == raised.args
     text = "".join(traceback.format_exception(type(error), error, None))
     assert text.count("raised by task f#3 on worker w-1 (host h)") == 1
+
+
+def test_where_tracebacks_show_no_notes_the_remote_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under Python 3.10."""
+    monkeypatch.setattr(functions, "_NOTES_ARE_SHOWN", False)
+    sent = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
+    executor = Executor(sent, task=lambda: "task f#3 on worker w-1, host h")
+    _, error = seen_by_client(*executor.run(NUMBER, serializer.dump_call((ValueError(1),), {})))
+    assert error is not None and str(error.__cause__).endswith('\nraised by task f#3 on worker w-1, host h\n"""')
 
 
 class HasNoTraceback(Exception):
