@@ -145,12 +145,18 @@ def measure(is_quick: bool) -> list[Figure]:
         Subject("competing", "competing", 0, "a program that computes and does not, for comparison", None),
     ]
     subjects += [Subject(behaviour, behaviour, 0, title) for behaviour, title in QUIET.items()]
-    figures = _figures(subjects, sizes)
-    # One scheduler for each flood: what one has left behind is not for the next one's account.
-    for behaviour, title in FLOODS.items():
-        bounded = Subject(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}")
-        unbounded = Subject(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}")
-        figures += _figures([bounded, unbounded], sizes)
+    floods = [
+        [
+            Subject(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}"),
+            Subject(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}"),
+        ]
+        for behaviour, title in FLOODS.items()
+    ]
+    if is_quick:  # the figures mean nothing, and starting a scheduler takes longer than a flood
+        groups = [[*subjects, *(subject for flood in floods for subject in flood)]]
+    else:  # one scheduler for each flood: what one has left behind is not for the next one's account
+        groups = [subjects, *floods]
+    figures = [figure for group in groups for figure in _figures(group, sizes)]
     return figures + [each.figure(min(sizes.runs, 3)) for each in HANDSHAKES]
 
 
