@@ -30,7 +30,7 @@ class Sizes:
 
 
 FULL = Sizes(workers=1000, runs=5, batches=1500, warm_up_batches=1500)
-QUICK = Sizes(workers=50, runs=2, batches=100, warm_up_batches=50)
+QUICK = Sizes(workers=50, runs=1, batches=100, warm_up_batches=50)
 
 
 @dataclass
