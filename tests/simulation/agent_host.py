@@ -96,7 +96,7 @@ class AgentHost:
         if not worker.is_alive:
             return
         worker.die(lingers=False)
-        self._ended(worker, status)
+        self.worker_left(worker, status)
 
     def kill(self) -> None:
         """The host is switched off."""
@@ -226,9 +226,10 @@ class AgentHost:
             self.world.trace.count("workers killed by their agents")
             self.kill_worker(worker)
         else:
-            worker.stop(lambda: self._ended(worker, 0))
+            worker.stop(lambda: self.worker_left(worker, 0))
 
-    def _ended(self, worker: WorkerHost, status: int) -> None:
+    def worker_left(self, worker: WorkerHost, status: int) -> None:
+        """Its process has ended; the agent is told in a moment."""
         self.workers.pop(worker.incarnation, None)
         ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, status, peak_bytes=1 << 20)
 

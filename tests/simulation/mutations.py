@@ -29,6 +29,7 @@ from scaler_scheduler.core import (
     suspension,
     withdrawals,
 )
+from scaler_worker import worker_table
 
 _CHANGED = ("scaler_scheduler.core.", "scaler_client.")
 
@@ -96,6 +97,17 @@ MUTATIONS = (
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
         "    self.worker_left(worker, now, cause)",
         first_seed=4,
+    ),
+    Mutation(
+        "count an attempt for what a worker held that has left",
+        losses.Losses, "worker_left", "self.connection_lost(worker, cause=cause)",
+        "[setattr(t, 'failures', t.failures + 9) for t in worker.tasks.values() if cause == 'it has left']\n"
+        "    self.connection_lost(worker, cause=cause)",
+    ),
+    Mutation(
+        "start no worker for one that a stop has damaged",
+        worker_table.WorkerTable, "replace", "worker.restart_at = now + _back_off_seconds(worker.failed_starts)",
+        "worker.restart_at = None if ended.status == DAMAGED_STATUS else now",
     ),
     Mutation(
         "never send EndWorker",

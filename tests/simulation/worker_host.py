@@ -25,6 +25,7 @@ from scaler_client.messages import (
 )
 from scaler_client.nesting import TaskStoppedError
 from scaler_client.wire import decode, encode
+from scaler_worker.process_events import DAMAGED_STATUS
 from scaler_worker.rows import Row, depth_of, flags_of, name_of
 from scaler_worker.session import WorkerSession
 from scaler_worker.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 LONG_TASK_SECONDS = 0.01
 ATTEND_SECONDS = 0.02
 FLUSH_SECONDS = 0.001
+
+DAMAGED_ONE_IN = 4
+"""Of so many stopped tasks one leaves its process unfit for others."""
 
 
 class WorkerHost:
@@ -296,6 +300,11 @@ class WorkerHost:
             except TaskStoppedError:
                 self.world.trace.count("tasks stopped")
                 self._finish(run, Outcome.EXCEPTION, STOPPED)
+                # Some at no safe point; without a draw, which would change what happens to all seeds.
+                if run.script.key % DAMAGED_ONE_IN == 0:
+                    self.world.trace.count("workers damaged by a stop")
+                    self._stopped = partial(self.agent.worker_left, self, DAMAGED_STATUS)
+                    self._end()
                 return
             if isinstance(step, Work):
                 run.is_working = True
@@ -317,7 +326,7 @@ class WorkerHost:
             self._after_step()
 
     def _after_step(self) -> None:
-        if self._run is None:
+        if self._run is None and self.process.is_alive:
             if self.world.clock.now - self._flushed > FLUSH_SECONDS:
                 self._exchange()
             self._go_on()
