@@ -6,6 +6,8 @@ from tests.core.harness import A, C, W, joined, running, warnings_of
 
 from scaler_scheduler.core.limits import Limits
 
+LOST = "worker name of host (process 4711) was lost"
+
 
 def test_tasks_without_any_worker(core):
     core.client(C, 11)
@@ -46,7 +48,7 @@ def test_who_is_given_up(make_core):
     core.wait(limits.worker_timeout_seconds + 2)
     assert warnings_of(core)[:2] == [
         "agent name on host, of 1 worker(s), is silent and given up",
-        "worker name on host is silent and given up: 1 task(s) that it held run elsewhere",
+        f"{LOST}: lease ran out, while it ran function 1 (task 11/1 of client name), which runs again",
     ]
     core.wait(10 * limits.worker_timeout_seconds)
     assert "client name is silent and given up: its tasks are cancelled" in warnings_of(core)
@@ -58,15 +60,14 @@ def test_what_ran_when_its_worker_died(make_core):
     core = make_core(task_retries=1)
     joined(core)
     core.submit(C, [7])
-    ran = "function 1, task 11/7 of client name, ran on worker name of host (process 4711) when that was lost"
-    for attempt, follows in ((1, "it runs again"), (2, "it is given up")):
+    ran = f"{LOST}: signal 9 (SIGKILL), while it ran function 1 (task 11/7 of client name)"
+    for attempt, follows in ((1, "runs again"), (2, "is given up")):
         core.take()
         core.died(A, 21 + attempt, (11, 7, attempt))
-        assert warnings_of(core) == [f"{ran}, signal 9 (SIGKILL): {follows}"]
+        assert warnings_of(core) == [f"{ran}, which {follows}"]
         core.worker(W, 22 + attempt, agent=33)
     core.died(A, 24)
-    idle = "worker name of host (process 4711) was lost while it ran nothing: signal 9 (SIGKILL)"
-    assert warnings_of(core) == [idle]
+    assert warnings_of(core) == [f"{LOST}: signal 9 (SIGKILL), while it ran nothing"]
     core.died(A, 24)
     core.take()
     assert warnings_of(core) == [], "it was told"

@@ -107,7 +107,7 @@ MUTATIONS = (
     Mutation(
         "start no worker for one that a stop has damaged",
         worker_table.WorkerTable, "replace", "worker.restart_at = now + _back_off_seconds(worker.failed_starts)",
-        "worker.restart_at = None if ended.status == DAMAGED_STATUS else now",
+        "worker.restart_at = None if 'damaged' in ended.cause() else now",
     ),
     Mutation(
         "never send EndWorker",

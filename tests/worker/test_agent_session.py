@@ -21,7 +21,7 @@ from scaler_client.messages import (
 )
 from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
 from scaler_worker.agent_session import AgentSession
-from scaler_worker.process_events import SCHEDULER_LOST_STATUS
+from scaler_worker.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
 from scaler_worker.state_page import WorkerState
 
 
@@ -93,7 +93,7 @@ def test_a_death_is_reported_and_made_good_at_once() -> None:
     effects = host.ends(101, status=-9, state=BUSY, peak=3 << 20)
     assert sent(effects) == [WorkerDied(101, 1010, "signal 9 (SIGKILL)", 3 << 20, 4, 55, 2)]
     assert only(StartWorker, effects) == [StartWorker(0, "w0", 103)]
-    (line,) = lines(effects, logging.WARNING)
+    (line,) = lines(effects, logging.INFO)
     for part in ("w0", "1010", "signal 9 (SIGKILL)", "3 MiB", "task 4/55", "attempt 2"):
         assert part in line
 
@@ -101,6 +101,14 @@ def test_a_death_is_reported_and_made_good_at_once() -> None:
 def test_a_worker_that_ran_nothing_is_reported_without_a_task() -> None:
     host = Host()
     assert sent(host.ends(102, status=1)) == [WorkerDied(102, 1020, "exit code 1", 0, 0, 0, 0)]
+
+
+def test_a_worker_that_a_stop_has_damaged_is_replaced_at_once() -> None:
+    host = Host()
+    effects = host.ends(102, status=DAMAGED_STATUS)
+    assert sent(effects) == [WorkerDied(102, 1020, DAMAGED)]
+    assert only(StartWorker, effects) == [StartWorker(1, "w1", 103)]
+    assert not lines(effects, logging.WARNING)
 
 
 def test_an_end_is_believed_once() -> None:

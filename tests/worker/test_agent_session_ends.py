@@ -78,7 +78,7 @@ def test_a_worker_that_runs_the_task_is_killed_and_says_why() -> None:
     assert host.receive(end_worker(102)) == [EndWorker(102, kill=True)]
     effects = host.ends(102, status=-9, state=BUSY, peak=5 * MIB)
     assert sent(effects) == [WorkerDied(102, 1020, "stopped: cancelled", 5 * MIB, *TASK)]
-    assert "died: stopped: cancelled, peak memory 5 MiB" in lines(effects, logging.WARNING)[0]
+    assert "died: stopped: cancelled, peak memory 5 MiB" in lines(effects, logging.INFO)[0]
     assert only(StartWorker, effects) == [StartWorker(1, "w1", 103)]
     assert sent(host.ends(103, status=-9)) == [WorkerDied(103, 1030, "signal 9 (SIGKILL)")], "the next one anew"
 
@@ -134,7 +134,7 @@ def test_a_worker_above_the_limit_is_killed_with_the_task_that_it_runs() -> None
     effects = host.ends(101, status=-9, state=BUSY, peak=700 * MIB)
     cause = "memory limit of 512 MiB exceeded: 600 MiB"
     assert sent(effects) == [WorkerDied(101, 1010, cause, 700 * MIB, *TASK)]
-    assert cause in lines(effects, logging.WARNING)[0]
+    assert cause in lines(effects, logging.INFO)[0]
 
 
 def test_a_task_that_began_after_the_limit_was_exceeded_is_not_to_blame() -> None:

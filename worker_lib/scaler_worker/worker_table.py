@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from scaler_client.messages import TaskName
 
 from .agent_effects import Effect, Log, StartWorker
-from .process_events import DAMAGED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
+from .process_events import SCHEDULER_LOST_STATUS, ProcessEnded
 from .state_page import WorkerState
 
 SETTLED_SECONDS = 1.0
@@ -134,12 +134,13 @@ def _failed_to_start(worker: Worker, ended: ProcessEnded, state: WorkerState, no
 
 
 def _death(worker: Worker, ended: ProcessEnded, state: WorkerState) -> Effect:
+    """No warning: the scheduler gives one, with the task's name and what becomes of it."""
     text = f"worker {worker.name} (process {ended.pid}) died: {ended.cause()}"
     if ended.peak_bytes:
         text += f", peak memory {ended.peak_bytes / (1 << 20):.0f} MiB"
     if state.attempt:
         text += f", while running task {state.client}/{state.id}, attempt {state.attempt}"
-    return Log(logging.INFO if ended.status == DAMAGED_STATUS else logging.WARNING, text)
+    return Log(logging.INFO, text)
 
 
 def _back_off_seconds(failed_starts: int) -> float:

@@ -38,26 +38,47 @@ class Losses:
         self._adoption = adoption
         self._notices = notices
 
-    def worker_died(self, worker: Worker, cause: str, peak_bytes: int, running: Optional[Task], now: float) -> None:
+    def worker_died(
+        self,
+        worker: Worker,
+        cause: str,
+        peak_bytes: int,
+        running: Optional[Task],
+        now: float,
+        is_worth_a_line: bool = True,
+    ) -> None:
         """The worker's process is gone, or was given up. Only the task that was running counts an attempt."""
         self._tables.counts.died(cause)
+        peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
         if running is not None and running.wish != RERUN:  # that death was asked for
-            peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
             running.failures += 1
             death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
             running.deaths = [*(running.deaths or []), death]
-            self._tell_of(running, worker, cause)
+        if is_worth_a_line:
+            self._tell_of(worker, f"{cause}{peak}", running)
         self.worker_left(worker, now, cause)
 
-    def _tell_of(self, task: Task, worker: Worker, cause: str) -> None:
-        """The agent's log says that the worker is gone and of what; which function it ran, and what follows, is known
-        here alone."""
-        if task.wish >= FORCE:
-            return  # its end was asked for
-        follows = "it runs again" if self._endings.has_retries_left(task) else "it is given up"
-        named = f"{task.name}, task {task.client.incarnation}/{task.id} of client {task.client.name}"
-        what = f"{named}, ran on worker {worker.name} of {worker.host}"
-        self._notices.warning(f"{what} (process {worker.pid}) when that was lost, {cause}: {follows}")
+    def _tell_of(self, worker: Worker, cause: str, running: Optional[Task]) -> None:
+        """The one warning of a worker's death: which function it ran, and what follows, is known here alone."""
+        text = f"worker {worker.name} of {worker.host} (process {worker.pid}) was lost: {cause}, while it ran "
+        others = len(worker.tasks)
+        tell = self._notices.warning
+        if running is None:
+            text += "nothing"
+        else:
+            others -= 1
+            client = running.client
+            text += f"{running.name} (task {client.incarnation}/{running.id} of client {client.name})"
+            if running.wish >= FORCE:
+                tell = self._notices.info
+                text += ", which was to be stopped"
+            elif self._endings.has_retries_left(running):
+                text += ", which runs again"
+            else:
+                text += ", which is given up"
+        if others:
+            text += f"; {others} other task(s) that it held run elsewhere"
+        tell(text)
 
     def worker_left(self, worker: Worker, now: float, cause: str = "it has left") -> None:
         """The worker is gone, and with it the clients of its tasks."""

@@ -310,11 +310,8 @@ class Peers:
             self._notices.warning(f"agent {agent.name} on {agent.host}, of {workers} worker(s), is silent and given up")
             self._losses.agent_left(agent)
         for worker in tables.workers.overdue(now):
-            held = len(worker.tasks)
-            again = f": {held} task(s) that it held run elsewhere" if held else ""
-            if again or worker.agent not in given_up:
-                self._notices.warning(f"worker {worker.name} on {worker.host} is silent and given up{again}")
-            self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now)
+            is_worth_a_line = bool(worker.tasks) or worker.agent not in given_up
+            self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now, is_worth_a_line)
         self._adoption.give_up_silent(now)
 
     # ----------------------------------------------------------------------------------------------- who said something

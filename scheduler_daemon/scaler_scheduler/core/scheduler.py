@@ -380,9 +380,6 @@ class Scheduler:
         if worker is None or worker.agent != agent.incarnation:
             return
         running = self.tables.held(worker, event.client, event.id, event.attempt) if event.attempt else None
-        if running is None:
-            who = f"worker {worker.name} of {worker.host} (process {worker.pid})"
-            self.notices.warning(f"{who} was lost while it ran nothing: {event.cause}")
         self._losses.worker_died(worker, event.cause, event.peak_bytes, running, now)
 
     # ---------------------------------------------------------------------------------------------------------- clients
