@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +105,13 @@ class Command:
         self.process.wait()
         for process in self.seen.values():
             if is_alive(process):
-                process.kill()
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
 
 
 def is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
+    try:  # asked first whether it is still this process: `status` also tells that of the next one with its number
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
