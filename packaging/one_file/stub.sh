@@ -31,6 +31,9 @@ end() {
     exit "$status"
 }
 
+has_proc() { [ -e /proc/self ]; }
+mount_proc="/proc is not mounted here: mount it (mount -t proc proc /proc)"
+
 first_line() { printf '%s\n' "$1" | head -n 1; }
 
 # listing_of FOLDER: size, time of change and mode of every file in it, as a hash: a file that is missing, cut short,
@@ -84,6 +87,7 @@ unpack() {
                 *GLIBC_* | *"not found"*) end "$CANNOT_RUN" "needs an x86-64 Linux with glibc @GLIBC@ or newer;" \
                     "here is $(uname -m) with $(getconf GNU_LIBC_VERSION 2>/dev/null || echo another C library)" ;;
             esac
+            has_proc || end "$CANNOT_RUN" "PyPy can't be run here. $mount_proc"
             end "$CANNOT_RUN" "PyPy can't be run here: $(first_line "$fault")"
             ;;
     esac
@@ -92,6 +96,7 @@ unpack() {
 
 # sweep BASE WORK: remove there what killed starts have left, and other versions that nobody has used for long
 sweep() {
+    has_proc || return  # nothing says which versions are running
     now=$(date +%s)
     running=$(readlink /proc/[0-9]*/exe 2>/dev/null)
     touch -d "@$((now - KEPT_DAYS * 86400))" "$2/kept"
@@ -160,6 +165,7 @@ try() {
     # As scaler_scheduler.interpreter does, which would have to start PyPy twice for it.
     : "${PYPY_GC_NURSERY:=@NURSERY@}"
     export PYPY_GC_NURSERY
+    has_proc || say "$mount_proc; without it the scheduler does not see a container's memory limit"
     exec "$root/bin/$name" -I -S -B "$root/app" "$@"
 }
 

@@ -142,6 +142,21 @@ def test_places_that_do_not_serve(options: str, reason: str, tmp_path: Path) -> 
     assert outcome.folder.parent == tmp_path / ".cache" / "scaler"
 
 
+@pytest.mark.parametrize("can_run", [True, False], ids=["runs", "cannot run"])
+def test_a_place_without_proc(can_run: bool, tmp_path: Path) -> None:
+    if not can_mount():
+        pytest.skip("no mounts of one's own on this machine")
+    file = make_file(tmp_path) if can_run else make_file(tmp_path, "#!/bin/sh\necho 'no cache size' >&2\nexit 1\n")
+    mount = 'mount -t tmpfs tmpfs /proc && exec "$0" "$@"'
+    outcome = Starter(file, tmp_path / "temporary").run(before=(*MOUNT, mount), HOME=tmp_path)
+    what = "/proc is not mounted here: mount it (mount -t proc proc /proc)"
+    if can_run:
+        without = "without it the scheduler does not see a container's memory limit"
+        assert (outcome.errors, outcome.status) == (f"{NAME}: {what}; {without}\n", 7)
+    else:
+        assert (outcome.errors, outcome.status) == (f"{NAME}: PyPy can't be run here. {what}\n", 71)
+
+
 def test_a_damaged_file(file: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.write_bytes(file.read_bytes()[:-10])
