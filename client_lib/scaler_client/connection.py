@@ -14,7 +14,7 @@ from collections.abc import Callable
 from . import __version__, messages
 from .addresses import Address
 from .agent import Agent
-from .curve import given_keys
+from .curve import given_keys, warn_of_secrets
 from .custom_serializer import Serializer
 from .errors import UnauthorizedError
 from .functions import FunctionTable
@@ -61,6 +61,8 @@ class Connection:
             _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
         )
         self.keys = given_keys(keys, WORKER if worker else CLIENT)
+        if not worker:  # else its agent has said it
+            warn_of_secrets(self.keys, address)
         self.agent = Agent(address, self._session, self.keys, is_nested=worker != 0)
         self._watch = Watch(address)
         self._numbers = itertools.count(1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket as socket_module
 from dataclasses import dataclass
 
 import zmq
 
 from .addresses import Address
-from .key_files import KEYS_VARIABLE, PeerKeys, read_peer_keys
+from .key_files import KEYS_VARIABLE, SECRET_SUFFIX, SERVER, PeerKeys, read_peer_keys, unwanted_secrets
 
 LEAST_CUT_HANDSHAKES = 5
 """So often in a row must the other side have ended the connection in the handshake to be taken for one with other keys:
@@ -23,6 +25,10 @@ cuts handshakes too, until those who have said nothing for ten seconds are cut o
 
 _OTHER_MECHANISM = 0x11000002
 """ZeroMQ's number for a side with keys and one without."""
+
+SERVERS = os.sep + SERVER + SECRET_SUFFIX
+
+_log = logging.getLogger(__name__)
 
 FAILURES = int(
     zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
@@ -68,6 +74,37 @@ def given_keys(directory: str | None, role: str) -> PeerKeys | None:
     is none. An empty text means none. Raises KeyFileError."""
     directory = os.environ.get(KEYS_VARIABLE, "") if directory is None else directory
     return read_peer_keys(directory, role) if directory else None
+
+
+def warn_of_secrets(keys: PeerKeys | None, address: Address) -> None:
+    """Log which secrets the folder of these keys has that this machine must not have, unless it is the scheduler's."""
+    unwanted = unwanted_secrets(keys.directory, keys.role) if keys is not None else []
+    if keys is None or not unwanted or is_of_this_machine(address):
+        return
+    why = "whoever reads the first one can pretend to be the scheduler" if unwanted[0].endswith(SERVERS) else ""
+    why = why or "tasks that run here may read them"
+    _log.warning(
+        "the folder of keys %s has secrets that a %s does not use: remove %s from this machine (%s)",
+        keys.directory, keys.role, " and ".join(unwanted), why,
+    )  # fmt: skip
+
+
+def is_of_this_machine(address: Address) -> bool:
+    """Whether the address is one of this machine's own; True where the name is not found."""
+    if address.transport != "tcp":
+        return True
+    try:
+        found = socket_module.getaddrinfo(address.host, 0, type=socket_module.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return True
+    for family, kind, _protocol, _name, where in found:
+        with socket_module.socket(family, kind) as probe:
+            try:
+                probe.bind(where)  # to any free port of it
+                return True
+            except OSError:
+                pass
+    return False
 
 
 def secure(socket: zmq.Socket[bytes], keys: PeerKeys | None) -> None:

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass, field
-from typing import Tuple, Union
+from typing import List, Tuple, Union
 
 KEYS_VARIABLE = "SCALER_KEYS"
 SERVER = "server"
@@ -23,6 +23,7 @@ PUBLIC_SUFFIX = ".key"
 SECRET_SUFFIX = ".secret"
 KEY_BYTES = 32
 MOST_FILE_BYTES = 4096
+_READ_ONLY = 1  # ST_RDONLY
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -56,6 +57,33 @@ def read_peer_keys(directory: str, role: str) -> PeerKeys:
     _check_role(directory, role)
     public, secret = read_pair(directory, role)
     return PeerKeys(directory, role, read_public(directory, SERVER), public, secret)
+
+
+def unwanted_secrets(directory: str, role: str) -> List[str]:
+    """Secrets in a folder that a program of this role does not use and must not have on another machine than the
+    scheduler's: who has the server's can pretend to be the scheduler. A worker's host must not have those of other
+    roles either, as tasks of others run there."""
+    names = (SERVER, *(each for each in ROLES if each != role)) if role == WORKER else (SERVER,)
+    paths = [os.path.join(directory, name + SECRET_SUFFIX) for name in names]
+    return [path for path in paths if os.path.exists(path)]
+
+
+def check_writers(path: str) -> None:
+    """Raises KeyFileError where others than the owner can write to a folder of keys or to a file in it: they could
+    authorize keys of their own, or have a program take another scheduler for the right one."""
+    try:
+        status = os.stat(path)
+        mode = stat.S_IMODE(status.st_mode)
+        if not mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return
+        # In a folder with the sticky bit files are their owners'. Kubernetes mounts secrets in such ones, read-only.
+        is_sticky = stat.S_ISDIR(status.st_mode) and mode & stat.S_ISVTX
+        if is_sticky or os.statvfs(path).f_flag & _READ_ONLY:
+            return
+    except OSError as error:
+        raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
+    what = "folder of keys" if stat.S_ISDIR(status.st_mode) else "file"
+    raise KeyFileError(f"others can write to the {what} {path} (mode {mode:04o}): chmod go-w {path}")
 
 
 def _check_role(directory: str, role: str) -> None:
@@ -93,12 +121,16 @@ def _belongs(public: bytes, secret: bytes) -> bool:
 
 def read_public(directory: str, name: str) -> bytes:
     """A public key. Raises KeyFileError."""
-    return _read(directory, os.path.join(directory, name + PUBLIC_SUFFIX))
+    path = os.path.join(directory, name + PUBLIC_SUFFIX)
+    key = _read(directory, path)
+    check_writers(path)
+    return key
 
 
 def _read(directory: str, path: str) -> bytes:
     if not os.path.isdir(directory):
         raise KeyFileError(f"there is no folder of keys at {directory or 'an empty path'}")
+    check_writers(directory)
     try:
         with open(path, "rb") as file:
             content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Callable, Dict, Iterator, List, Optional
 
-from .key_files import KEY_BYTES, PUBLIC_SUFFIX, ROLES, SERVER, KeyFileError, not_schedulers, read_public
+from .key_files import KEY_BYTES, PUBLIC_SUFFIX, ROLES, SERVER, KeyFileError, check_writers, not_schedulers, read_public
 from .options import shown
 
 FILE_NAME = "authorized"
@@ -39,12 +39,14 @@ def read(directory: str) -> Dict[str, Entry]:
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:
+            check_writers(directory)
+            check_writers(path)
             lines = file.read().splitlines()
     except FileNotFoundError:
         raise KeyFileError(not_schedulers(directory, FILE_NAME)) from None
     except OSError as error:
         raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError:
+    except UnicodeDecodeError:
         raise KeyFileError(f"{path} is not UTF-8 text") from None
     entries: Dict[str, Entry] = {}
     for number, line in enumerate(lines, 1):

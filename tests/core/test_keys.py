@@ -189,6 +189,25 @@ def test_a_secret_that_others_may_read_is_not_used(keys):
     assert "secret" not in repr(read_peer_keys(keys, CLIENT)).replace(keys, "")
 
 
+@pytest.mark.parametrize("name", ["", "server.key", "authorized"])
+@pytest.mark.parametrize("wrong", [0o702, 0o720, 0o777])
+def test_what_others_can_write_to_is_not_used(keys, name, wrong):
+    path = os.path.join(keys, name) if name else keys
+    os.chmod(path, wrong)
+    with pytest.raises(KeyFileError) as caught:
+        read_peer_keys(keys, CLIENT)
+        Gate(keys)
+    what = "file" if name else "folder of keys"
+    assert str(caught.value) == f"others can write to the {what} {path} (mode {wrong:04o}): chmod go-w {path}"
+    os.chmod(path, 0o750)
+    assert Gate(keys) and read_peer_keys(keys, CLIENT)
+
+
+def test_a_sticky_folder_is_used_as_its_files_are_their_owners(keys):
+    os.chmod(keys, 0o1777)
+    assert Gate(keys) and read_peer_keys(keys, CLIENT)
+
+
 def test_a_secret_of_another_pair_is_named(keys, tmp_path):
     other = str(tmp_path / "other")
     assert cli.main(["keygen", other, "--as", "client"]) == 0

@@ -19,7 +19,7 @@ from typing import Any
 
 import zmq
 
-from scaler_client.curve import SERVING_CUT_SECONDS, secure
+from scaler_client.curve import SERVING_CUT_SECONDS, secure, warn_of_secrets
 from scaler_client.frame_limit import encoded_or_logged
 from scaler_client.host_names import warn_if_unresolved
 from scaler_client.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
@@ -96,6 +96,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         keys = read_peer_keys(config.keys, WORKER) if config.keys else None
     except KeyFileError as error:
         return fail(str(error))
+    warn_of_secrets(keys, config.address)
     variables = take_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)

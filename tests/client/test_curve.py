@@ -1,0 +1,62 @@
+"""What programs that connect say of the folder of keys that they are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scaler_client.addresses import parse_connect_address
+from scaler_client.curve import is_of_this_machine, warn_of_secrets
+from scaler_client.key_files import CLIENT, WORKER, PeerKeys
+
+HERE = parse_connect_address("tcp://127.0.0.1:2345")
+ELSEWHERE = parse_connect_address("tcp://192.0.2.1:2345")  # an address for documentation
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("server", "client", "worker", "monitor"):
+        (tmp_path / f"{name}.secret").write_text("")
+    return tmp_path
+
+
+def keys(folder: Path, role: str) -> PeerKeys:
+    return PeerKeys(str(folder), role, b"", b"", b"")
+
+
+def test_addresses_of_this_machine() -> None:
+    assert is_of_this_machine(HERE)
+    assert is_of_this_machine(parse_connect_address("ipc:///tmp/x"))
+    assert not is_of_this_machine(ELSEWHERE)
+
+
+def test_a_client_elsewhere_is_warned_of_the_servers_secret_alone(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_secrets(keys(folder, CLIENT), ELSEWHERE)
+    [line] = caplog.messages
+    assert line == (
+        f"the folder of keys {folder} has secrets that a client does not use: remove {folder}/server.secret from this "
+        "machine (whoever reads the first one can pretend to be the scheduler)"
+    )
+
+
+def test_a_worker_elsewhere_is_warned_of_all_secrets_but_its_own(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "server.secret").unlink()
+    warn_of_secrets(keys(folder, WORKER), ELSEWHERE)
+    [line] = caplog.messages
+    wanted = f"remove {folder}/client.secret and {folder}/monitor.secret from this machine (tasks that run here may "
+    assert wanted in line
+
+
+def test_nothing_is_said_on_the_schedulers_machine_or_without_them(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_secrets(keys(folder, WORKER), HERE)
+    warn_of_secrets(None, ELSEWHERE)
+    (folder / "server.secret").unlink()
+    warn_of_secrets(keys(folder, CLIENT), ELSEWHERE)
+    assert caplog.messages == []
