@@ -143,13 +143,15 @@ class Connections:
             # It is over already, and nobody can say whose it was: somebody who has made many was it rather than others.
             self._count_new(max(self._new, key=self._new.__getitem__, default=b""), now)
 
-    def disconnected(self, listener: Listener, descriptor: int) -> None:
-        listener.handshakes.gone(descriptor)
+    def disconnected(self, listener: Listener, descriptor: int) -> Optional[Name]:
+        """Returns its other end where its handshake was not known to be over."""
+        failed = listener.handshakes.gone(descriptor)
         gone = self._open.pop(descriptor, None)
         if gone is not None:
             left = self._of_network[gone.network] = self._of_network[gone.network] - 1
             if not left:
                 del self._of_network[gone.network]
+        return failed
 
     def _take(self, listener: Listener, descriptor: int, connection: int, now: float) -> None:
         local = local_name(connection)

@@ -171,6 +171,7 @@ class Doorkeeper:
         """Take what ZeroMQ tells of a socket; returns False where that is closed."""
         now = time.monotonic()
         connections = self.connections
+        has_failed = False
         for _ in range(EVENTS_A_ROUND):
             if not told.getsockopt(zmq.EVENTS) & _POLLIN:  # type: ignore[operator]
                 break
@@ -180,20 +181,23 @@ class Doorkeeper:
             elif event == _SUCCEEDED:
                 listener.handshakes.succeeded()
             elif event == _DISCONNECTED:
-                connections.disconnected(listener, value)
+                peer = connections.disconnected(listener, value)
+                if has_failed and peer is not None:
+                    self.last = f"{peer.text} has no key, or the key of another server"
+                has_failed = False
             elif event & _FAILURES:
-                self._count(event)
+                self.refused += 1
+                # ZAP's answer has named the one whose key is not authorized. Of all others libzmq does not tell the
+                # address, but says next which connection has ended.
+                has_failed = event != _FAILED_AUTH
+                if has_failed:
+                    self.last = "somebody has no key, or the key of another server"
             elif event == _LISTENING:
                 connections.listening(listener, value)
             elif event == _STOPPED:
                 connections.closed(listener)
                 return False
         return True
-
-    def _count(self, event: int) -> None:
-        self.refused += 1
-        if event != _FAILED_AUTH:
-            self.last = "somebody has no key, or the key of another server"
 
 
 def _make_each_call_once(context: zmq.Context[zmq.Socket[bytes]]) -> None:

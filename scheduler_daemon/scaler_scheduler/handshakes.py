@@ -132,10 +132,14 @@ class Handshakes:
         self._pause = _SOONEST_LOOK_SECONDS
         self._next_look = self._rested
 
-    def gone(self, descriptor: int) -> None:
-        """The connection is over."""
-        if self._open.pop(descriptor, None) is not None and self._succeeded > 0:
+    def gone(self, descriptor: int) -> Optional[Name]:
+        """The connection is over. Returns its other end where its handshake was not known to be over."""
+        handshake = self._open.pop(descriptor, None)
+        if handshake is None:
+            return None
+        if self._succeeded > 0:
             self._succeeded -= 1  # it may have been one of these
+        return handshake.peer
 
     def look(self, now: float) -> List[Complaint]:
         """Find those that are over and let through all that they send. All that libzmq has told must have been taken.

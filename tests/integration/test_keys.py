@@ -348,6 +348,7 @@ def test_a_peer_of_another_mechanism_gets_nothing_and_is_counted(mechanism: byte
                     said += part
                 assert len(said) <= 64  # of its own greeting, and nothing else
         wait_until(lambda: unauthorized(daemon) == 3, what="they are counted")
+        daemon.logged(r"turned away; the last: (127\.0\.0\.1 has no key, or the key of another server)")
         assert daemon.log().count("turned away") == 1
 
 
