@@ -117,7 +117,7 @@ def test_keys_sort_filter_scroll_and_show(busy: SchedulerCommand, open_terminal:
     terminal.type("l")
     terminal.wait_for(r"\[lag\]")
     terminal.type("nn/" + in_order[1][-3:])
-    terminal.wait_for(r"Filter: .*_")
+    terminal.wait_for(r"Filter workers: .*_")
     terminal.press("Enter")
     screen = terminal.wait_for(rf"1 of them with '{in_order[1][-3:]}'")
     assert names(screen) == [in_order[1]]
@@ -133,7 +133,7 @@ def test_keys_sort_filter_scroll_and_show(busy: SchedulerCommand, open_terminal:
     screen = terminal.wait_for(r"function +\[tasks\]")
     assert "wait_for_gate" in screen
     terminal.type("/long one")
-    terminal.wait_for("Filter: long one_")
+    terminal.wait_for("Filter functions: long one_")
     terminal.press("Enter")
     terminal.wait_for("filter: long one  Enter detail")
     terminal.press("Enter")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from typing import List
+from typing import List, Tuple
 
 import pytest
 from tests.top.stand_ins import FIRST_WORKER, picture, text_of
@@ -106,7 +106,7 @@ def test_scrolling_goes_to_both_ends() -> None:
 def test_a_filter_finds_names_hosts_tasks_and_capabilities() -> None:
     view = View()
     lines = pressed(view, ["n", "/", *"NODE-03 gpu"], workers=1000)
-    assert any("Filter: NODE-03 gpu_" in line for line in lines)
+    assert any("Filter workers: NODE-03 gpu_" in line for line in lines)
     assert names(lines) == [100, 105, 110, 115, 120, 125]
     lines = pressed(view, ["enter"], workers=1000)
     assert any("6 of them with 'NODE-03 gpu'" in line for line in lines)
@@ -114,6 +114,62 @@ def test_a_filter_finds_names_hosts_tasks_and_capabilities() -> None:
     assert names(pressed(view, ["esc"], workers=1000))[0] == 0
     assert names(pressed(view, ["/", *"price", "backspace", *"ex"], workers=1000)) == []
     assert len(names(pressed(view, ["esc"], workers=1000))) == 11
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize(
+    ("keys", "table", "words", "kept", "left_out"),
+    [
+        ([], "workers", "4711-3", "4711-3 ", "4711-5 "),
+        (["tab"], "functions", "nightly", "a_function_wi", "4,567 "),
+        (["tab", "tab"], "clients", "desk", "report.py[77]", "notebook"),
+        (["tab", "o"], "objects", "numbers here", "numbers", "object 2"),
+    ],
+)
+def test_a_filter_is_of_the_table_in_view(
+    size: Tuple[int, int], keys: List[str], table: str, words: str, kept: str, left_out: str
+) -> None:
+    view = View()
+    width, height = size
+    for key in keys:  # on a large screen, objects come before functions
+        pressed(view, [key], width, height)
+    while view.focus != table:
+        pressed(view, ["tab"], width, height)
+    lines = pressed(view, ["/", *words], width, height)
+    assert f" Filter {table}: {words}_" in lines[-1]
+    lines = pressed(view, ["enter"], width, height)
+    assert f"filter: {words}  Enter detail  / filter {table}" in lines[-1]
+    start = next(row for row, line in enumerate(lines) if f" of them with '{words}'" in line)
+    below = lines[start : start + 4]
+    assert any(kept in line for line in below) and not any(left_out in line for line in below)
+    lines = pressed(view, ["esc"], width, height)
+    assert not any("of them with" in line for line in lines)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (160, 50), (200, 60), (240, 70)])
+def test_room_is_used(size: Tuple[int, int]) -> None:
+    """No table leaves rows out while lines of the screen are empty beside or below it."""
+    width, height = size
+    lines = shown(View(), width, height)
+    cut = [line for line in lines if re.search(r"\d-\d+ of \d", line)]
+    assert not cut
+    for title in ("worker(s)", "function(s)", "client(s)"):
+        assert any(title in line for line in lines) or size == (80, 24)
+    assert any("object(s)" in line for line in lines) == (width >= 180)
+
+
+def test_few_workers_leave_room_for_the_other_tables() -> None:
+    lines = shown(View(), 80, 24, 4)
+    assert any("function(s)" in line for line in lines) and any("report.py" in line for line in lines)
+
+
+def test_tab_goes_through_all_tables_on_the_screen() -> None:
+    view = View()
+    seen = []
+    for _ in range(5):
+        pressed(view, ["tab"], 200, 60)
+        seen.append(view.focus)
+    assert seen == ["objects", "functions", "clients", "workers", "objects"]
 
 
 def test_a_workers_own_page_follows_it() -> None:
@@ -138,7 +194,8 @@ def test_a_workers_own_page_follows_it() -> None:
         (["tab", "end", "enter"], ["Function a_function_with_a_name", "called  nightly", "nothing that is known"]),
         (["tab", "tab", "enter"], ["Client report.py[77]@desk", "incarnation  1f4", "waiting  1,234,000",
                                    "others  40 with workers", "1.5s", "on node-00-4711-6", "numbers  8.0m, here"]),
-        (["tab", "tab", "down", "down", "enter"], ["(nested)", "lives in  worker node-00-4711-0"]),
+        (["tab", "tab", "down", "down", "enter"], ["Client tasks of node-00-4242-0",
+                                                   "lives in  worker node-00-4711-0"]),
         (["tab", "o", "enter"], ["Object numbers", "client  report.py[77]@desk (1f4)", "tasks  1,000 read it"]),
     ],
 )  # fmt: skip

@@ -15,17 +15,18 @@ from .help_text import SORTING, help_lines
 from .sections import how_high, sections
 from .side_detail import side_entries
 from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, SORTED_BY, how_many, side_columns, side_rows
-from .tables import Column, header, place, row
+from .tables import Column, header, place, row, wanted_width
 from .view import WORKERS, View
 from .worker_table import WORKER_COLUMNS, filtered, sorted_rows
 
 BESIDE_COLUMNS = 180
 """From here on functions and clients stand beside the workers, and from so many lines for tables on below them."""
 BELOW_LINES = 24
-SIDE_SHARE = 0.3
 LEAST_SIDE = 58
 BELOW_SHARE = 0.3
 LEAST_BELOW = 6
+HEAD_LINES = 2
+"""Of a table: how many rows it has, and the names of its columns."""
 GAP = " | "
 LONGEST_NAME = 60
 
@@ -76,13 +77,14 @@ def _title(picture: Optional[Picture], address: str, width: int) -> Line:
 
 def _last_line(view: View, picture: Optional[Picture], width: int) -> Line:
     if view.is_typing:
-        return [("title", left(f" Filter: {view.words}_   Enter keeps it, Esc drops it", width))]
+        return [("title", left(f" Filter {view.focus}: {view.words}_   Enter keeps it, Esc drops it", width))]
     if picture is None:
         keys = "q quit"
     elif view.is_help or view.detail is not None:
         keys = "Esc back  arrows scroll  q quit"
     else:
-        keys = "Enter detail  / filter  Tab next table  o functions/objects  ? help  q quit"
+        other = OBJECTS if view.side == FUNCTIONS else FUNCTIONS
+        keys = f"Enter detail  / filter {view.focus}  Tab next table  o {other}  ? help  q quit"
     words = f"filter: {view.words}  " if view.words else ""
     return [("keys", left(f" {words}{keys}", width))]
 
@@ -101,17 +103,14 @@ def _detail_lines(view: View, picture: Picture) -> List[Line]:
 
 
 def _tables(view: View, picture: Picture, width: int, height: int) -> List[Line]:
+    """Every table gets the lines that its rows need; what workers leave free goes to the others."""
+    view.shown = [WORKERS, view.side, CLIENTS]
+    workers = len(picture.workers) + HEAD_LINES
     if width >= BESIDE_COLUMNS:
-        side = max(LEAST_SIDE, int(width * SIDE_SHARE))
-        upper = (height + 1) // 2
-        right_side = [
-            *_filled(_side_table(view, picture, view.side, side, upper - 1), upper),
-            *_side_table(view, picture, CLIENTS, side, height - upper),
-        ]
-        main = width - side - len(GAP)
-        return beside([(_worker_table(view, picture, main, height), main), (right_side, side)], height, GAP)
-    below = max(LEAST_BELOW, int(height * BELOW_SHARE))
-    if height >= BELOW_LINES or height - len(picture.workers) - 2 > below:  # or nothing would be there
+        return _tables_beside(view, picture, width, height, workers)
+    least = LEAST_BELOW if height >= BELOW_LINES else HEAD_LINES + 2
+    below = max(int(height * BELOW_SHARE) if height >= BELOW_LINES else 0, height - workers - 1)
+    if below >= least:
         half = (width - len(GAP)) // 2
         tables = [(_side_table(view, picture, name, half, below), half) for name in (view.side, CLIENTS)]
         return [
@@ -122,6 +121,29 @@ def _tables(view: View, picture: Picture, width: int, height: int) -> List[Line]
     if view.focus == WORKERS:
         return _worker_table(view, picture, width, height)
     return _side_table(view, picture, view.focus, width, height)
+
+
+def _tables_beside(view: View, picture: Picture, width: int, height: int, workers: int) -> List[Line]:
+    """Workers on the left, and below them what else there is; functions and clients on the right."""
+    side = max(LEAST_SIDE, min(width // 2, width - len(GAP) - wanted_width(WORKER_COLUMNS, picture.workers)))
+    main = width - side - len(GAP)
+    other = OBJECTS if view.side == FUNCTIONS else FUNCTIONS
+    below = height - workers - 1
+    if below >= LEAST_BELOW:
+        view.shown = [WORKERS, other, view.side, CLIENTS]
+        left_side = [
+            *_filled(_worker_table(view, picture, main, workers), workers + 1),
+            *_side_table(view, picture, other, main, below),
+        ]
+    else:
+        left_side = _worker_table(view, picture, main, height)
+    needs = [len(side_rows(picture, name, "")) + HEAD_LINES for name in (view.side, CLIENTS)]
+    upper = min(needs[0], height - 1 - min(needs[1], (height - 1) // 2))
+    right_side = [
+        *_filled(_side_table(view, picture, view.side, side, upper), upper + 1),
+        *_side_table(view, picture, CLIENTS, side, height - upper - 1),
+    ]
+    return beside([(left_side, main), (right_side, side)], height, GAP)
 
 
 def _filled(lines: List[Line], height: int) -> List[Line]:
@@ -142,6 +164,9 @@ def _worker_table(view: View, picture: Picture, width: int, height: int) -> List
 def _side_table(view: View, picture: Picture, name: str, width: int, height: int) -> List[Line]:
     rows = side_rows(picture, name, view.filters.get(name, ""))
     total = f"Total {count(how_many(picture, name))} {name[:-1]}(s)"
+    words = view.filters.get(name, "")
+    if words:
+        total += f", {count(len(rows))} of them with {words!r}"
     lines = _table(view, name, side_columns(name, rows), rows, SORTED_BY, total, width, height)
     _note_chosen(view, name, list(map(KEYS[name], rows)))
     return lines

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ..picture import ClientRow, FunctionRow, ObjectRow, Picture, RunningTask
 from .detail import Entries, with_rate
 from .figures import count, duration, size
-from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, client_name, object_name, object_state
+from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, object_name, object_state
 
 MOST_RUNNING = 100
 """Of what belongs to one row so much is listed."""
@@ -50,7 +50,7 @@ def _client(picture: Picture, row: ClientRow) -> Entries:
     objects = [one for one in picture.objects if one.client == row.incarnation]
     return [
         (
-            f"Client {client_name(row)}",
+            f"Client {row.name}",
             [("incarnation", f"{row.incarnation:x}"), *([("lives in", f"worker {worker}")] if row.worker else [])],
         ),
         (
@@ -79,7 +79,7 @@ def _object(picture: Picture, row: ObjectRow) -> Entries:
             f"Object {object_name(row)}",
             [
                 ("id", str(row.id)),
-                ("client", f"{client_name(client) if client else 'not shown'} ({row.client:x})"),
+                ("client", f"{client.name if client else 'not shown'} ({row.client:x})"),
                 ("bytes", size(row.bytes)),
                 ("tasks", f"{count(row.tasks)} read it, and are not over"),
                 ("state", object_state(row)),

@@ -41,12 +41,8 @@ OBJECT_COLUMNS: Tuple[Column[ObjectRow], ...] = (
 )
 
 
-def client_name(row: ClientRow) -> str:
-    return f"{row.name} (nested)" if row.worker else row.name
-
-
 CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
-    Column("client", 12, client_name, client_name, stretches=True, is_text=True),
+    Column("client", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
     Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
     Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
     Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=1),
@@ -94,8 +90,7 @@ def _column(table: str, name: str) -> Column[Any]:
 
 
 def _words_of(table: str, row: Any) -> str:
-    own = _column(table, table[:-1]).text(row)
-    return f"{own} {row.given}".lower() if table == FUNCTIONS else own.lower()
+    return " ".join(column.text(row) for column in COLUMNS[table] if column.is_text).lower()
 
 
 def how_many(picture: Picture, table: str) -> int:

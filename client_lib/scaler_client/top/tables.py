@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Generic, List, Sequence, Tuple, TypeVar
 
-from .fitting import Line, left, right
+from .fitting import Line, left, right, width_of
 
 Row = TypeVar("Row")
 
@@ -61,6 +61,19 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> Placed[Ro
         extra[column.name] = free if is_last else max(0, min(free, longest + 1 - column.width))
         free -= extra[column.name]
     return [(column, column.width + gap + extra.get(column.name, 0)) for column in placed]
+
+
+LONGEST_WANTED = 24
+"""Columns that a stretching column may ask for before others are pushed aside."""
+
+
+def wanted_width(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> int:
+    """How wide a table is to be for all of its columns, and for the texts of those that stretch."""
+    width = 2 * len(columns) + 1
+    for column in columns:
+        longest = max((width_of(column.text(one)) for one in rows), default=0) if column.stretches else 0
+        width += max(column.width, min(longest, LONGEST_WANTED) + 1)
+    return width
 
 
 def header(placed: Placed[Row], sorted_by: str) -> Line:

@@ -51,6 +51,8 @@ class View:
         self.focus = WORKERS
         self.side = FUNCTIONS
         """Functions or objects."""
+        self.shown = [WORKERS, FUNCTIONS, CLIENTS]
+        """The tables that Tab goes through, as they were laid out last."""
         self.scrolls: Dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
         self.page = Scroll()
         """Of the help or a row's own page."""
@@ -105,12 +107,13 @@ class View:
         elif key == "esc":
             self.words = ""
         elif key == "tab":
-            order = [WORKERS, self.side, CLIENTS]
-            self.focus = order[(order.index(self.focus) + 1) % len(order)]
+            at = self.shown.index(self.focus) if self.focus in self.shown else -1
+            self.focus = self.shown[(at + 1) % len(self.shown)]
         elif key == "o":
             other = OBJECTS if self.side == FUNCTIONS else FUNCTIONS
             self.focus = other if self.focus == self.side else self.focus
             self.side = other
+            self.shown = [WORKERS, other, CLIENTS]
         elif key in ("enter", "right"):
             if self.focus in self.chosen:
                 self.detail = self.focus, self.chosen[self.focus]

@@ -1,7 +1,7 @@
 // Which of the colours a function has: by a hash of its name, so that it is the same on every page and after every reload.
 
 /** Functions share the most different colours first; only where there are more functions, others are used too. */
-const TIERS = [24, 48, 100];
+const TIERS = [48, 100];
 const MOST_KEPT = 400;
 const KEY = "scaler_ui_colours";
 

@@ -23,9 +23,9 @@ const COLUMNS = [
   time("p50", "Median", (row) => row.p50, { hint: "Of the executions in the window", from: 640 }),
   time("p99", "p99", (row) => row.p99, { hint: "Of the executions in the window, right to within 4.5 percent", from: 760 }),
   time("longest", "Longest", (row) => row.longest, { hint: "Of the executions in the window", from: 760 }),
-  number("recent", "In window", 80, (row) => row.recent, (row) => count(row.recent), { hint: "Executions that the server keeps", from: 1000 }),
+  number("recent", "In window", 80, (row) => row.recent, (row) => count(row.recent), { hint: "Executions that the server keeps", from: 1200 }),
   number("clients", "Clients", 60, (row) => row.clients, (row) => count(row.clients), { from: 1000 }),
-  number("bytes", "Size", 66, (row) => row.bytes, (row) => bytes(row.bytes), { hint: "Of the pickled function", from: 1000 }),
+  number("bytes", "Size", 66, (row) => row.bytes, (row) => bytes(row.bytes), { hint: "Of the pickled function", from: 1200 }),
 ];
 
 /** With the names that its tasks were given, if they were. */
