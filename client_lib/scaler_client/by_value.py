@@ -43,7 +43,7 @@ def is_found_elsewhere(function: Any) -> bool:
         return False
     try:
         found: bool = attrgetter(function.__qualname__)(sys.modules[name]) is function
-    except (KeyError, AttributeError):
+    except Exception:  # there is no such module or name, or the module's own `__getattr__` fails
         return False
     return found
 

@@ -23,7 +23,9 @@ from .serializer import is_plain
 _GLOBAL_INSTRUCTIONS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _CONTAINERS = frozenset({list, dict, set, bytearray})
 _LONGEST_COPY = 1024
-"""Elements of a container whose contents are compared."""
+"""Bytes of a bytearray whose contents are compared; other containers are plain up to fewer elements."""
+
+_ABSENT = object()
 
 Owner = Callable[[], Any]
 """A weak reference to a function or class other than the root, which captures must not keep alive by way of it."""
@@ -106,7 +108,9 @@ class Captures:
 
     def add_namespace(self, owner: Owner | None, namespace: dict[str, Any], names: Iterable[str]) -> list[Any]:
         """Globals by these names; returns the values of those that are there."""
-        present = {name: namespace[name] for name in names if name in namespace}
+        # Another thread may change it meanwhile.
+        found = {name: namespace.get(name, _ABSENT) for name in names}
+        present = {name: value for name, value in found.items() if value is not _ABSENT}
         absent = tuple(name for name in names if name not in present)
         if present or absent:
             self._namespaces.append((owner, *self._held(present), absent))
@@ -134,10 +138,13 @@ class Captures:
         for value in values:
             if type(value) not in _CONTAINERS:
                 continue
-            if len(value) <= _LONGEST_COPY and is_plain(value):
-                self._containers.append((value, copy.deepcopy(value)))
-            else:
-                self._lengths.append((value, len(value)))
+            try:
+                if len(value) <= _LONGEST_COPY and is_plain(value):
+                    self._containers.append((value, copy.deepcopy(value)))
+                else:
+                    self._lengths.append((value, len(value)))
+            except RuntimeError:  # another thread has just changed it
+                self._lengths.append((value, -1))
 
     def _held(self, named: dict[Any, Any]) -> tuple[Values, References]:
         values, references = [], []

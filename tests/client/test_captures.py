@@ -14,6 +14,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from scaler_client import captures, functions
 from scaler_client.captures import captures_of
 from scaler_client.functions import FunctionTable
 
@@ -185,3 +186,17 @@ def test_values_that_can_not_be_compared_are_changes(notebook: Notebook) -> None
     assert notebook.call("h") == 1
     notebook.run("GG[0] = Odd()\nGG.append(2)")
     assert notebook.call("h") == 2
+
+
+def test_a_container_that_another_thread_changes(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(value: object) -> object:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    notebook.run("GG = {1: 2}\ndef h(): return GG")
+    monkeypatch.setattr(captures.copy, "deepcopy", change)
+    first = notebook.number("h")
+    pickled: list[object] = []
+    real = functions.serializer.dump_function
+    monkeypatch.setattr(functions.serializer, "dump_function", lambda *given: pickled.append(given) or real(*given))
+    assert notebook.number("h") is first, "of equal bytes"
+    assert len(pickled) == 1, "and yet looked at again"
