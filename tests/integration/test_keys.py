@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import cloudpickle
@@ -348,8 +349,22 @@ def test_a_peer_of_another_mechanism_gets_nothing_and_is_counted(mechanism: byte
                     said += part
                 assert len(said) <= 64  # of its own greeting, and nothing else
         wait_until(lambda: unauthorized(daemon) == 3, what="they are counted")
-        daemon.logged(r"turned away; the last: (127\.0\.0\.1 has no key, or the key of another server)")
         assert daemon.log().count("turned away") == 1
+
+
+def test_the_log_names_the_address_of_a_connection_whose_handshake_failed(tmp_path: Path, keys: str) -> None:
+    """Unless it has ended before its address can be read: each of these has been there for a while when it fails."""
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48)
+    with scheduler(tmp_path, "--keys", keys) as daemon, ExitStack() as stack:
+        host, _, port = daemon.address.removeprefix("tcp://").rpartition(":")
+
+        address = (host, int(port))
+        peers = [stack.enter_context(socket.create_connection(address, timeout=SECONDS)) for _ in range(50)]
+        for peer in peers:
+            assert peer.recv(10)
+        for peer in peers[:25]:
+            peer.sendall(greeting)
+        daemon.logged(r"turned away; the last: (127\.0\.0\.1 has no key, or the key of another server)")
 
 
 def test_a_self_chosen_name_of_a_connection_is_not_taken(tmp_path: Path, keys: str) -> None:
