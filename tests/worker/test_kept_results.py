@@ -15,7 +15,7 @@ import pytest
 from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
-from scaler_client import inputs
+from scaler_client import inputs, nesting
 from scaler_client.messages import FLAG_MAY_STORE, FLAG_PROFILE, Outcome
 from scaler_client.nesting import TaskStoppedError
 from scaler_worker import kept_results
@@ -146,3 +146,10 @@ def test_a_worker_stores_what_it_is_asked_to(scheduler: FakeScheduler, tmp_path:
         scheduler.dispatch(4, (15, Ref()), inputs=[99], inputCounts=[1], shared=[2])
         outcome, text = scheduler.answers(1)[15]
         assert outcome == Outcome.INPUT_LOST and "is gone" in text
+
+
+def test_a_process_that_the_task_has_forked_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its value would take the place of the task's own."""
+    monkeypatch.setattr(nesting, "is_forked_by_task", True)
+    assert store(tmp_path, large(LARGE_BYTES))[0] == Outcome.VALUE
+    assert files(tmp_path) == []

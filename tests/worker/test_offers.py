@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from collections.abc import Iterator
 
 import pytest
 
+from scaler_client import nesting
 from scaler_client.messages import Function, Outcome
 from scaler_worker.executor import Executor
 from scaler_worker.nursery_process import in_one_line
@@ -123,3 +125,15 @@ def test_kinds_are_those_of_all_codecs() -> None:
     kinds = kinds_of(["a", "b c"])
     assert {"named json a", "named raw a", "named json b c", "named raw b c"} <= set(kinds)
     assert not kinds_of([])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_process_that_an_offered_function_has_forked_ends_with_its_status() -> None:
+    offers = Offers({"leave": "sys:exit"})
+    offers.load()
+    pid = os.fork()
+    if pid == 0:
+        nesting.is_forked_by_task = True
+        offers.find("named json leave")(b"[7]")
+        os._exit(99)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7

@@ -20,6 +20,7 @@ from tests.worker.worker_process import (
     CHAIN,
     child,
     child_that_takes_long,
+    fork_a_child_that,
     fork_a_child_that_waits,
     grow,
     hold_lock_of_logging,
@@ -31,6 +32,7 @@ from tests.worker.worker_process import (
     outlast,
     parent,
     parent_with_an_alarm,
+    run_in_a_pool,
     say,
     say_while_waiting,
     sleep,
@@ -301,6 +303,35 @@ def test_what_a_task_forks_is_no_worker(scheduler: FakeScheduler, process: Any) 
     scheduler.send_function(3, fork_a_child_that_waits)
     scheduler.dispatch(3, (10, None))
     assert scheduler.answers(1) == {10: (0, -signal.SIGTERM)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("in_main_thread", [True, False])
+def test_a_child_that_comes_back_from_its_task_ends(
+    scheduler: FakeScheduler, process: Any, tmp_path: Path, in_main_thread: bool
+) -> None:
+    """Each task is answered once, by the worker."""
+    if not in_main_thread:
+        suspended_parent(scheduler, 10, "first")
+    scheduler.send_function(3, fork_a_child_that)
+    whats = {20: ("returns", 0), 21: ("raises", 1), 22: ("exits", 7), 23: ("exits with a text", 1)}
+    log = tmp_path / "log"
+    scheduler.dispatch(3, *((number, (what, str(log))) for number, (what, _) in whats.items()))
+    assert scheduler.answers(4) == {number: (0, status) for number, (_, status) in whats.items()}
+    scheduler.dispatch(1, (30, 3))
+    assert scheduler.answers(1) == {30: (0, 9)}
+    assert not [name for name, _ in scheduler.read_all(0) if name == "results"]
+    told = log.read_text()
+    assert re.search(r"a child that task \S*fork_a_child_that has forked, returned from it: .* with status 0", told)
+    assert "raised ValueError in it: it ends with status 1" in told and "ValueError: in the child" in told
+    assert "the child is over" in told
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_pool_of_processes_in_a_task(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, run_in_a_pool)
+    scheduler.dispatch(3, (10, [-1, 2, -3]))
+    assert scheduler.answers(1) == {10: (0, [1, 2, 3])}
 
 
 # ------------------------------------------------------------------------------------------------------------- the rest

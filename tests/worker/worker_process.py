@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import logging
+import multiprocessing
 import os
 import pathlib
 import signal
@@ -239,6 +240,27 @@ def fork_a_child_that_waits(_: Any) -> int:
     os.read(is_up, 2)
     os.kill(pid, signal.SIGTERM)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def fork_a_child_that(what_and_log: tuple[str, str]) -> int:
+    """Its exit status. What it says on standard error goes into the file."""
+    what, log = what_and_log
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
+    if what == "raises":
+        raise ValueError("in the child")
+    if what == "exits":
+        sys.exit(7)
+    if what == "exits with a text":
+        sys.exit("the child is over")
+    return 99
+
+
+def run_in_a_pool(numbers: list[int]) -> list[int]:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.map(abs, numbers)
 
 
 @contextlib.contextmanager

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from scaler_client import messages, retrying, serializer
+from scaler_client import messages, nesting, retrying, serializer
 from scaler_client.by_name import BY_NAME
 from scaler_client.errors import ScalerError
 from scaler_client.load_failures import load_failure
 from scaler_client.messages import Outcome, Payload
 from scaler_client.nesting import TaskStoppedError
 from scaler_worker.failures import bounded_traceback, line, line_of, said, traceback_text
+from scaler_worker.forked import end_process
 from scaler_worker.object_cache import InputLostError
 from scaler_worker.offers import Call, Offers
 
@@ -120,6 +121,8 @@ class Executor:
     def _exception(
         self, number: int, fn: object, error: BaseException, are_loaded: bool = True
     ) -> tuple[int, Payload]:
+        if nesting.is_forked_by_task:
+            end_process(self.name_of(number), error)
         if type(error) is InputLostError:
             self._has_failed(line_of(error), "")
             return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")

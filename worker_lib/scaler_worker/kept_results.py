@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from scaler_client import nesting
 from scaler_client.messages import Outcome, Payload
 from scaler_client.pickled import pickled
 from scaler_client.serializer import dumps
@@ -34,7 +35,8 @@ class KeptResults:
 
     def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
         whole = pickled(value)
-        if whole.size >= LARGE_BYTES and self._directory:
+        # What a task's forked child returns is nobody's: it must not take the place of the task's own file.
+        if whole.size >= LARGE_BYTES and self._directory and not nesting.is_forked_by_task:
             frames = whole.frames()
             try:
                 write_object(self._directory, (client, task_id), frames)

@@ -10,9 +10,11 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from scaler_client import nesting
 from scaler_client.by_name import BY_NAME, CODECS, kind_of
 from scaler_client.messages import Outcome, Payload
 from scaler_worker.failures import bounded_traceback, line_of, said, traceback_text
+from scaler_worker.forked import end_process
 from scaler_worker.preload import PreloadError, find
 
 Call = Callable[[Payload], tuple[int, Payload]]
@@ -73,6 +75,8 @@ class Offers:
                 raise TypeError(f"{name} is called by name: such functions read no objects")
             value = function(*_arguments(codec, payload))
         except BaseException as error:
+            if nesting.is_forked_by_task:
+                end_process(name, error)
             traceback = traceback_text(error)
             self._has_failed(line_of(error), bounded_traceback(traceback))
             return Outcome.EXCEPTION.value, f"{said(error)}\n\n{traceback}".encode(errors="replace")

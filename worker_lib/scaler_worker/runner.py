@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from scaler_client import nesting
 from scaler_client.inputs import reading_now
 from scaler_client.messages import FLAG_MAY_STORE, FLAG_PROFILE, FLAG_TELL_START
 from scaler_client.nesting import TaskStoppedError
@@ -20,6 +21,7 @@ from scaler_worker.baton import Baton
 from scaler_worker.bell import Bell
 from scaler_worker.connection import Connection
 from scaler_worker.executor import Executor
+from scaler_worker.forked import end_process
 from scaler_worker.kept_results import KeptResults
 from scaler_worker.object_cache import ObjectCache
 from scaler_worker.present import Present
@@ -193,11 +195,14 @@ class Runner:
         return time.perf_counter_ns()
 
     def _settle(self, row: Row) -> int:
-        """The task is over, and may have been stopped, suspended or profiled.
+        """The task is over, and may have been stopped, suspended or profiled, or this is a process that it has forked.
 
         Returns:
             For how many nanoseconds it was suspended.
         """
+        if nesting.is_forked_by_task:
+            # Before any lock: the threads that have held one are not in this process.
+            end_process(self._executor.name_of(row[3]))
         name = name_of(row)
         with self._connection.lock:
             self._stopping.settle(name)

@@ -120,6 +120,10 @@ class Worker:
         self.runner.stop()
         self._connection.interrupt()
 
+    def mark_forked(self) -> None:
+        """This is a process that a task has forked: it ends when it comes back from the task."""
+        self._bell.is_rung = True  # to come to the run loop's `_settle`; not `ring`, whose pipe is the worker's
+
     def _do_what_is_due(self) -> None:
         now = time.monotonic()
         if now >= self.session.next_deadline:
@@ -166,6 +170,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     capture = Capture(worker.output, worker.log)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_leave_worker)
+        os.register_at_fork(after_in_child=worker.mark_forked)
         os.register_at_fork(after_in_child=capture.end)
     capture.begin()
     worker.log.start()
