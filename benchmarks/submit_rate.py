@@ -5,8 +5,10 @@ Also what it costs that functions of `__main__` are looked at for globals that h
 
 from __future__ import annotations
 
+import functools
 import signal
 import time
+import timeit
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -80,10 +82,8 @@ def _captures_cost(looks: int) -> float:
     seconds = []
     for fn in (noop, names["noop"]):
         table.get(fn)
-        begin = time.perf_counter()
-        for _ in range(looks):
-            table.get(fn)
-        seconds.append(time.perf_counter() - begin)
+        # The least of several: what disturbs one of the two must not turn their difference around.
+        seconds.append(min(timeit.repeat(functools.partial(table.get, fn), number=looks, repeat=5)))
     return (seconds[1] - seconds[0]) / looks * 1e9
 
 
