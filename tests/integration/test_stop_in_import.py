@@ -13,10 +13,13 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
+from tests.integration.commands import SchedulerCommand, cluster
 from tests.integration.executions import note, notes
 from tests.waiting import wait_until
+from tests.worker.worker_process import import_as_if_it_could_be_stopped, write_slow_module
 
 from scaler_client import Client, SchedulerClusterCombo, WorkerDiedError
+from scaler_worker.process_events import DAMAGED
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -97,3 +100,57 @@ def test_a_stop_in_an_import_ruins_no_worker(
             assert client.submit(fn, f"{log}.after", str(tmp_path)).result(SECONDS) == 17
             with pytest.raises(WorkerDiedError):
                 client.options(retries=0).submit(vanish).result(SECONDS)  # the next trial has a fresh process
+
+
+ENDLESS_MODULE = "import time\nwhile True:\n    time.sleep(0.01)\n"
+
+
+def import_endless_module(log: str, folder: str) -> None:
+    sys.path.append(folder)
+    note(log, "began")
+    import endless_module  # type: ignore[import-not-found]  # noqa: F401
+
+
+def test_an_import_without_end_costs_the_process(combo: SchedulerClusterCombo, tmp_path: Path) -> None:
+    (tmp_path / "endless_module.py").write_text(ENDLESS_MODULE)
+    log = str(tmp_path / "log")
+    with Client(combo.get_address(), timeout_seconds=SECONDS) as client:
+        future = client.submit(import_endless_module, log, str(tmp_path))
+        wait_until(lambda: notes(log), what="it begins")
+        assert future.cancel(force=True)
+        assert future.cancelled()
+        (began,) = notes(log)
+        assert client.submit(os.getpid).result(SECONDS) != began.pid
+
+
+def wait_for_a_gpu(log: str) -> str:
+    note(log, "began")
+    child: str = Client().options(capabilities={"gpu": 1}).submit(str, "from a gpu").result()
+    return child
+
+
+def test_what_a_damaged_worker_held_runs_elsewhere(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """A parent that waited and tasks that were queued, of another client, that may not fail once."""
+    for name in ("damaged", "gpus"):
+        (tmp_path / name).mkdir()
+    write_slow_module(tmp_path, 60.0)
+    log = str(tmp_path / "log")
+    with Client(daemon.address, timeout_seconds=SECONDS) as client, Client(daemon.address) as other:
+        careful = other.options(retries=0)
+        with cluster(tmp_path / "damaged", daemon.address) as damaged:
+            parent = careful.submit(wait_for_a_gpu, log)
+            wait_until(lambda: notes(log), what="it begins")
+            pid = client.submit(os.getpid).result(SECONDS)
+            assert pid == notes(log)[0].pid, "beside the parent, which waits"
+            future = client.submit(import_as_if_it_could_be_stopped, str(tmp_path))
+            wait_until(future.running, what="it runs")
+            queued = [careful.submit(abs, -number) for number in range(100)]
+            assert future.cancel(force=True)
+            assert future.cancelled()
+            assert [each.result(SECONDS) for each in queued] == list(range(100))
+            assert client.submit(os.getpid).result(SECONDS) != pid
+            wait_until(lambda: f"(process {pid}) died: {DAMAGED}" in damaged.log(), what="its end is logged")
+            with cluster(tmp_path / "gpus", daemon.address, 1, "--capabilities", "gpu"):
+                assert parent.result(SECONDS) == "from a gpu"
+        assert len(notes(log)) == 2
+    assert "which runs again" not in daemon.log() and "given up" not in daemon.log()

@@ -154,7 +154,7 @@ def test_stopping_what_does_not_run_does_nothing(scheduler: FakeScheduler, proce
 def test_an_import_ends_before_its_task_is_stopped(
     scheduler: FakeScheduler, process: Any, tmp_path: Path, in_main_thread: bool
 ) -> None:
-    write_slow_module(tmp_path)
+    write_slow_module(tmp_path, 0.3)
     if not in_main_thread:
         suspended_parent(scheduler, 10, "first")
     scheduler.send_function(3, import_and_spin)
@@ -171,7 +171,7 @@ def test_a_process_whose_import_was_interrupted_ends(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     """Its task is answered. What it had not begun, and what waited in it, is not: it says goodbye."""
-    write_slow_module(tmp_path)
+    write_slow_module(tmp_path, 60.0)
     suspended_parent(scheduler, 10, "first")
     scheduler.send_function(3, import_as_if_it_could_be_stopped)
     scheduler.dispatch(3, (20, str(tmp_path)))

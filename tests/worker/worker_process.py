@@ -60,7 +60,7 @@ import sys, time
 if hasattr(sys, "slow_module_began"):
     raise ImportError("cannot load module more than once per process")
 sys.slow_module_began = True
-end = time.perf_counter() + 0.3
+end = time.perf_counter() + SECONDS
 while time.perf_counter() < end:
     pass
 VALUE = 17
@@ -68,8 +68,8 @@ VALUE = 17
 """It takes its time, and behaves as a C extension that can be initialised once in a process."""
 
 
-def write_slow_module(folder: pathlib.Path) -> None:
-    (folder / "slow_module.py").write_text(SLOW_MODULE)
+def write_slow_module(folder: pathlib.Path, seconds: float) -> None:
+    (folder / "slow_module.py").write_text(f"SECONDS = {seconds}\n{SLOW_MODULE}")
 
 
 def import_slow_module(folder: str) -> int:
