@@ -129,6 +129,8 @@ def test_the_story_of_one_that_failed(running: Cluster) -> None:
     assert kinds(story) == ["submitted", "dispatched", "ended"]
     last = story["events"][-1]
     assert (last["outcome"], last["error"]) == ("exception", "ValueError: no such curve") and last["run_seconds"] > 0
+    assert last["traceback"].startswith("Traceback (most recent call last):\n") and ", in fails\n" in last["traceback"]
+    assert "    ValueError: no such curve" in running.text("story", str(running.failed.task_id)).splitlines()
 
 
 def test_the_story_of_one_that_was_cancelled(running: Cluster) -> None:

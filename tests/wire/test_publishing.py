@@ -21,6 +21,7 @@ from scaler_client.published import story_topic
 from scaler_client.snapshots import Graphs, GraphState, History, HistoryKind
 from scaler_scheduler import publishing, status
 from scaler_scheduler.core import effects, events, nodes
+from scaler_scheduler.core.tables import ENDED_NODES
 from scaler_scheduler.publishing import (
     GRAPHS_TOPIC,
     HISTORY_ROWS,
@@ -291,6 +292,25 @@ def test_a_graph_that_has_failed_keeps_its_shape(scene: Scene, monkeypatch: pyte
     assert set(shown.graphs) == {11} and set(shown.keys) == {"summary"} and len(set(shown.begun)) == 1
     core.wait(3)
     assert graphs_of(scene).total == 0
+
+
+def test_nodes_that_end_fast_are_not_all_remembered(scene: Scene) -> None:
+    core, ended = scene.core, scene.core.scheduler.tables.ended_nodes
+    for first in range(0, 6_000, 1_000):
+        ids = list(range(first, first + 1_000))
+        core.feed(graph(ids, [first] * 999, [0] + [1] * 999))
+        core.results(W, [(11, first, 1)], body=b"value")
+        while True:
+            given = [row for row in core.scheduler.tables.clients.by_incarnation[11].tasks.values() if row.worker]
+            if not given:
+                break
+            core.results(W, [(11, row.id, row.attempt) for row in given], body=b"value")
+            core.take()
+    assert len(ended) == ENDED_NODES and max(node.id for node in ended) < 3_000
+    core.wait(2)
+    core.feed(graph([9_000], [], [0]))
+    core.results(W, [(11, 9_000, 1)], body=b"value")
+    assert ended[-1].id == 9_000 and len(ended) == ENDED_NODES
 
 
 def test_graphs_have_a_bound(scene: Scene) -> None:
