@@ -206,6 +206,7 @@ class Contract:
             if any(effect.kind == effects.DISPATCH for effect in collected):
                 check_order(collected, self._workers, self._waiting(), self._open)
         finally:
+            self._objects.step_over()
             self._lost.clear()
             self._kept.clear()
 

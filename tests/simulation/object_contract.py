@@ -29,6 +29,8 @@ class ObjectContract:
         """Those that are there, and were fetched."""
         self._lost: set[TaskId] = set()
         """Those that were lost with it, and were not submitted again."""
+        self._anew: set[TaskId] = set()
+        """Those whose task was submitted in this step: what goes is the result of an earlier life, if there was one."""
         self._failed: dict[TaskId, set[int]] = {}
         """Tasks that ended without a value, and how."""
 
@@ -39,6 +41,7 @@ class ObjectContract:
         keep = event.keep[row] if event.keep else events.KEEP_NO
         if keep and not is_kept:
             self._referred.add(name)
+            self._anew.add(name)
         self._keep[name] = keep
         self._failed.pop(name, None)
         if not is_kept:
@@ -113,7 +116,7 @@ class ObjectContract:
         for name in zip(effect.clients, effect.ids):
             was_sent = name in self._sent.setdefault(effect.route, set())
             self._sent[effect.route].discard(name)
-            if name in self._lost:
+            if name in self._lost or name in self._anew:
                 continue  # nobody has it any more
             if agent and not was_sent and agent not in (self._homes.get(name), self._copied.get(name)):
                 continue  # a file that an attempt has left which does not count
@@ -154,6 +157,10 @@ class ObjectContract:
         if outcome not in (effects.OUTCOME_VALUE, effects.OUTCOME_KEPT):
             self._failed.setdefault(name, set()).add(outcome)
             self._referred.discard(name)
+
+    def step_over(self) -> None:
+        """All that one step of the scheduler has to say was said."""
+        self._anew.clear()
 
     def may_inherit(self, name: TaskId, outcome: int) -> bool:
         """Whether something that it reads has ended like this."""
