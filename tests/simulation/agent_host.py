@@ -66,6 +66,8 @@ class AgentHost:
         self.link = world.network.open(name, self._arrived, self.latency_factor)
         self.link.reconnected = self._reconnected
         hello = Hello(Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name)
+        self._fetched: deque[ObjectName] = deque()
+        """What the scheduler has asked for and was not sent yet."""
         self.names = [f"{name}-{number}" for number in range(workers)]
         now = world.clock.now
         self.session = AgentSession(
@@ -77,14 +79,13 @@ class AgentHost:
             world.draw_incarnation,
             now,
             read_state=self.page.read,
+            is_sending=lambda: bool(self._fetched),
             memory_limit_bytes=MEMORY_LIMIT_BYTES,
             retire_seconds=RETIRE_SECONDS,
             list_files=self.files.names,
         )
         self._chance: random.Random = world.chance
         self._deadline = 0.0
-        self._fetched: deque[ObjectName] = deque()
-        """What the scheduler has asked for and was not sent yet."""
         self._inbox: list[Message] = []
         self._do(self.session.start(now))
         self._watch_deadline()
@@ -270,6 +271,7 @@ class AgentHost:
         else:
             self.world.trace.count("kept results fetched")
             self._send(Object(object_id, list(found), client))
+        self._tick()
 
     def _exit(self, effect: Exit) -> None:
         self.world.trace.note(self.name, "exits", str(effect.status))

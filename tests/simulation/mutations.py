@@ -329,7 +329,7 @@ MUTATIONS = (
     Mutation(
         "count no reader of a result that stays on its host",
         graphs.Graphs, "_bind", "stored.readers += 1", "stored.readers += stored.home is None",
-        first_seed=189,
+        first_seed=388,
     ),
     Mutation(
         "send readers to files of other hosts",
@@ -338,7 +338,7 @@ MUTATIONS = (
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",
-        peers.Peers, "_welcome_agent", "if stored.is_away and stored.blocked:", "if False:",
+        peers.Peers, "_welcome_agent", "(stored.blocked or stored in agent.handed_over)", "False",
         first_seed=53,
     ),
     Mutation(
@@ -364,6 +364,6 @@ MUTATIONS = (
     Mutation(
         "take what the scheduler cancels for a failure",
         graph_tasks.GraphTasks, "note_failures", "row not in self.targets", "False",
-        first_seed=189,
+        first_seed=296,
     ),
 )  # fmt: skip

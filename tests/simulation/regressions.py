@@ -36,7 +36,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (3002498, "the scheduler ended: a task to be stopped, whose worker joined again, waited for what it reads"),
     (3005316, "the same as 3000470, after a client was given up"),
     (4008912, "what a graph's task had read was made anew for a client that had been given up, and let go of too soon"),
-    (189, "a graph's target was cancelled, as the scheduler had cancelled what only readers of a lost result needed"),
+    (296, "a graph's target was cancelled, as the scheduler had cancelled what only readers of a lost result needed"),
     (483, "what a client submitted again after losses used up its credit: the rest waited for ever"),
     (114, "files of results that an agent was told to remove while its connection broke stayed as long as the agent"),
     (4004595, "a client that had stayed away for its lease came while what it had running was being stopped"),
