@@ -82,7 +82,7 @@ class Agent:
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._unsent: deque[messages.Frames] = deque()
-        self._reconnects = Reconnects(self._socket)
+        self._reconnects = Reconnects(self._socket, endpoint=str(address))
         # What ZeroMQ's poll wants; its Poller builds this list anew at every call.
         self._sources: list[Any] = [
             (self._socket, int(zmq.POLLIN)),
@@ -278,6 +278,7 @@ class Agent:
         now = time.monotonic()
         if now >= self._session.next_deadline:
             self._session.tick(now)
+            self._reconnects.retry()
         self._send()
         # The order is what makes it safe: asleep first, then one more look. A submitter appends first, then looks.
         self._is_asleep = True

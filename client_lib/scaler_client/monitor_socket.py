@@ -36,7 +36,7 @@ TICK_SECONDS = 0.5
 OWN_ADDRESS = "; or this is no monitor address, but the scheduler's own"
 """To be said where the other side hangs up without a word: to a monitor's key the scheduler's own address does so."""
 
-REFUSED_RETRY_SECONDS = 2.0
+REFUSED_RETRY_SECONDS, MOST_REFUSED_RETRY_SECONDS = 2.0, 30.0
 """Until it is tried again where the scheduler has refused the key."""
 
 
@@ -87,7 +87,8 @@ class MonitorSocket:
         for topic in topics:
             self._socket.subscribe(topic)
         secure_monitor(self._socket, address, self._keys)
-        self._handshakes = Reconnects(self._socket)
+        self._handshakes = Reconnects(self._socket, endpoint=str(address), clock=clock)
+        self._retry_seconds = REFUSED_RETRY_SECONDS
         self._host = HostLook(address)
         self._retry_at = 0.0
         self._socket.connect(str(address))
@@ -118,10 +119,14 @@ class MonitorSocket:
 
     def _try_again(self) -> None:
         """ZeroMQ does not by itself where the scheduler has refused the key: it may be authorized later."""
+        self._handshakes.retry()
         self._handshakes.take()
         failure = self._handshakes.failure
-        if failure is not None and failure.is_final and self._clock() >= self._retry_at:
-            self._retry_at = self._clock() + REFUSED_RETRY_SECONDS
+        if failure is None:
+            self._retry_seconds = REFUSED_RETRY_SECONDS
+        elif failure.is_final and self._clock() >= self._retry_at:
+            self._retry_at = self._clock() + self._retry_seconds
+            self._retry_seconds = min(2 * self._retry_seconds, MOST_REFUSED_RETRY_SECONDS)
             with suppress(zmq.ZMQError):  # it has forgotten it already
                 self._socket.disconnect(str(self.address))
             self._socket.connect(str(self.address))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import zmq
@@ -13,6 +15,9 @@ from .messages import Frames
 
 _SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
 _EVENT = struct.Struct("=HI")
+
+FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.5, 5.0
+"""Between two tries to connect to a scheduler that cuts handshakes: doubled each time, up to a bound."""
 
 BORROWED_BYTES = 1 << 20
 """A frame of this size is not copied when it is received."""
@@ -45,9 +50,26 @@ class Reconnects:
     Used by the thread that uses the socket. Costs nothing while the connection stands.
     """
 
-    def __init__(self, socket: zmq.Socket[bytes], cut_seconds: float = LEAST_CUT_SECONDS) -> None:
-        """Before the socket connects. Handshakes that are cut for so long are a failure."""
+    def __init__(
+        self,
+        socket: zmq.Socket[bytes],
+        cut_seconds: float = LEAST_CUT_SECONDS,
+        endpoint: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make it before the socket connects.
+
+        Args:
+            cut_seconds: handshakes that are cut for so long are a failure.
+            endpoint: where the socket connects. If it is given, a scheduler that cuts handshakes again and again is
+                tried less and less often, by `retry`; ZeroMQ itself would try several times a second for ever. The
+                socket has no connection meanwhile, so it may not be sent to without zmq.NOBLOCK.
+        """
         self._watched = socket
+        self._endpoint = endpoint
+        self._clock = clock
+        self._pause = FIRST_PAUSE_SECONDS
+        self._retry_at: float | None = None
         self._cut_seconds = cut_seconds
         self._events = socket.get_monitor_socket(_SUCCEEDED | FAILURES)
         self._events.setsockopt(zmq.LINGER, 0)
@@ -75,12 +97,13 @@ class Reconnects:
                 is_again = self._has_connected
                 self._has_connected = True
                 self._cut = 0
+                self._pause = FIRST_PAUSE_SECONDS
                 self.failure = None
         except zmq.Again:
             return is_again
 
     def _note(self, failure: Failure) -> None:
-        now = time.monotonic()
+        now = self._clock()
         if not self._cut:
             self._cut_since = now
         self._cut += 1
@@ -88,6 +111,17 @@ class Reconnects:
         is_certain = self._cut >= LEAST_CUT_HANDSHAKES and now - self._cut_since >= self._cut_seconds
         if failure.is_final or (is_certain and not self._has_connected):
             self.failure = failure
+        if self._endpoint and self._cut >= LEAST_CUT_HANDSHAKES and self._retry_at is None and not failure.is_final:
+            with suppress(zmq.ZMQError):  # it has forgotten it already
+                self._watched.disconnect(self._endpoint)
+            self._retry_at = now + self._pause
+            self._pause = min(2 * self._pause, MOST_PAUSE_SECONDS)
+
+    def retry(self) -> None:
+        """Connect again if the pause after a cut handshake is over. To be called once a second or more often."""
+        if self._retry_at is not None and self._clock() >= self._retry_at:
+            self._retry_at = None
+            self._watched.connect(self._endpoint)
 
     def close(self) -> None:
         """Before the socket is closed."""

@@ -129,7 +129,7 @@ def test_with_keys_everything_works(tmp_path: Path, keys: str, daemon: Scheduler
             with cluster(tmp_path, daemon.address, 1, "--keys", keys):
                 assert later.result(SECONDS) == 16
     assert unauthorized(daemon) == 0
-    assert re.search("INFO.*client says hello: python .*, by the key of client\n", daemon.log())
+    assert re.search("INFO.*client( \\S+)? says hello: python .*, by the key of client\n", daemon.log())
 
 
 def test_a_scheduler_that_is_started_anew(tmp_path: Path, keys: str) -> None:

@@ -114,7 +114,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         context = zmq.Context()
         connection = _make_socket(context, config)
         secure(connection, keys)
-        reconnects = Reconnects(connection, SERVING_CUT_SECONDS)
+        reconnects = Reconnects(connection, SERVING_CUT_SECONDS, str(config.address))
         try:
             connection.connect(str(config.address))
         except zmq.ZMQError as error:
@@ -226,6 +226,7 @@ class _Agent:
             if self._signals.take_hang_up():
                 _log.info("SIGHUP: the log files are opened again")  # by this line, and those of workers by theirs
             self._look_for_parent()
+            self._reconnects.retry()
             if self._reconnects.take():
                 self._do(self._session.connected(time.monotonic()))
             elif self._reconnects.failure is not None:

@@ -1,0 +1,89 @@
+"""How often a scheduler that cuts handshakes is tried again."""
+
+from __future__ import annotations
+
+import select
+import socket
+
+import zmq
+from tests.waiting import wait_until
+
+from scaler_client.curve import LEAST_CUT_HANDSHAKES
+from scaler_client.sockets import FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS, Reconnects
+
+QUIET_SECONDS = 0.5
+"""ZeroMQ's own tries are a fifth of it apart."""
+
+
+class Cutting:
+    """Ends each connection as soon as it is made."""
+
+    def __init__(self) -> None:
+        self._bound = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"tcp://127.0.0.1:{self._bound.getsockname()[1]}"
+        self.count = 0
+
+    def cut_next(self, seconds: float) -> bool:
+        """Returns whether one came within the time."""
+        if not select.select([self._bound], [], [], seconds)[0]:
+            return False
+        connection, _ = self._bound.accept()
+        connection.recv(10)
+        connection.close()
+        self.count += 1
+        return True
+
+    def close(self) -> None:
+        self._bound.close()
+
+
+def test_tries_at_a_scheduler_that_cuts_handshakes_slow_down() -> None:
+    now = 100.0
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    watched = context.socket(zmq.DEALER)
+    watched.setsockopt(zmq.LINGER, 0)
+    server = Cutting()
+    reconnects = Reconnects(watched, 2.0, server.endpoint, lambda: now)
+    try:
+        watched.connect(server.endpoint)
+        pause = FIRST_PAUSE_SECONDS
+        for tries in (LEAST_CUT_HANDSHAKES, 1, 1, 1, 1, 1):
+            for _ in range(tries):
+                assert server.cut_next(30)
+
+            def is_paused() -> bool:
+                reconnects.take()
+                return reconnects._retry_at is not None
+
+            wait_until(is_paused)
+            now += 0.99 * pause
+            reconnects.retry()
+            # ZeroMQ ends a connection as the socket is used, here as in the loop of a program.
+            assert not watched.poll(int(QUIET_SECONDS * 1000)) and not server.cut_next(0.0)
+            now += 0.02 * pause
+            reconnects.retry()
+            pause = min(2 * pause, MOST_PAUSE_SECONDS)
+        assert reconnects.failure is not None and server.cut_next(30)
+    finally:
+        reconnects.close()
+        watched.close()
+        context.term()
+        server.close()
+
+
+def test_without_an_endpoint_the_socket_keeps_its_connection() -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    watched = context.socket(zmq.DEALER)
+    watched.setsockopt(zmq.LINGER, 0)
+    server = Cutting()
+    reconnects = Reconnects(watched)
+    try:
+        watched.connect(server.endpoint)
+        for _ in range(LEAST_CUT_HANDSHAKES + 3):
+            assert server.cut_next(30)
+            reconnects.take()
+    finally:
+        reconnects.close()
+        watched.close()
+        context.term()
+        server.close()
