@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test test-system lint bench chaos simulate conformance fuzz man install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench chaos attack simulate conformance fuzz man install uninstall schema package package-bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,10 @@ bench: ## every benchmark: a table, and JSON under benchmarks/results/ (ONLY=sub
 chaos: ## real clusters under load while processes and the network fail in every way (SECONDS=60 SEED=)
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.chaos.run --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+attack: ## an attacker without a key and with each kind of key beside honest clients under load (SECONDS=60 SEED=)
+	@packaging/setup.sh test
+	@packaging/within.sh python -m tests.chaos.attack --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
 simulate: ## the simulation: SEEDS=1000 of them with their figures (FIRST=0 the first), or SEED=7 alone with its events
 	@packaging/setup.sh test

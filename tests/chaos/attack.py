@@ -1,0 +1,312 @@
+"""python -m tests.chaos.attack: an attacker beside honest clients under steady load, on a scheduler with keys.
+
+A quarter of the time each the attacker has no key, a client's key, a worker's key and a monitor's key. All traffic is
+local, from 127.0.0.2, so that limits by address are not the honest peers' as well; bursts are bounded in number.
+
+Exit status 0 when every honest task was resolved once and rightly, and the scheduler lives and has logged no error; 1
+otherwise. Not attempted: what a key can do by SECURITY.md, such as wrong results of tasks that a worker was given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import random
+import secrets
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import zmq
+import zmq.utils.z85
+from tests.chaos.load import Outcome
+from tests.chaos.processes import hosts, loads
+from tests.integration.commands import SchedulerCommand, key_command, scheduler
+
+from scaler_client import messages, wire
+from scaler_client.curve import secure
+from scaler_client.key_files import PeerKeys, read_peer_keys
+from scaler_client.messages import Role
+from scaler_client.published import SNAPSHOT_TOPIC
+from scaler_client.snapshots import Snapshot
+
+CLIENTS, HOSTS, WORKERS = 2, 1, 2
+SOURCE = "127.0.0.2"
+BURST = 50
+"""Messages, or connections, of one attack at the most."""
+PAUSE_SECONDS = 0.05
+"""Between two attacks."""
+LONG_BYTES = 32 << 20
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00%s" + bytes(32)
+READY = b"\x04\x29\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
+CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
+
+
+class Attacker:
+    """What is done once, by name; each call is one attack, and bounded."""
+
+    def __init__(self, daemon: SchedulerCommand, keys: str, chance: random.Random) -> None:
+        self.daemon = daemon
+        self.keys = keys
+        self.chance = chance
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.victims = [1]
+        """Incarnations of honest peers."""
+        names = [
+            path for folder in ("scheduler_wire", "scheduler_core") for path in sorted((CORPUS / folder).iterdir())
+        ]
+        self.corpus = [path.read_bytes() for path in names]
+
+    # ------------------------------------------------------------------------------------------------ without a key
+
+    def raw(self, port: int, content: bytes, more: int = 0) -> None:
+        """Send this, and so many zeros, as far as they are taken."""
+        with socket.create_connection(("127.0.0.1", port), 5.0, (SOURCE, 0)) as connection:
+            try:
+                connection.sendall(content)
+                connection.settimeout(0.2)
+                while more > 0:
+                    more -= connection.send(bytes(min(more, 1 << 20)))
+            except OSError:
+                pass  # cut, or held back
+
+    def ports(self) -> list[int]:
+        return [port_of(self.daemon.address), port_of(self.daemon.monitor_address)]
+
+    def garbage(self) -> None:
+        self.raw(self.chance.choice(self.ports()), self.chance.randbytes(self.chance.randrange(5000)))
+
+    def half_handshake(self) -> None:
+        greeting = GREETING % b"CURVE".ljust(20, b"\0")
+        self.raw(self.chance.choice(self.ports()), greeting[: self.chance.randrange(len(greeting) + 1)])
+
+    def long_frame(self) -> None:
+        mechanism = self.chance.choice([b"CURVE", b"NULL"]).ljust(20, b"\0")
+        flag = self.chance.choice([b"\2", b"\6"])
+        length = struct.pack(">Q", self.chance.choice([LONG_BYTES, 1 << 40]))
+        self.raw(self.chance.choice(self.ports()), GREETING % mechanism + flag + length, LONG_BYTES)
+
+    def wrong_mechanism(self) -> None:
+        self.raw(
+            self.chance.choice(self.ports()), GREETING % b"NULL".ljust(20, b"\0") + READY + self.chance.randbytes(99)
+        )
+
+    def connections(self) -> None:
+        made = []
+        try:
+            for _ in range(BURST):
+                made.append(socket.create_connection(("127.0.0.1", self.chance.choice(self.ports())), 5.0, (SOURCE, 0)))
+        finally:
+            for each in made:
+                each.close()
+
+    def wrong_key(self) -> None:
+        right = read_peer_keys(self.keys, "client")
+        public, secret = (zmq.utils.z85.decode(each) for each in zmq.curve_keypair())
+        server = right.server if self.chance.random() < 0.5 else secrets.token_bytes(32)
+        with self.peer(PeerKeys("", "client", server, public, secret)) as peer:
+            peer.send(b"let me in", zmq.NOBLOCK)
+            peer.poll(100)
+
+    # --------------------------------------------------------------------------------------------------- with a key
+
+    def peer(self, keys: PeerKeys, kind: int = zmq.DEALER, is_monitor: bool = False) -> zmq.Socket[bytes]:
+        peer = self.context.socket(kind)
+        peer.setsockopt(zmq.LINGER, 200)
+        secure(peer, keys)
+        port = port_of(self.daemon.monitor_address if is_monitor else self.daemon.address)
+        peer.connect(f"tcp://{SOURCE}:0;127.0.0.1:{port}")
+        return peer
+
+    def burst(self, role: str, frames: Callable[[], list[bytes]], greets: bool = True) -> None:
+        """Say hello, and then messages of one kind; answers are thrown away."""
+        with self.peer(read_peer_keys(self.keys, role)) as peer:
+            if greets:
+                send(peer, encoded(self.hello(role, secrets.randbits(62) + 1)))
+                peer.poll(500)
+            for _ in range(self.chance.randrange(1, BURST)):
+                send(peer, frames())
+            while peer.poll(20):
+                peer.recv_multipart()
+
+    def hello(self, role: str, incarnation: int) -> messages.Hello:
+        roles = [Role.CLIENT] if role == "client" else [Role.WORKER, Role.AGENT]
+        # A kind of functions that nobody has: it is given no tasks of others.
+        kinds = ["nothing"]
+        return messages.Hello(self.chance.choice(roles), incarnation, "3", "0", "host", 1, kinds=kinds)
+
+    def message(self) -> messages.Message:
+        """Of any role, about others' tasks and objects."""
+        victim = self.chance.choice(self.victims)
+        ids = [self.chance.randrange(1 << 16) for _ in range(20)]
+        name = (victim, ids[0], 1)
+        chosen: list[messages.Message] = [
+            messages.Cancel(ids),
+            messages.Results([victim] * 20, ids, [1] * 20, [0] * 20, [1] * 20, [b"forged"] * 20),
+            messages.Submit(ids, [7] * 20, [b"x"] * 20, inputs=ids, input_counts=[1] * 20),  # objects of others
+            messages.ForgetObjects(ids, [victim] * 20),
+            messages.Object(ids[0], [b"forged"], victim),
+            messages.Started(ids, [victim] * 20, [1] * 20),
+            messages.WorkerDied(victim, 1, "killed by an attacker", 0, *name),
+            messages.Retracted([name], [0]),
+            messages.Suspended([name]),
+            messages.Resumed([name]),
+            messages.ForgetFunctions(ids),
+            messages.Submit(ids, [7] * 20, [b"x"] * 20),
+            messages.Heartbeat(1, workers=[messages.WorkerHeartbeat(victim, 1, 1)]),
+            messages.Shutdown(),
+        ]
+        return self.chance.choice(chosen)
+
+    def of(self, role: str) -> dict[str, Callable[[], None]]:
+        def replay() -> None:
+            self.burst(role, lambda: encoded(self.hello(role, self.chance.choice(self.victims))), greets=False)
+
+        return {
+            f"{role}: hellos of others": replay,
+            f"{role}: messages about others": lambda: self.burst(role, lambda: encoded(self.message())),
+            f"{role}: messages without a hello": lambda: self.burst(
+                role, lambda: encoded(self.message()), greets=False
+            ),
+            f"{role}: random bytes": lambda: self.burst(
+                role, lambda: [self.chance.randbytes(self.chance.randrange(999))]
+            ),
+            f"{role}: of the fuzzer": lambda: self.burst(role, lambda: [self.chance.choice(self.corpus)]),
+            f"{role}: heartbeats": lambda: self.burst(role, lambda: encoded(messages.Heartbeat(1))),
+        }
+
+    def subscriptions(self) -> None:
+        with self.peer(read_peer_keys(self.keys, "monitor"), zmq.XSUB, True) as peer:
+            for _ in range(BURST):
+                send(peer, [self.chance.choice([b"\1", b"\0"]) + self.chance.randbytes(self.chance.randrange(40))])
+            peer.poll(100)
+
+    def stories(self) -> None:
+        with self.peer(read_peer_keys(self.keys, "monitor"), zmq.XSUB, True) as peer:
+            for _ in range(BURST):
+                send(peer, [b"\1story\0\0\0" + self.chance.randbytes(16)])
+            peer.poll(100)
+
+    def of_monitor_at_router(self) -> None:
+        with self.peer(read_peer_keys(self.keys, "monitor")) as peer:
+            send(peer, encoded(self.message()))
+            peer.poll(100)
+
+    def phases(self) -> list[dict[str, Callable[[], None]]]:
+        none = (
+            self.garbage,
+            self.half_handshake,
+            self.long_frame,
+            self.wrong_mechanism,
+            self.connections,
+            self.wrong_key,
+        )
+        monitor = (self.subscriptions, self.stories, self.of_monitor_at_router)
+        return [
+            {f"no key: {each.__name__.replace('_', ' ')}": each for each in none},
+            self.of("client"),
+            self.of("worker"),
+            {f"monitor: {each.__name__.replace('_', ' ')}": each for each in monitor},
+        ]
+
+    def find_victims(self) -> None:
+        """The honest peers' incarnations, as whoever has a monitor's key reads them."""
+        with self.peer(read_peer_keys(self.keys, "monitor"), zmq.SUB, True) as peer:
+            peer.subscribe(SNAPSHOT_TOPIC)
+            if peer.poll(10_000):
+                snapshot = wire.decode_published(peer.recv())
+                assert isinstance(snapshot, Snapshot)
+                self.victims = [*snapshot.client_columns.incarnations, *snapshot.worker_columns.incarnations]
+
+
+def port_of(address: str) -> int:
+    return int(address.rpartition(":")[2])
+
+
+def encoded(message: messages.Message) -> list[bytes]:
+    return [bytes(frame) for frame in wire.encode(message)]
+
+
+def send(peer: zmq.Socket[bytes], frames: list[bytes]) -> None:
+    try:
+        peer.send_multipart(frames, zmq.NOBLOCK)
+    except zmq.Again:
+        pass  # cut, or not let in
+
+
+def attack(attacker: Attacker, process: psutil.Process, seconds: float) -> tuple[collections.Counter[str], int]:
+    """Returns the number of attacks of each kind, and the most memory that the scheduler has had, in bytes."""
+    made: collections.Counter[str] = collections.Counter()
+    most = 0
+    attacker.find_victims()
+    phases = attacker.phases()
+    for phase in phases:
+        end = time.monotonic() + seconds / len(phases)
+        while time.monotonic() < end:
+            kind = attacker.chance.choice(list(phase))
+            try:
+                phase[kind]()
+            except OSError:
+                kind += " (kept out)"
+            made[kind] += 1
+            most = max(most, process.memory_info().rss)
+            time.sleep(PAUSE_SECONDS)
+    return made, most
+
+
+def run(folder: Path, seconds: float, seed: int) -> bool:
+    keys = str(folder / "keys")
+    key_command("keygen", keys)
+    log = folder / "executions"
+    log.touch()
+    options = ("--keys", keys, "--monitor-address", "tcp://127.0.0.1:*")
+    with scheduler(folder, *options) as daemon, hosts(folder, daemon.address, keys, HOSTS, WORKERS):
+        with loads(folder, daemon.address, keys, log, CLIENTS, seed) as clients:
+            for client in clients:
+                client.wait_ready()
+            process = psutil.Process(daemon.process.pid)
+            before = process.memory_info().rss
+            made, most = attack(Attacker(daemon, keys, random.Random(seed)), process, seconds)
+            for client in clients:
+                client.stop()
+            outcomes = [client.finish()[0] for client in clients]
+            after = process.memory_info().rss
+        lives = daemon.process.poll() is None
+        errors = [line for line in daemon.log().splitlines() if "[ERROR]" in line or "Traceback" in line]
+    return tell(made, outcomes, (before, most, after), errors, lives)
+
+
+def tell(
+    made: collections.Counter[str], outcomes: list[Outcome], memory: tuple[int, ...], errors: list[str], lives: bool
+) -> bool:
+    for kind, count in sorted(made.items()):
+        print(f"{count:8,} attacks, {kind}")
+    wrong = [line for each in outcomes for line in (*each.lost, *each.wrong, *each.failed, *each.resolved_twice)]
+    print(f"{sum(each.submitted for each in outcomes):8,} honest tasks, {sum(each.done for each in outcomes):,} right")
+    print(f"{sum(each.graphs for each in outcomes):8,} honest graphs")
+    print("scheduler's memory before, at most, after: " + ", ".join(f"{each / 1e6:.0f} MB" for each in memory))
+    for line in [*wrong, *errors]:
+        print(f"ERROR: {line}")
+    if not lives:
+        print("ERROR: the scheduler has ended")
+    return lives and not wrong and not errors
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.chaos.attack", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long the attack lasts (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of what is chosen by chance (default: drawn, and printed)")
+    parsed = parser.parse_args()
+    seed = parsed.seed or secrets.randbelow(1 << 30) + 1
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="scaler-attack-") as folder:
+        return 0 if run(Path(folder), parsed.seconds, seed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
