@@ -96,7 +96,7 @@ def test_a_stop_in_an_import_ruins_no_worker(
     with Client(address, timeout_seconds=SECONDS) as client:
         for trial in range(TRIALS):
             log = str(tmp_path / f"log{trial}")
-            stop(address, client, fn, log, str(tmp_path), chance.uniform(0.0, 0.25))
+            stop(address, client, fn, log, str(tmp_path), chance.uniform(0.0, 0.08))
             assert client.submit(fn, f"{log}.after", str(tmp_path)).result(SECONDS) == 17
             with pytest.raises(WorkerDiedError):
                 client.options(retries=0).submit(vanish).result(SECONDS)  # the next trial has a fresh process

@@ -204,23 +204,26 @@ class Stopping:
     def _is_safe(self, frame: FrameType | None) -> bool:
         """Whether the main thread, which is about to execute this frame, may be interrupted now."""
         place = place_of(stack(frame))
-        if place is not Place.SHARED or frame is None:
+        if place is Place.SAFE or frame is None:
             return place is Place.SAFE
+        if place is Place.SHARED and self._is_blocked(frame):
+            return True
+        self._trace(frame)
+        return False
+
+    def _is_blocked(self, frame: FrameType) -> bool:
         # Signals are handled between instructions and within system calls that block. The same instruction after so
         # long is such a call; an exception comes out of it in the ordinary way.
         now, seen = time.monotonic(), (id(frame), frame.f_lasti)
         if seen != self._seen:
             self._seen, self._seen_since = seen, now
-        if now - self._seen_since >= BLOCKED_SECONDS:
-            return True
-        self._trace(frame)
-        return False
+        return now - self._seen_since >= BLOCKED_SECONDS
 
     def _trace(self, frame: FrameType) -> None:
-        """Have the caller of the shared code interrupted at its next line.
+        """Have the caller of such code interrupted at its next line.
 
         The next signals may all find the task in such code: the attendant gets the interpreter's lock mostly where such
-        code waits for the system. What is traced is slow, but not for long.
+        code waits for the system. Calls are a little slower meanwhile.
         """
         if sys.gettrace() is None:
             caller = next((each for each in stack(frame) if place_of(stack(each)) is Place.SAFE), None)
