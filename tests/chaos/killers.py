@@ -83,12 +83,14 @@ def trouble_scheduler(
     chance = random.Random(seed)
 
     def kill_it() -> None:
-        death = SchedulerDeath(*scheduler.kill_and_restart())
+        with network.refusing():
+            death = SchedulerDeath(*scheduler.kill_and_restart())
         deaths.schedulers.append(death)
         deaths.outages.append((death.time, death.back_at))
 
     def stop_it() -> None:
-        deaths.outages.append(scheduler.stop_and_restart())
+        with network.refusing():
+            deaths.outages.append(scheduler.stop_and_restart())
         deaths.counts["scheduler stopped"] += 1
 
     def freeze_it() -> None:

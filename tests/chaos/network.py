@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 CHUNK_BYTES = 1 << 18
@@ -22,6 +24,8 @@ class Network:
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self._own_port = 0
+        self._server: asyncio.Server | None = None
         self._loop = asyncio.new_event_loop()
         self._connections: set[asyncio.StreamWriter] = set()
         self._is_open = asyncio.Event()
@@ -39,6 +43,15 @@ class Network:
             self._call(self._break)
         self._call(self._is_open.set)
 
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Refuse new connections, as the host of a scheduler does that is not there."""
+        self._call(self._stop_listening)
+        try:
+            yield
+        finally:
+            asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+
     def close(self) -> None:
         self._call(self._loop.stop)
         self._thread.join()
@@ -46,13 +59,21 @@ class Network:
     def _call(self, function: Any) -> None:
         self._loop.call_soon_threadsafe(function)
 
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._own_port)
+        self._own_port = self._server.sockets[0].getsockname()[1]
+
+    def _stop_listening(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
     def _run(self, started: Future[int]) -> None:
         asyncio.set_event_loop(self._loop)
         self._is_open.set()
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        started.set_result(server.sockets[0].getsockname()[1])
+        self._loop.run_until_complete(self._listen())
+        started.set_result(self._own_port)
         self._loop.run_forever()
-        server.close()
+        self._stop_listening()
         self._break()
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
@@ -70,7 +91,7 @@ class Network:
             await self._is_open.wait()
             there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._port)
         except OSError:
-            there_writer = None  # there is no scheduler now
+            there_writer = None  # the scheduler has just ended
         if there_writer is not None:
             self._connections.add(there_writer)
             pumps = [self._pump(reader, there_writer), self._pump(there_reader, writer)]
