@@ -50,7 +50,7 @@ With READY, which ends the handshake, it is 301."""
 _ODD_SECONDS = 1.0
 """What has used up its bytes for so long is logged: an honest handshake is over by then."""
 
-_SOONEST_LOOK_SECONDS, _UNLIMITED_LOOK_SECONDS, _LATEST_LOOK_SECONDS = 0.001, 0.005, 0.1
+_SOONEST_LOOK_SECONDS, _UNLIMITED_LOOK_SECONDS, _LATEST_LOOK_SECONDS = 0.001, 0.005, 1.0
 _REST = 10
 """Times what a look has cost until the next one: many open handshakes take a tenth of the thread's time at most."""
 
