@@ -6,7 +6,7 @@ import sys
 
 import zmq
 
-from scaler_client.messages import Role
+from scaler_client.protocol.messages import Role
 
 from .peers import Peer, echo
 from .processes import allow_many_files

@@ -11,8 +11,8 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from scaler_client.graph_nodes import Nodes
-from scaler_client.graph_order import GRAPHBLAS, PYTHON, order
+from scaler_client.graphs.nodes import Nodes
+from scaler_client.graphs.order import GRAPHBLAS, PYTHON, order
 
 from .figures import Figure, ratios
 from .graph_shapes import INPUTS, LEVELS, Graph, levels, tree

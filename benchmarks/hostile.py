@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import psutil
 import zmq
 
-from scaler_client.messages import Role
+from scaler_client.protocol.messages import Role
 
 from .figures import Bar, Figure, at_least, at_most
 from .peers import FakeClient, Peer

@@ -20,8 +20,8 @@ from contextlib import ExitStack
 
 import zmq
 
-from scaler_client.messages import Cancel, Function, Heartbeat, Hello, Message, Role, Submit
-from scaler_client.wire import encode
+from scaler_client.protocol.messages import Cancel, Function, Heartbeat, Hello, Message, Role, Submit
+from scaler_client.protocol.wire import encode
 
 from .peers import FUNCTION_NUMBER, Peer
 from .processes import allow_many_files
@@ -57,6 +57,7 @@ _STEP_SECONDS = 0.01
 
 _MOST_BEHIND_SECONDS = 0.02
 """What was not sent longer ago is let go: while the measure has it stopped, a peer does not save up."""
+
 
 def _greeting(mechanism: bytes) -> bytes:
     return b"\xff" + bytes(8) + b"\x7f\x03\x00" + mechanism.ljust(20, b"\0") + bytes(32)

@@ -10,9 +10,10 @@ from statistics import median
 
 import zmq
 
-from scaler_client import Client, serializer
-from scaler_client.messages import Submit
-from scaler_client.wire import encode
+from scaler_client import Client
+from scaler_client.pickling import serializer
+from scaler_client.protocol.messages import Submit
+from scaler_client.protocol.wire import encode
 
 from .figures import Figure, at_most, percentile, ratios
 from .interpreters import scheduler_python

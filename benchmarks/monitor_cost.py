@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import zmq
 
-from scaler_client.published import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
-from scaler_client.snapshots import Snapshot
-from scaler_client.wire import decode_published
+from scaler_client.protocol.snapshot_decoder import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
+from scaler_client.protocol.snapshots import Snapshot
+from scaler_client.protocol.wire import decode_published
 
 from .figures import Figure, at_most, ratios
 from .peers import FakeClient

@@ -9,10 +9,10 @@ from array import array
 
 import zmq
 
-from scaler_client.columns import Batch, write_batch
-from scaler_client.curve import given_keys, secure
-from scaler_client.messages import Function, Hello, Message, Received, Role, Submit, Welcome
-from scaler_client.wire import decode, encode
+from scaler_client.net.curve import given_keys, secure
+from scaler_client.protocol.columns import Batch, write_batch
+from scaler_client.protocol.messages import Function, Hello, Message, Received, Role, Submit, Welcome
+from scaler_client.protocol.wire import decode, encode
 
 from .processes import PATIENCE_SECONDS
 

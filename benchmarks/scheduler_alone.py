@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import psutil
 import zmq
 
-from scaler_client import serializer
+from scaler_client.pickling import serializer
 
 from .figures import Figure, at_least, ratios
 from .interpreters import Interpreter, scheduler_pythons

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from scaler_client.functions import FunctionTable
+from scaler_client.pickling.functions import FunctionTable
 
 from .figures import Figure, at_least, ratios
 from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo

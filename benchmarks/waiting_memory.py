@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import psutil
 import zmq
 
-from scaler_client import Client, serializer
-from scaler_client.columns import Batch
-from scaler_client.messages import Cancel, Function, Role
-from scaler_client.published import SNAPSHOT_TOPIC
-from scaler_client.snapshots import Snapshot
-from scaler_client.wire import decode_published
+from scaler_client import Client
+from scaler_client.pickling import serializer
+from scaler_client.protocol.columns import Batch
+from scaler_client.protocol.messages import Cancel, Function, Role
+from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
+from scaler_client.protocol.snapshots import Snapshot
+from scaler_client.protocol.wire import decode_published
 
 from .figures import Figure, at_most
 from .peers import FUNCTION_NUMBER, RESOLVED, Peer, SubmitTemplate

@@ -9,7 +9,7 @@ import capnp
 
 import scaler_client
 
-SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).with_name("scaler.capnp")))
+SCHEMA = capnp.SchemaParser().load(str(Path(scaler_client.__file__).parent / "protocol" / "scaler.capnp"))
 
 
 def message_of(kind: str, /, **fields: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""The rules of the house (ARCHITECTURE.md), read from the imports, the folders and the codemap."""
+"""The rules of the house (ARCHITECTURE.md), read from the imports, the folders and the documents."""
 
 import ast
 import re
@@ -39,35 +39,66 @@ ALLOWED_OUTSIDE = {
     "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
 }
 
+# The layers of each package, the lowest first. A module imports its own room and rooms of lower layers, types included.
+# A room is a folder, or a module outside of folders. Rooms of one layer do not import one another.
+LAYERS: dict[str, list[set[str]]] = {
+    "scaler_scheduler": [
+        {"commands", "core.events", "core.effects", "core.errors", "core.ids", "core.limits", "core.lines"},
+        {"config", "core.state", "wire"},
+        {"net", "core.dispatch"},
+        {"auth", "core.report"},
+        {"core.completion"},
+        {"core.peers"},
+        {"core.missing_functions", "core.submissions"},
+        {"core.scheduler"},
+        {"core.invariants", "publish"},
+        {"daemon"},
+        {"cli"},
+        {"__main__"},
+    ],
+    "scaler_client": [
+        {"errors", "commands"},
+        {"protocol"},
+        {"pickling", "net"},
+        {"nested", "monitor"},
+        {"futures"},
+        {"session"},
+        {"io"},
+        {"graphs"},
+        {"api"},
+        {"adapters", "inspect", "top", "ui", "exporter"},
+        {"__main__"},
+    ],
+    "scaler_worker": [
+        {"task_rows", "processes"},
+        {"config", "objects", "output"},
+        {"fork_server"},
+        {"worker"},
+        {"agent"},
+        {"cli"},
+        {"__main__"},
+    ],
+}
+
+# Modules of one folder whose order is part of the layers above.
+INSIDE = {
+    "core.events": {"core.ids", "core.errors", "core.lines", "core.limits"},
+    "core.effects": {"core.ids", "core.errors", "core.lines", "core.limits"},
+    "core.submissions": {"core.missing_functions"},
+}
+
 # What the core may import besides itself: data structures and what types need, nothing that has an effect.
 CORE_STANDARD_LIBRARY = {
     "__future__", "abc", "array", "bisect", "collections", "dataclasses", "enum", "functools", "heapq", "itertools",
     "math", "operator", "types", "typing",
 }  # fmt: skip
 
-# Which part of the scheduler may import which others. A part is a module, or a folder of them, of scaler_scheduler.
-SCHEDULER_PARTS: dict[str, set[str]] = {
-    "core": {"core"},
-    "wire": {"wire", "core.events", "core.effects", "core.ids", "core.lines"},
-    "sockets": {
-        "addresses",
-        "bound_socket",
-        "connections",
-        "doorkeeper",
-        "handshakes",
-        "monitor_socket",
-        "taken_paths",
-    },
-    "bound_socket": {"addresses"},
-    "monitor_socket": {"addresses", "allowances", "bound_socket", "taken_paths"},
-    "doorkeeper": {"connections", "handshakes"},
-    "connections": {"handshakes", "syn_filter", "descriptors"},
-    "syn_filter": {"descriptors"},
-    "handshakes": {"syn_filter", "descriptors"},
-}
-IMPORT_ZMQ = {"sockets", "bound_socket", "monitor_socket", "doorkeeper", "key_files"}
+OF_THE_CORE_ON_THE_WIRE = {"core.events", "core.effects", "core.ids", "core.lines"}
+IMPORT_ZMQ = {"net.router", "net.bound_socket", "net.monitor_socket", "net.zap", "commands.key_files"}
 TABLES = ["functions", "clients", "workers", "objects", "timers"]
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "mixins", "mixin", "manager", "managers"}
+MOST_MODULES = 20
+"""In one folder."""
 
 FOLDERS = {"scheduler_daemon", "client_lib", "worker_lib", "packaging", "systemd", "tests", "benchmarks"}
 FILES = {
@@ -88,8 +119,7 @@ def imported(source: str, module: str, is_package: bool) -> set[str]:
     `from a import b` counts as a.b: whether b is a module can't be seen here, and every rule holds for prefixes.
     """
     names = set()
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -119,20 +149,42 @@ def module_among(modules: Iterable[str]) -> Callable[[str], str | None]:
     return lambda name: next((each for each in (name, name.rpartition(".")[0]) if each in known), None)
 
 
+def imported_modules(package: str) -> dict[str, set[str]]:
+    """Which modules of its own package each module imports, types included."""
+    imports = imports_of(package)
+    of = module_among(imports)
+    return {
+        module: {found for name in names if (found := of(name)) is not None} - {module, package}
+        for module, names in imports.items()
+    }
+
+
 def is_within(name: str, part: str) -> bool:
     return name == part or name.startswith(part + ".")
 
 
-def breaches(imports: dict[str, set[str]], rule: str) -> list[str]:
-    """What breaks a rule of SCHEDULER_PARTS, a line for each import."""
+def layer_of(module: str, layers: list[set[str]]) -> tuple[int, str] | None:
+    """The number of a module's layer and the name of its room; the longest name of a room counts."""
+    found = [
+        (len(room), number, room) for number, rooms in enumerate(layers) for room in rooms if is_within(module, room)
+    ]
+    if not found:
+        return None
+    _, number, room = max(found)
+    return number, room
+
+
+def layer_breaches(imports: dict[str, set[str]], layers: list[set[str]]) -> list[str]:
+    """What imports against the order of layers, a line each. Names are without the package."""
     lines = []
-    for module, names in imports.items():
-        if is_within(module, f"scaler_scheduler.{rule}"):
-            for name in sorted(names):
-                if is_within(name, "scaler_scheduler") and not any(
-                    is_within(name, f"scaler_scheduler.{part}") for part in SCHEDULER_PARTS[rule]
-                ):
-                    lines.append(f"{module} imports {name}")
+    for module, names in sorted(imports.items()):
+        own = layer_of(module, layers)
+        for name in sorted(names):
+            other = layer_of(name, layers)
+            if own is None or other is None or own[1] == other[1] or other[1] in INSIDE.get(own[1], ()):
+                continue
+            if other[0] >= own[0]:
+                lines.append(f"{module} imports {name}")
     return lines
 
 
@@ -150,11 +202,28 @@ def test_packages_import_only_what_they_may(package: str) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("rule", SCHEDULER_PARTS)
-def test_imports_inside_the_scheduler_go_one_way(rule: str) -> None:
-    imports = imports_of("scaler_scheduler")
-    assert any(is_within(module, f"scaler_scheduler.{rule}") for module in imports), f"there is no {rule}"
-    assert not breaches(imports, rule)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_follow_the_order_of_layers(package: str) -> None:
+    imports = {
+        module.removeprefix(package + "."): {name.removeprefix(package + ".") for name in names}
+        for module, names in imported_modules(package).items()
+        if module != package
+    }
+    without_layer = [module for module in imports if layer_of(module, LAYERS[package]) is None]
+    assert [module for module in without_layer if module != "core"] == []
+    assert layer_breaches(imports, LAYERS[package]) == []
+
+
+def test_the_wire_knows_little_of_the_core() -> None:
+    wrong = [
+        f"{module} imports {name}"
+        for module, names in imported_modules("scaler_scheduler").items()
+        if is_within(module, "scaler_scheduler.wire")
+        for name in names
+        if is_within(name, "scaler_scheduler.core")
+        and name.removeprefix("scaler_scheduler.") not in OF_THE_CORE_ON_THE_WIRE
+    ]
+    assert not wrong
 
 
 def test_the_core_has_no_effects() -> None:
@@ -163,13 +232,13 @@ def test_the_core_has_no_effects() -> None:
         for module, names in imports_of("scaler_scheduler").items()
         if is_within(module, "scaler_scheduler.core")
         for name in names
-        if name.partition(".")[0] not in CORE_STANDARD_LIBRARY | {"scaler_scheduler"}
+        if name.partition(".")[0] not in CORE_STANDARD_LIBRARY and not is_within(name, "scaler_scheduler.core")
     ]
     assert not wrong
 
 
 def test_tables_do_not_import_each_other() -> None:
-    tables = [f"scaler_scheduler.core.{table}" for table in TABLES]
+    tables = [f"scaler_scheduler.core.state.{table}" for table in TABLES]
     imports = imports_of("scaler_scheduler")
     assert set(tables) <= set(imports)
     wrong = [
@@ -188,15 +257,6 @@ def test_few_modules_import_zmq_in_the_scheduler() -> None:
     assert importers == {f"scaler_scheduler.{name}" for name in IMPORT_ZMQ}
 
 
-def test_only_the_command_imports_the_daemon() -> None:
-    importers = {
-        module
-        for module, names in imports_of("scaler_scheduler").items()
-        if any(is_within(name, "scaler_scheduler.daemon") for name in names)
-    }
-    assert importers == {"scaler_scheduler.cli"}
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 def test_module_names_say_something(package: str) -> None:
     modules = imports_of(package)
@@ -206,9 +266,7 @@ def test_module_names_say_something(package: str) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
     """Imports for type checkers count too."""
-    all_imports = imports_of(package)
-    of = module_among(all_imports)
-    imports = {module: {of(name) for name in names} - {None, module, package} for module, names in all_imports.items()}
+    imports = imported_modules(package)
     assert any(imports.values())
     try:
         TopologicalSorter(imports).prepare()
@@ -216,20 +274,49 @@ def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
         pytest.fail(" <- ".join(error.args[1]))
 
 
-def named_in_codemap(text: str) -> set[str]:
-    return set(re.findall(r"`([\w./]+\.py)`", text))
+def rooms_of(package: str) -> list[Path]:
+    """The folders of a package that have modules."""
+    folder = PACKAGES[package]
+    return sorted({path.parent for path in folder.rglob("*.py")})
 
 
-def test_the_codemap_names_every_module_and_no_other() -> None:
-    named = named_in_codemap((ROOT / "ARCHITECTURE.md").read_text("utf-8"))
-    modules = [
-        path for folder in PACKAGES.values() for path in folder.rglob("*.py") if path.stem.strip("_") == path.stem
-    ]
-    names = {name.rpartition("/")[2] for name in named}
-    assert not [str(path.relative_to(ROOT)) for path in modules if path.name not in names]
-    others = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
-    there = ["/" + path.relative_to(ROOT).as_posix() for path in [*modules, *others]]
-    assert not [name for name in sorted(named) if not any(path.endswith("/" + name) for path in there)]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_folder_has_too_many_modules(package: str) -> None:
+    counts = {str(room.relative_to(ROOT)): len(list(room.glob("*.py"))) for room in rooms_of(package)}
+    assert {room: count for room, count in counts.items() if count > MOST_MODULES} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_room_has_a_front_door(package: str) -> None:
+    """It says what lives there, where to begin and what the room may import. Modules that it names are there."""
+    for room in rooms_of(package):
+        text = ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
+        assert text, f"{room} has no docstring"
+        if room != PACKAGES[package]:
+            assert "Begin with " in text and "May import: " in text, room
+        assert [name for name in re.findall(r"`(\w+\.py)`", text) if not (room / name).exists()] == [], room
+
+
+def test_architecture_names_every_room_and_no_other_file() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    named = set(re.findall(r"`([\w./]+(?:\.\w+|/))`", text))
+    for package, folder in PACKAGES.items():
+        for room in rooms_of(package):
+            if room != folder:
+                assert room.relative_to(folder).as_posix() + "/" in named, f"ARCHITECTURE.md does not name {room}"
+    there = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.as_posix()}
+    modules = [name for name in named if name.endswith(".py")]
+    assert [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in there)] == []
+
+
+def test_no_file_is_a_copy_of_another() -> None:
+    seen: dict[bytes, Path] = {}
+    for folder in PACKAGES.values():
+        for path in sorted(folder.rglob("*.py")):
+            if path.is_symlink() or path.name in ("__init__.py", "__main__.py"):
+                continue
+            other = seen.setdefault(path.read_bytes(), path)
+            assert other == path, f"{path} is a copy of {other}: make it a link"
 
 
 def test_top_level_is_fixed() -> None:
@@ -251,10 +338,11 @@ def test_the_module_of_an_imported_name_is_found() -> None:
 
 
 def test_a_breach_is_found() -> None:
+    layers = [{"low", "beside"}, {"middle"}, {"high"}]
     imports = {
-        "scaler_scheduler.core.tasks": {"scaler_scheduler.core.ids.TaskId", "scaler_scheduler.wire.decode"},
-        "scaler_scheduler.wire.decode": {"scaler_scheduler.core.events", "scaler_scheduler.core.tasks.TaskTable"},
-        "scaler_scheduler.daemon": {"scaler_scheduler.core.scheduler"},
+        "low.a": {"middle.b"},
+        "beside.c": {"low.a"},
+        "middle.b": {"low.a", "middle.d"},
+        "high": {"low.a"},
     }
-    assert breaches(imports, "core") == ["scaler_scheduler.core.tasks imports scaler_scheduler.wire.decode"]
-    assert breaches(imports, "wire") == ["scaler_scheduler.wire.decode imports scaler_scheduler.core.tasks.TaskTable"]
+    assert layer_breaches(imports, layers) == ["beside.c imports low.a", "low.a imports middle.b"]

@@ -6,11 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .async_client import AsyncClient
-    from .async_future import AsyncTaskFuture
-    from .by_name import NamedFunction, named
-    from .client import Client
-    from .custom_serializer import Serializer
+    from .adapters.joblib_registration import register_joblib
+    from .api.async_client import AsyncClient
+    from .api.async_future import AsyncTaskFuture
+    from .api.client import Client
+    from .api.executor import ClusterExecutor
+    from .api.local_cluster import LocalCluster, SchedulerClusterCombo
     from .errors import (
         ArgumentLoadError,
         ClientClosedError,
@@ -29,13 +30,12 @@ if TYPE_CHECKING:
         UnauthorizedError,
         WorkerDiedError,
     )
-    from .executor import ClusterExecutor
-    from .future import TaskFuture
-    from .joblib_registration import register_joblib
-    from .local import LocalCluster, SchedulerClusterCombo
-    from .nesting import TaskStoppedError
-    from .profiling import ProfilingInfo
-    from .references import ObjectRef
+    from .futures.future import TaskFuture
+    from .futures.profiling import ProfilingInfo
+    from .nested.task_host import TaskStoppedError
+    from .pickling.custom_serializer import Serializer
+    from .pickling.named_function import NamedFunction, named
+    from .pickling.references import ObjectRef
 
 __all__ = [
     "ArgumentLoadError",
@@ -72,35 +72,35 @@ __all__ = [
 
 _HOMES = {
     "ArgumentLoadError": "errors",
-    "AsyncClient": "async_client",
-    "AsyncTaskFuture": "async_future",
-    "Client": "client",
+    "AsyncClient": "api.async_client",
+    "AsyncTaskFuture": "api.async_future",
+    "Client": "api.client",
     "ClientClosedError": "errors",
-    "ClusterExecutor": "executor",
+    "ClusterExecutor": "api.executor",
     "FunctionLoadError": "errors",
     "GraphCycleError": "errors",
-    "LocalCluster": "local",
+    "LocalCluster": "api.local_cluster",
     "MessageTooLargeError": "errors",
-    "NamedFunction": "by_name",
+    "NamedFunction": "pickling.named_function",
     "ObjectNotFoundError": "errors",
-    "ObjectRef": "references",
-    "ProfilingInfo": "profiling",
+    "ObjectRef": "pickling.references",
+    "ProfilingInfo": "futures.profiling",
     "ProtectedSchedulerError": "errors",
     "RemoteError": "errors",
     "ResultPickleError": "errors",
     "ScalerError": "errors",
-    "SchedulerClusterCombo": "local",
+    "SchedulerClusterCombo": "api.local_cluster",
     "SchedulerLostError": "errors",
-    "Serializer": "custom_serializer",
+    "Serializer": "pickling.custom_serializer",
     "SerializerError": "errors",
-    "TaskFuture": "future",
+    "TaskFuture": "futures.future",
     "TaskRefusedError": "errors",
-    "TaskStoppedError": "nesting",
+    "TaskStoppedError": "nested.task_host",
     "TaskTimeoutError": "errors",
     "UnauthorizedError": "errors",
     "WorkerDiedError": "errors",
-    "named": "by_name",
-    "register_joblib": "joblib_registration",
+    "named": "pickling.named_function",
+    "register_joblib": "adapters.joblib_registration",
 }
 
 

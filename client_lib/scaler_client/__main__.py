@@ -2,7 +2,7 @@
 
 import sys
 
-from .inspection.cli import main
+from .inspect.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,7 +12,7 @@ from commands import COMMANDS
 from completions import write_completions
 from man_pages import write_man_pages
 
-from scaler_client.default_file import default_file
+from scaler_client.commands.default_file import default_file
 
 
 def main(folder: Path) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scaler_client.command_line import argument_parser
+from scaler_client.commands.command_line import argument_parser
 from scaler_client.exporter.config import COMMAND as EXPORTER
-from scaler_client.inspection.arguments import SUBCOMMANDS
-from scaler_client.inspection.arguments import argument_parser as client_parser
+from scaler_client.inspect.arguments import SUBCOMMANDS
+from scaler_client.inspect.arguments import argument_parser as client_parser
 from scaler_client.top.config import COMMAND as TOP
 from scaler_client.ui.config import COMMAND as UI
-from scaler_scheduler.config import COMMAND as SCHEDULER
-from scaler_scheduler.key_commands import argument_parser as key_parser
+from scaler_scheduler.auth.key_commands import argument_parser as key_parser
+from scaler_scheduler.config.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
 

@@ -8,15 +8,16 @@ import sys
 from dataclasses import replace
 from typing import Optional, Sequence
 
-from . import __version__, logs
-from .changes import Changes
-from .command_line import answer, ignored_variables, parse_arguments
-from .config import COMMAND, PROGRAM, fail, load
-from .interpreter import restart_with_nursery
-from .key_commands import complaint, is_key_command
-from .key_commands import run as run_key_command
-from .options import OptionError, interpreter
-from .start_check import start_complaints
+from . import __version__
+from .auth.key_commands import complaint, is_key_command
+from .auth.key_commands import run as run_key_command
+from .commands import logs
+from .commands.command_line import answer, ignored_variables, parse_arguments
+from .commands.options import OptionError, interpreter
+from .config.config import COMMAND, PROGRAM, fail, load
+from .config.pending_config import Changes
+from .daemon.interpreter import restart_with_nursery
+from .daemon.start_check import start_complaints
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -44,13 +45,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         restart_with_nursery(given)
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)
-    from .daemon import run  # after the above: -h and a wrong option get their answer without sockets
+    from .daemon.loop import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config, changes)
 
 
 def _versions() -> str:
-    from .sockets import ZMQ_VERSION
+    from .net.router import ZMQ_VERSION
     from .wire.encode import PROTOCOL_VERSION
 
     return f"{__version__}, {interpreter()}, ZeroMQ {ZMQ_VERSION}, protocol version {PROTOCOL_VERSION}"

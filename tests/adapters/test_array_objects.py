@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from scaler_client.objects import dump_object
-from scaler_client.pickled import OUT_OF_BAND_BYTES
+from scaler_client.io.objects import dump_object
+from scaler_client.pickling.object_frames import OUT_OF_BAND_BYTES
 
 LARGE = OUT_OF_BAND_BYTES
 

@@ -18,8 +18,8 @@ from dask._task_spec import Alias, DataNode, Dict, List, Set, Task, TaskRef, Tup
 from dask.local import get_sync
 
 from scaler_client import Client, ClientClosedError, ResultPickleError, SchedulerClusterCombo
-from scaler_client.dask_graphs import dask_get, plain_graph
-from scaler_client.extras import install_hint
+from scaler_client.commands.install_hints import install_hint
+from scaler_client.graphs.dask import dask_get, plain_graph
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -23,10 +23,11 @@ from tests.adapters.conftest import WORKERS
 from tests.integration.commands import monitor, monitor_address_of
 from tests.waiting import wait_until
 
-from scaler_client import Client, ClientClosedError, SchedulerClusterCombo, joblib_backend, register_joblib
-from scaler_client.connection import Connection
-from scaler_client.extras import install_hint
-from scaler_client.joblib_calls import ParallelCall
+from scaler_client import Client, ClientClosedError, SchedulerClusterCombo, register_joblib
+from scaler_client.adapters import joblib_backend
+from scaler_client.adapters.joblib_calls import ParallelCall
+from scaler_client.commands.install_hints import install_hint
+from scaler_client.io.connection import Connection
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -346,6 +347,6 @@ def test_both_an_address_and_a_client(client: Client) -> None:
 
 def test_without_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "joblib", None)
-    monkeypatch.delitem(sys.modules, "scaler_client.joblib_backend")
+    monkeypatch.delitem(sys.modules, "scaler_client.adapters.joblib_backend")
     with pytest.raises(ImportError, match=re.escape(f"needs joblib 1.5 or newer: {install_hint('joblib')}")):
         register_joblib()

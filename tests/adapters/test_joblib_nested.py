@@ -14,7 +14,8 @@ import pytest
 from joblib import Parallel, delayed
 from tests.waiting import wait_until
 
-from scaler_client import Client, SchedulerClusterCombo, nesting, register_joblib
+from scaler_client import Client, SchedulerClusterCombo, register_joblib
+from scaler_client.nested import task_host
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -51,8 +52,8 @@ def tree(depth: int, n_jobs: int | None, **settings: Any) -> int:
 
 
 def depth_of(_: int) -> int:
-    assert nesting.host is not None
-    task = nesting.host.current()
+    assert task_host.host is not None
+    task = task_host.host.current()
     assert task is not None
     return task.depth
 

@@ -28,12 +28,12 @@ from tests.chaos.load import Outcome
 from tests.chaos.processes import hosts, loads
 from tests.integration.commands import SchedulerCommand, key_command, scheduler
 
-from scaler_client import messages, wire
-from scaler_client.curve import secure
-from scaler_client.key_files import PeerKeys, read_peer_keys
-from scaler_client.messages import Role
-from scaler_client.published import SNAPSHOT_TOPIC
-from scaler_client.snapshots import Snapshot
+from scaler_client.commands.key_files import PeerKeys, read_peer_keys
+from scaler_client.net.curve import secure
+from scaler_client.protocol import messages, wire
+from scaler_client.protocol.messages import Role
+from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
+from scaler_client.protocol.snapshots import Snapshot
 
 CLIENTS, HOSTS, WORKERS = 2, 1, 2
 SOURCE = "127.0.0.2"

@@ -24,7 +24,7 @@ from tests.chaos.graphs import Stored, make, random_graph, random_size, wait_wit
 from tests.chaos.work import answer_to, endless, flaky, parent, parents_answer, total_of, work
 
 from scaler_client import Client, TaskTimeoutError
-from scaler_client.future import TaskFuture
+from scaler_client.futures.future import TaskFuture
 
 OPEN_TASKS = 60
 """Of those that are submitted one by one, so many are open at a time."""
@@ -218,9 +218,7 @@ class Load:
         if "endless" in futures:
             self._to_cancel.put(futures["endless"])
 
-    def _watch(
-        self, kind: str, task: str, future: Future[Any], expected: Any, release: Callable[[], object]
-    ) -> None:
+    def _watch(self, kind: str, task: str, future: Future[Any], expected: Any, release: Callable[[], object]) -> None:
         future.add_done_callback(lambda done: self._resolved(kind, task, done, expected, release))
 
     def _get_on(self) -> None:

@@ -11,17 +11,17 @@ from typing import Any
 
 from tests.client.session_stand_ins import joined_session
 
-from scaler_client import messages
-from scaler_client.custom_serializer import call_dumper
-from scaler_client.functions import Function, FunctionTable
-from scaler_client.inputs import reading
-from scaler_client.messages import Keep, Options, Outcome
-from scaler_client.nesting import RunningTask
-from scaler_client.objects_and_graphs import ObjectsAndGraphs
-from scaler_client.references import StoredObject
-from scaler_client.serializer import dumps, loads
-from scaler_client.session import Session
-from scaler_client.task_options import TaskOptions
+from scaler_client.api.data_api import ObjectsAndGraphs
+from scaler_client.api.task_options import TaskOptions
+from scaler_client.nested.task_host import RunningTask
+from scaler_client.pickling.custom_serializer import call_dumper
+from scaler_client.pickling.functions import Function, FunctionTable
+from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.references import StoredObject
+from scaler_client.pickling.serializer import dumps, loads
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Keep, Options, Outcome
+from scaler_client.session.session import Session
 
 
 class Buffer:

@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.client.scheduler_stand_in import FakeScheduler
 
-from scaler_client.messages import Outcome
-from scaler_client.serializer import dump_exception, dumps, loads
+from scaler_client.pickling.serializer import dump_exception, dumps, loads
+from scaler_client.protocol.messages import Outcome
 
 Name = tuple[bytes, int]
 """A peer and what it calls a function or a task."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from scaler_client import messages
-from scaler_client.functions import Function
-from scaler_client.messages import Outcome
-from scaler_client.session import Session
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_client.session.session import Session
 
 ADDRESS = "tcp://192.0.2.1:2345"
 HEARTBEAT_SECONDS = 2.0

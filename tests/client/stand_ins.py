@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from scaler_client.functions import Function
-from scaler_client.future import TaskFuture
-from scaler_client.messages import Outcome
+from scaler_client.futures.future import TaskFuture
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol.messages import Outcome
 
 
 class FakeAgent:

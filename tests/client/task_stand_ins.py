@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.client.stand_ins import FakeAgent
 
-from scaler_client import nesting
-from scaler_client.messages import Output, TaskName
-from scaler_client.nesting import TaskStoppedError
+from scaler_client.nested import task_host
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.protocol.messages import Output, TaskName
 
 PATIENCE_SECONDS = 20.0
 
@@ -88,11 +88,11 @@ class FakeHost:
 @contextmanager
 def hosted(host: FakeHost) -> Iterator[FakeHost]:
     """Make this process a worker."""
-    nesting.host = host
+    task_host.host = host
     try:
         yield host
     finally:
-        nesting.host = None
+        task_host.host = None
 
 
 class NestedAgent(FakeAgent):

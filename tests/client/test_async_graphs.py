@@ -19,9 +19,9 @@ from scaler_client import (
     ObjectRef,
     ProtectedSchedulerError,
 )
-from scaler_client.inputs import reading
-from scaler_client.messages import Keep, Outcome
-from scaler_client.serializer import dumps, loads
+from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.serializer import dumps, loads
+from scaler_client.protocol.messages import Keep, Outcome
 
 """Seconds between heartbeats: whatever comes, comes without one."""
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from tests.client.graph_stand_ins import SessionClient
 
-from scaler_client import FunctionLoadError, RemoteError, ResultPickleError, WorkerDiedError, named, serializer
-from scaler_client.functions import FunctionTable
-from scaler_client.messages import Outcome
+from scaler_client import FunctionLoadError, RemoteError, ResultPickleError, WorkerDiedError, named
+from scaler_client.pickling import serializer
+from scaler_client.pickling.functions import FunctionTable
+from scaler_client.protocol.messages import Outcome
 
 
 @pytest.fixture

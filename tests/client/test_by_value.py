@@ -12,12 +12,12 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from scaler_client import by_value
-from scaler_client.serializer import loads
+from scaler_client.pickling import cloudpickle_ext
+from scaler_client.pickling.serializer import loads
 
 
 def through(value: Any) -> Any:
-    return loads(by_value.dumps(value))
+    return loads(cloudpickle_ext.dumps(value))
 
 
 def test_a_cached_function_of_a_function() -> None:
@@ -59,7 +59,7 @@ def test_one_of_a_module_travels_by_its_name(monkeypatch: pytest.MonkeyPatch) ->
 
 PROGRAM = """
 import functools, pickle, subprocess, sys
-from scaler_client import by_value
+from scaler_client.pickling import cloudpickle_ext
 
 @functools.lru_cache
 def square(x):
@@ -73,7 +73,7 @@ def both(x):
     return square(x), fibonacci(x)
 
 elsewhere = "import pickle, sys; print([fn(10) for fn in pickle.load(sys.stdin.buffer)])"
-subprocess.run([sys.executable, "-c", elsewhere], input=by_value.dumps([square, fibonacci, both]), check=True)
+subprocess.run([sys.executable, "-c", elsewhere], input=cloudpickle_ext.dumps([square, fibonacci, both]), check=True)
 """
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaler_client.call_pickles import dump_simple_call
-from scaler_client.inputs import reading
-from scaler_client.references import Collector, NodeRef
+from scaler_client.pickling.call_pickles import dump_simple_call
+from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.references import Collector, NodeRef
 
 SIMPLE_VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.just("x" * 100_000)

@@ -14,9 +14,9 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from scaler_client import captures, functions
-from scaler_client.captures import captures_of
-from scaler_client.functions import FunctionTable
+from scaler_client.pickling import captures, functions
+from scaler_client.pickling.captures import captures_of
+from scaler_client.pickling.functions import FunctionTable
 
 
 def call(payload: bytes, arguments: tuple[Any, ...]) -> Any:
@@ -121,7 +121,7 @@ def test_nothing_is_pickled_again_without_a_change(notebook: Notebook, monkeypat
     notebook.run("import math\nGG = 1\ncfg = {'a': [1]}\nclass C:\n rate = 1")
     notebook.run("def h(): return GG, cfg, C, math.pi, len, h")
     notebook.number("h")
-    monkeypatch.setattr("scaler_client.serializer.dump_function", None)
+    monkeypatch.setattr("scaler_client.pickling.serializer.dump_function", None)
     notebook.run("other = 1")
     notebook.number("h")
 

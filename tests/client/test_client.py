@@ -14,10 +14,11 @@ from tests.client.running_scheduler import RunningScheduler
 from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 from tests.client.stand_ins import in_threads
 
-from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError, connection
-from scaler_client import client as client_module
-from scaler_client.messages import Outcome
-from scaler_client.serializer import dumps, loads
+from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError
+from scaler_client.api import client as client_module
+from scaler_client.io import connection
+from scaler_client.pickling.serializer import dumps, loads
+from scaler_client.protocol.messages import Outcome
 
 
 def square(x: int) -> int:

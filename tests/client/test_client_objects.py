@@ -14,10 +14,10 @@ from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 
 from scaler_client import Client, ClientClosedError, ObjectNotFoundError, ProtectedSchedulerError
 from scaler_client.errors import ScalerError
-from scaler_client.inputs import reading
-from scaler_client.messages import Keep, Outcome
-from scaler_client.serializer import dumps, loads
-from scaler_client.wire import LARGE_PAYLOAD_BYTES
+from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.serializer import dumps, loads
+from scaler_client.protocol.messages import Keep, Outcome
+from scaler_client.protocol.wire import LARGE_PAYLOAD_BYTES
 
 
 def inc(x: int) -> int:

@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 from tqdm import tqdm
 
 from scaler_client import Client, ClientClosedError
-from scaler_client.extras import install_hint
+from scaler_client.commands.install_hints import install_hint
 
 SECONDS = 20.0
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.schema_messages import SCHEMA
 
-from scaler_client import messages
-from scaler_client.columns import Batch, NotPlainError, body_of, write_batch
-from scaler_client.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
+from scaler_client.protocol import messages
+from scaler_client.protocol.columns import Batch, NotPlainError, body_of, write_batch
+from scaler_client.protocol.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
 
 NUMBERS = {
     "none": [],

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scaler_client.addresses import parse_connect_address
-from scaler_client.curve import is_of_this_machine, warn_of_secrets
-from scaler_client.key_files import CLIENT, WORKER, PeerKeys
+from scaler_client.commands.addresses import parse_connect_address
+from scaler_client.commands.key_files import CLIENT, WORKER, PeerKeys
+from scaler_client.net.curve import is_of_this_machine, warn_of_secrets
 
 HERE = parse_connect_address("tcp://127.0.0.1:2345")
 ELSEWHERE = parse_connect_address("tcp://192.0.2.1:2345")  # an address for documentation

@@ -9,14 +9,14 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from scaler_client import custom_serializer
-from scaler_client.custom_serializer import call_dumper, check_serializer
 from scaler_client.errors import SerializerError
-from scaler_client.functions import FunctionTable
-from scaler_client.inputs import reading
-from scaler_client.messages import Outcome
-from scaler_client.objects import dump_object
-from scaler_client.serializer import dumps, loads
+from scaler_client.io.objects import dump_object
+from scaler_client.pickling import custom_serializer
+from scaler_client.pickling.custom_serializer import call_dumper, check_serializer
+from scaler_client.pickling.functions import FunctionTable
+from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.serializer import dumps, loads
+from scaler_client.protocol.messages import Outcome
 
 
 class Thing:

@@ -18,10 +18,10 @@ from tests.schema_messages import message_of
 from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster
-from scaler_client.addresses import Address, parse_connect_address
-from scaler_client.display import Link, counted, html_table
-from scaler_client.monitor import Watch
-from scaler_client.published import SNAPSHOT_TOPIC
+from scaler_client.commands.addresses import Address, parse_connect_address
+from scaler_client.futures.notebook import Link, counted, html_table
+from scaler_client.monitor.newest_snapshot import Watch
+from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 
 HOSTILE = "<script>alert('&')</script>"
 

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from scaler_client import extras
-from scaler_client.extras import install_hint, packages_hint, requirements
+from scaler_client.commands import install_hints
+from scaler_client.commands.install_hints import install_hint, packages_hint, requirements
 
 BOTH = ["scaler-worker", "scaler-scheduler"]
 
@@ -22,7 +22,7 @@ BOTH = ["scaler-worker", "scaler-scheduler"]
 def metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["pyzmq>=25", 'urwid>=2.6; extra == "top"', "a>=1 ; extra == 'ui'", 'b[c]>=2; extra == "ui"']
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: lines)
-    monkeypatch.delenv(extras.PEX_VARIABLE, raising=False)
+    monkeypatch.delenv(install_hints.PEX_VARIABLE, raising=False)
     monkeypatch.setattr(sys, "executable", "/a folder/bin/python")
 
 
@@ -38,7 +38,7 @@ def test_without_pip_as_uv_makes_environments(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(extras.PEX_VARIABLE, "/x/scaler_top.pex")
+    monkeypatch.setenv(install_hints.PEX_VARIABLE, "/x/scaler_top.pex")
     begin = "/x/scaler_top.pex can't be given libraries: install scaler-client and urwid>=2.6 in a virtual environment"
     assert install_hint("top") == begin
 
@@ -92,6 +92,6 @@ def test_from_elsewhere(monkeypatch: pytest.MonkeyPatch, told: Any) -> None:
 
 def test_every_extra_has_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    told: Any = importlib.metadata.metadata(extras.DISTRIBUTION).get_all("Provides-Extra")
+    told: Any = importlib.metadata.metadata(install_hints.DISTRIBUTION).get_all("Provides-Extra")
     assert {"dask", "exporter", "graphblas", "joblib", "msgpack", "progress", "top", "ui"} <= set(told)
     assert all(requirements(extra) for extra in told)

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from scaler_client import frame_limit, messages, serializer, wire
-from scaler_client.backlog import TASK_OVERHEAD, Backlog
 from scaler_client.errors import MessageTooLargeError, ScalerError
-from scaler_client.frame_limit import FrameLimit, result_frames
-from scaler_client.messages import Function, Object, Outcome, Resolved, Results, Submit
+from scaler_client.pickling import serializer
+from scaler_client.protocol import messages, wire
+from scaler_client.protocol.messages import Function, Object, Outcome, Resolved, Results, Submit
+from scaler_client.session import frame_limit
+from scaler_client.session.backlog import TASK_OVERHEAD, Backlog
+from scaler_client.session.frame_limit import FrameLimit, result_frames
 
 LIMIT = 100_000
 
@@ -33,7 +35,7 @@ class Scene:
 
 
 def decoded_ids(frames: Any) -> list[int]:
-    from scaler_client.columns import Batch
+    from scaler_client.protocol.columns import Batch
 
     return list(Batch(frames[0]).numbers(0, "Q"))
 
@@ -100,7 +102,7 @@ def test_results_go_in_parts_and_one_that_is_too_large_as_a_failure() -> None:
     results = Results([7], [1, 2, 3, 4], [1], [0], [5], payloads, errors=["", "x", "", ""])
     sent = result_frames(results, LIMIT)
     assert all(frame_limit.are_within(each, LIMIT) for each in sent)
-    from scaler_client.columns import Batch
+    from scaler_client.protocol.columns import Batch
 
     told = [(Batch(each[0]), each) for each in sent]
     assert [number for batch, _ in told for number in batch.numbers(1, "Q")] == [1, 2, 3, 4]
@@ -160,7 +162,7 @@ def test_tasks_of_a_function_that_can_not_be_encoded_fail() -> None:
 
 
 def test_a_result_that_can_not_be_encoded_is_a_failure() -> None:
-    from scaler_client.columns import Batch
+    from scaler_client.protocol.columns import Batch
 
     results = Results([7], [1, 2, 3], [1], [0], [5, -6, 7], [b"a", b"b", b"c"], [1, 2, 3], [4, 5, 6])
     told = [Batch(frames[0]) for frames in result_frames(results, LIMIT)]

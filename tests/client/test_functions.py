@@ -14,9 +14,9 @@ import cloudpickle
 import pytest
 from tests.client.stand_ins import in_threads
 
-from scaler_client import functions
-from scaler_client.functions import FunctionTable
-from scaler_client.retrying import Retrying
+from scaler_client.pickling import functions
+from scaler_client.pickling.functions import FunctionTable
+from scaler_client.pickling.retry_policy import Retrying
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from tests.client.stand_ins import (
 )
 
 from scaler_client.errors import ClientClosedError, RemoteTraceback, ResultPickleError, WorkerDiedError
-from scaler_client.future import TaskFuture
-from scaler_client.messages import Outcome
+from scaler_client.futures.future import TaskFuture
+from scaler_client.protocol.messages import Outcome
 
 STATES = {
     "pending": pending,

@@ -18,8 +18,8 @@ from tests.client.stand_ins import (
 )
 
 from scaler_client.errors import ScalerError, TaskTimeoutError
-from scaler_client.messages import Options, Outcome
-from scaler_client.profiling import ProfilingInfo
+from scaler_client.futures.profiling import ProfilingInfo
+from scaler_client.protocol.messages import Options, Outcome
 
 
 def test_cancel_by_force_asks_also_for_a_running_one() -> None:

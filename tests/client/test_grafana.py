@@ -16,8 +16,8 @@ prometheus_client = pytest.importorskip("prometheus_client", reason="needs the e
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 
 from scaler_client.exporter.config import DEFAULT_PORT  # noqa: E402
-from scaler_client.metrics import SchedulerCollector  # noqa: E402
-from scaler_client.monitoring import MonitorReader  # noqa: E402
+from scaler_client.monitor.metrics import SchedulerCollector  # noqa: E402
+from scaler_client.monitor.reader import MonitorReader  # noqa: E402
 
 START = 1000.0
 ROOT = Path(__file__).resolve().parents[2]

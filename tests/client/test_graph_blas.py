@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaler_client.extras import install_hint
-from scaler_client.graph_nodes import Nodes
-from scaler_client.graph_order import GRAPHBLAS, PYTHON, check_backend, order
+from scaler_client.commands.install_hints import install_hint
+from scaler_client.graphs.nodes import Nodes
+from scaler_client.graphs.order import GRAPHBLAS, PYTHON, check_backend, order
 
 needs_graphblas = pytest.mark.skipif(
     importlib.util.find_spec("graphblas") is None, reason="python-graphblas is not installed"

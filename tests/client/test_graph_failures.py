@@ -8,9 +8,9 @@ import pytest
 from tests.client.graph_stand_ins import SessionClient
 from tests.client.test_session_graphs import GRAPH, A, B, C, D, E, graph_tasks, submits
 
-from scaler_client import messages
-from scaler_client.messages import Outcome
-from scaler_client.serializer import dumps
+from scaler_client.pickling.serializer import dumps
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
 
 
 @pytest.fixture

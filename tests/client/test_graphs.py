@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.client.graph_stand_ins import Buffer, Cluster, SessionClient
 
-from scaler_client import messages
+from scaler_client.api.task_options import TaskOptions
 from scaler_client.errors import GraphCycleError, ObjectNotFoundError
-from scaler_client.graph_nodes import is_call
-from scaler_client.messages import Keep
-from scaler_client.task_options import TaskOptions
+from scaler_client.graphs.nodes import is_call
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Keep
 
 
 def inc(x: int) -> int:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from tests.waiting import wait_until
 
-from scaler_client import Client, host_names
-from scaler_client.addresses import Address, parse_connect_address
-from scaler_client.host_names import HostLook, unresolved, warn_if_unresolved
-from scaler_client.inspection import cli
-from scaler_client.monitor_socket import MonitorSocket
+from scaler_client import Client
+from scaler_client.commands.addresses import Address, parse_connect_address
+from scaler_client.inspect import cli
+from scaler_client.monitor.socket import MonitorSocket
+from scaler_client.net import host_lookup
+from scaler_client.net.host_lookup import HostLook, unresolved, warn_if_unresolved
 
 ADDRESS = parse_connect_address("tcp://nosuchhost:2345")
 COMPLAINT = "the host nosuchhost can't be found: Name or service not known"
@@ -68,7 +69,7 @@ def test_scaler_top_for_scripts_is_not_kept_waiting(names: NameServer, capsys: p
 
 
 def test_what_watches_for_long_says_so_until_there_is_one(names: NameServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_names, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(host_lookup, "AGAIN_SECONDS", 0.0)
     with MonitorSocket(ADDRESS) as watching:
         wait_until(lambda: watching.obstacle() == COMPLAINT)
         names.knows = True
@@ -89,5 +90,5 @@ def test_the_clients_log_and_error_say_it(names: NameServer, caplog: pytest.LogC
 
 def test_what_goes_on_trying_is_warned_once(names: NameServer, caplog: pytest.LogCaptureFixture) -> None:
     """As scaler_cluster does."""
-    warn_if_unresolved(ADDRESS, logging.getLogger("scaler_worker.cluster"))
+    warn_if_unresolved(ADDRESS, logging.getLogger("scaler_worker.agent.process"))
     wait_until(lambda: caplog.messages == [f"{ADDRESS}: {COMPLAINT}; it is tried again"])

@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 from tests.client.published_frames import Texts, busy, history_frame, snapshot_frame, table
 
-from scaler_client.inspection import cli
-from scaler_client.inspection.dump import check_file, without_secrets, write_dump
-from scaler_client.inspection.layout import Page, clean, page_of, rate, size, span
-from scaler_client.inspection.problems import problems
-from scaler_client.inspection.status import status_json, status_text
-from scaler_client.inspection.story import story_json, story_text
-from scaler_client.inspection.tasks_asked_for import Story, story_of
-from scaler_client.inspection.workers import SORT_KEYS, chosen, workers_json, workers_text
-from scaler_client.monitoring import MonitorReader
-from scaler_client.options import OptionError
-from scaler_client.picture import Picture
-from scaler_client.published import story_topic
-from scaler_client.snapshots import WorkerState
+from scaler_client.commands.options import OptionError
+from scaler_client.inspect import cli
+from scaler_client.inspect.dump import check_file, without_secrets, write_dump
+from scaler_client.inspect.status import status_json, status_text
+from scaler_client.inspect.story import story_json, story_text
+from scaler_client.inspect.task_lookup import Story, story_of
+from scaler_client.inspect.workers import SORT_KEYS, chosen, workers_json, workers_text
+from scaler_client.monitor.problems import problems
+from scaler_client.monitor.reader import MonitorReader
+from scaler_client.monitor.snapshot_view import Picture
+from scaler_client.monitor.text_layout import Page, clean, page_of, rate, size, span
+from scaler_client.protocol.snapshot_decoder import story_topic
+from scaler_client.protocol.snapshots import WorkerState
 
 MONITOR = "ipc:///run/scaler/monitor"
 CLIENT, TASK = 11, 17

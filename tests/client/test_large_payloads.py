@@ -7,9 +7,9 @@ import logging
 import pytest
 from tests.client.test_frame_limit import Scene
 
-from scaler_client.functions import FunctionTable
-from scaler_client.large_payloads import LARGE_ARGUMENTS, LargePayloads
-from scaler_client.messages import Submit
+from scaler_client.pickling.functions import FunctionTable
+from scaler_client.pickling.large_payloads import LARGE_ARGUMENTS, LargePayloads
+from scaler_client.protocol.messages import Submit
 
 
 @pytest.fixture(autouse=True)

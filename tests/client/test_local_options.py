@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scaler_client import local_options
-from scaler_client.local_options import Chosen, check, taken
+from scaler_client.api import local_options
+from scaler_client.api.local_options import Chosen, check, taken
 
 NO_UVLOOP = "/dev/stdin:1: event_loop: no uvloop here"
 

@@ -12,9 +12,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_prometheus  # noqa: E402
 from tests.client.metric_rules import breaches  # noqa: E402
 
-from scaler_client import __version__, function_totals, host_rows  # noqa: E402
-from scaler_client.metrics import exposition  # noqa: E402
-from scaler_client.monitoring import SILENCE_SECONDS, MonitorReader  # noqa: E402
+from scaler_client import __version__  # noqa: E402
+from scaler_client.monitor import function_totals, host_rows  # noqa: E402
+from scaler_client.monitor.metrics import exposition  # noqa: E402
+from scaler_client.monitor.reader import SILENCE_SECONDS, MonitorReader  # noqa: E402
 
 START = 1000.0
 OPENMETRICS = "application/openmetrics-text; version=1.0.0, text/plain;version=0.0.4;q=0.5"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from scaler_client.module_folders import put_back, variables
+from scaler_client.commands.module_folders import put_back, variables
 
 
 @pytest.mark.parametrize("own", [{}, {"PYTHONPATH": "/a:/b"}])

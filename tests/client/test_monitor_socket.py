@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import zmq
 
-from scaler_client.addresses import Address, parse_bind_address
-from scaler_client.command_line import parse_arguments, resolve
-from scaler_client.monitor_options import MONITOR_OPTIONS, monitor_address
-from scaler_client.monitor_socket import MonitorAccessError, MonitorSocket, check_access, obstacle
-from scaler_client.options import Command, Option, OptionError, whole
+from scaler_client.commands.addresses import Address, parse_bind_address
+from scaler_client.commands.command_line import parse_arguments, resolve
+from scaler_client.commands.options import Command, Option, OptionError, whole
+from scaler_client.monitor.options import MONITOR_OPTIONS, monitor_address
+from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket, check_access, obstacle
 
 GARBAGE = b"snapshotgarbage."
 

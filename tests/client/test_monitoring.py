@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from tests.schema_messages import message_of
 
-from scaler_client import history_feed, monitoring
-from scaler_client.monitoring import SILENCE_SECONDS, MonitorReader, Presence
-from scaler_client.picture import Picture, RunningTask
-from scaler_client.published import story_topic
-from scaler_client.snapshots import Graphs, GraphState, ObjectState, WorkerState
+from scaler_client.monitor.reader import SILENCE_SECONDS, MonitorReader, Presence
+from scaler_client.monitor.snapshot_view import Picture, RunningTask
+from scaler_client.protocol.snapshot_decoder import story_topic
+from scaler_client.protocol.snapshots import Graphs, GraphState, ObjectState, WorkerState
 
 START = 1000.0
 """Of the reader's clock."""
@@ -233,7 +232,7 @@ def test_what_was_kept_may_come_behind_what_has_just_happened(reader: MonitorRea
 
 
 def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_feed, "HISTORY_BATCHES", 2)
+    monkeypatch.setattr("scaler_client.monitor.history.HISTORY_BATCHES", 2)
     reader.feed(published(1, 60), START)
     for first in range(5):
         reader.feed(happened(first, first), START)
@@ -257,7 +256,7 @@ def test_graphs_are_the_newest_ones_of_this_scheduler(reader: MonitorReader) -> 
 
 
 def test_stories(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitoring, "STORIES", 2)
+    monkeypatch.setattr("scaler_client.monitor.reader.STORIES", 2)
     for task_id in (1, 2, 1, 3):
         assert reader.feed(story_topic(11, task_id) + happened(0, *[task_id] * 3)[8:], START)
     assert list(reader.stories) == [(11, 1), (11, 3)] and reader.stories[11, 3].ids == [3, 3, 3]

@@ -13,10 +13,11 @@ from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
 from tests.client.stand_ins import in_threads
 from tests.client.task_stand_ins import FakeHost, FakeTask, hosted
 
-from scaler_client import Client, ClientClosedError, nested
-from scaler_client.addresses import ADDRESS_VARIABLE
-from scaler_client.messages import Outcome
-from scaler_client.serializer import dumps, loads
+from scaler_client import Client, ClientClosedError
+from scaler_client.commands.addresses import ADDRESS_VARIABLE
+from scaler_client.io import nested_connections
+from scaler_client.pickling.serializer import dumps, loads
+from scaler_client.protocol.messages import Outcome
 
 WORKER = 44
 
@@ -27,9 +28,9 @@ def task(scheduler: FakeScheduler) -> Iterator[FakeTask]:
     task = FakeTask(depth=3, priority=9, name=(7, 3, 1))
     with hosted(FakeHost(task, scheduler.address, WORKER)):
         yield task
-    for connection in set(nested._connections.values()):
+    for connection in set(nested_connections._connections.values()):
         connection.agent.close("the test is over")
-    nested._connections.clear()
+    nested_connections._connections.clear()
 
 
 def square(x: int) -> int:
@@ -191,7 +192,7 @@ def test_an_unpickled_client_is_a_handle(scheduler: FakeScheduler, name: Any) ->
             again = pickle.loads(pickle.dumps(pickle.loads(pickled)))
             assert again._agent is Client()._agent and again.address == scheduler.address
             again._agent.close("the test is over")
-            nested._connections.clear()
+            nested_connections._connections.clear()
     assert [hello["worker"] for hello in scheduler.hellos] == [0, WORKER]
 
 

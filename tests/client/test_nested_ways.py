@@ -12,7 +12,8 @@ from tests.client.running_scheduler import RunningScheduler
 from tests.client.task_stand_ins import FakeHost, FakeTask, hosted
 from tests.waiting import wait_until
 
-from scaler_client import AsyncClient, Client, nested
+from scaler_client import AsyncClient, Client
+from scaler_client.io import nested_connections
 
 KEYS = ("a", "b", "c")
 ONCE = ["suspend", "resume"]
@@ -25,9 +26,9 @@ def task(running: RunningScheduler) -> Iterator[FakeTask]:
     with hosted(FakeHost(task, running.address, 44)):
         task.when_suspended(lambda: gates.open(*KEYS))
         yield task
-    for connection in set(nested._connections.values()):
+    for connection in set(nested_connections._connections.values()):
         connection.agent.close("the test is over")
-    nested._connections.clear()
+    nested_connections._connections.clear()
 
 
 def with_executor(client: Client) -> object:

@@ -13,14 +13,15 @@ import cloudpickle
 import pytest
 from tests.client.graph_stand_ins import Buffer, Cluster, SessionClient
 
-from scaler_client import messages, references
 from scaler_client.errors import ObjectNotFoundError, SerializerError
-from scaler_client.future import TaskFuture
-from scaler_client.messages import Outcome
-from scaler_client.objects import dump_object
-from scaler_client.pickled import MOST_FRAMES, OUT_OF_BAND_BYTES
-from scaler_client.references import ObjectRef, ReadingCall
-from scaler_client.serializer import dumps
+from scaler_client.futures.future import TaskFuture
+from scaler_client.io.objects import dump_object
+from scaler_client.pickling import references
+from scaler_client.pickling.object_frames import MOST_FRAMES, OUT_OF_BAND_BYTES
+from scaler_client.pickling.references import ObjectRef, ReadingCall
+from scaler_client.pickling.serializer import dumps
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
 from tests.client.session_stand_ins import be_silent, joined_session
 
-from scaler_client import open_files
-from scaler_client.open_files import FOR_CLIENT, check_free_files, shortage
+from scaler_client.net import file_limit
+from scaler_client.net.file_limit import FOR_CLIENT, check_free_files, shortage
 
 PROGRAM = """
 import os, resource, sys
@@ -70,7 +70,7 @@ def test_what_is_said_of_a_system_without_files(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "open", fail_with(errno.EMFILE))
     monkeypatch.setitem(sys.modules, "resource", None)
     with pytest.raises(OSError, match="as many files open as it may have"):
-        open_files.check_free_files("a client")
+        file_limit.check_free_files("a client")
 
 
 def test_a_lost_scheduler_is_said_to_be_for_want_of_files() -> None:

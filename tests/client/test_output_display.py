@@ -17,10 +17,12 @@ from tests.client.session_stand_ins import joined_session, resolved, sent
 from tests.client.task_stand_ins import FakeHost, FakeTask, hosted
 from tests.waiting import wait_until
 
-from scaler_client import AsyncClient, Client, messages, nested, output_display
-from scaler_client.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output
-from scaler_client.output_display import OutputDisplay
-from scaler_client.serializer import dumps
+from scaler_client import AsyncClient, Client
+from scaler_client.io import nested_connections, output_display
+from scaler_client.io.output_display import OutputDisplay
+from scaler_client.pickling.serializer import dumps
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output
 
 WAIT_SECONDS = 20.0
 
@@ -215,6 +217,6 @@ def test_children_ask_as_their_parent_does_and_their_output_goes_its_way(schedul
             wait_until(lambda: host.forwarded, what="it is handed over")
             assert host.forwarded == [([(7, 3, 1)], Output([task_id], [0], [b"host"], [b"hello"]))]
         finally:
-            for connection in set(nested._connections.values()):
+            for connection in set(nested_connections._connections.values()):
                 connection.agent.close("the test is over")
-            nested._connections.clear()
+            nested_connections._connections.clear()

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from scaler_client.program_name import LONGEST, client_name, program_name
+from scaler_client.commands.program_name import LONGEST, client_name, program_name
 
 
 @pytest.mark.parametrize(

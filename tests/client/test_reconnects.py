@@ -8,8 +8,8 @@ import socket
 import zmq
 from tests.waiting import wait_until
 
-from scaler_client.curve import LEAST_CUT_HANDSHAKES
-from scaler_client.sockets import FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS, Reconnects
+from scaler_client.net.curve import LEAST_CUT_HANDSHAKES
+from scaler_client.net.sockets import FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS, Reconnects
 
 QUIET_SECONDS = 0.5
 """ZeroMQ's own tries are a fifth of it apart."""

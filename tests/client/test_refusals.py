@@ -7,10 +7,11 @@ from typing import Any
 from tests.client.graph_stand_ins import SessionClient
 from tests.client.session_stand_ins import Answered, Chunk, Owner, joined_session, submit
 
-from scaler_client import messages, serializer
 from scaler_client.errors import TaskRefusedError
-from scaler_client.functions import Function
-from scaler_client.messages import Outcome
+from scaler_client.pickling import serializer
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
 
 WHY = "function 2 is not taken: a client may have 2 functions (--client-function-limit)"
 

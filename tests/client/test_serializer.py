@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from scaler_client import serializer
-from scaler_client.serializer import dump_call, dump_function, dumps, is_plain, loads
+from scaler_client.pickling import serializer
+from scaler_client.pickling.serializer import dump_call, dump_function, dumps, is_plain, loads
 
 
 class Colour(enum.IntEnum):
@@ -42,13 +42,13 @@ def call_of(payload: bytes) -> tuple[Any, Any]:
 def by_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Notes what goes to cloudpickle."""
     seen: list[Any] = []
-    real = serializer.by_value.dumps
+    real = serializer.cloudpickle_ext.dumps
 
     def note(value: Any) -> bytes:
         seen.append(value)
         return real(value)
 
-    monkeypatch.setattr(serializer.by_value, "dumps", note)
+    monkeypatch.setattr(serializer.cloudpickle_ext, "dumps", note)
     return seen
 
 

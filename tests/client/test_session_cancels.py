@@ -17,12 +17,12 @@ from tests.client.session_stand_ins import (
     welcome,
 )
 
-from scaler_client import messages
-from scaler_client.backlog import BATCH_ROWS, TASK_OVERHEAD
-from scaler_client.functions import Function
-from scaler_client.messages import Outcome
-from scaler_client.owners import CHUNK_ROWS
-from scaler_client.session import Session
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD
+from scaler_client.session.result_sinks import CHUNK_ROWS
+from scaler_client.session.session import Session
 
 
 @pytest.fixture

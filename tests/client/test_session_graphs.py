@@ -10,15 +10,15 @@ import pytest
 from tests.client.graph_stand_ins import SessionClient
 from tests.client.session_stand_ins import UNLIMITED, Answered, Owner, be_silent, joined_session, submit, welcome
 
-from scaler_client import messages
-from scaler_client.backlog import BATCH_ROWS, TASK_OVERHEAD
+from scaler_client.api.task_options import TaskOptions
 from scaler_client.errors import ClientClosedError, SchedulerLostError
-from scaler_client.future import TaskFuture
-from scaler_client.graph_tasks import GraphTasks
-from scaler_client.messages import Keep, Outcome
-from scaler_client.serializer import dumps
-from scaler_client.session import Session
-from scaler_client.task_options import TaskOptions
+from scaler_client.futures.future import TaskFuture
+from scaler_client.futures.open_graphs import GraphTasks
+from scaler_client.pickling.serializer import dumps
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Keep, Outcome
+from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD
+from scaler_client.session.session import Session
 
 
 def inc(x: int) -> int:

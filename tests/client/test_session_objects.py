@@ -21,12 +21,12 @@ from tests.client.session_stand_ins import (
     welcome,
 )
 
-from scaler_client import messages
-from scaler_client.backlog import BATCH_ROWS, TASK_OVERHEAD
-from scaler_client.functions import Function
-from scaler_client.messages import Keep
-from scaler_client.references import StoredObject, reading_call
-from scaler_client.session import Session
+from scaler_client.pickling.functions import Function
+from scaler_client.pickling.references import StoredObject, reading_call
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Keep
+from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD
+from scaler_client.session.session import Session
 
 
 def stored(data: bytes = b"bytes", name: str = "", parent: Any = None) -> StoredObject:

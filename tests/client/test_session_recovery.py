@@ -7,13 +7,13 @@ from tests.client.graph_stand_ins import SessionClient
 from tests.client.session_stand_ins import Answered, Owner, joined_session, submit
 from tests.client.test_session_graphs import ALL, GRAPH, A, B, C, D, E, answer, graph_tasks, join_anew, rows, submits
 
-from scaler_client import messages
-from scaler_client.backlog import TASK_OVERHEAD
 from scaler_client.errors import ObjectNotFoundError
-from scaler_client.graph_tasks import MOST_RECOVERIES
-from scaler_client.messages import Outcome
-from scaler_client.serializer import dumps
-from scaler_client.session import Session
+from scaler_client.futures.open_graphs import MOST_RECOVERIES
+from scaler_client.pickling.serializer import dumps
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_client.session.backlog import TASK_OVERHEAD
+from scaler_client.session.session import Session
 
 LOST = Outcome.INPUT_LOST
 

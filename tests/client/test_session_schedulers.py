@@ -22,11 +22,11 @@ from tests.client.session_stand_ins import (
     welcome,
 )
 
-from scaler_client import messages
 from scaler_client.errors import ClientClosedError, SchedulerLostError
-from scaler_client.functions import Function
-from scaler_client.messages import Outcome
-from scaler_client.session import Session, State
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_client.session.session import Session, State
 
 
 @pytest.fixture

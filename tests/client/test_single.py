@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaler_client import messages, single
-from scaler_client.columns import write_batch
-from scaler_client.schema import DISPATCH, RESOLVED
-from scaler_client.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
+from scaler_client.protocol import messages, one_row_codec
+from scaler_client.protocol.columns import write_batch
+from scaler_client.protocol.schema import DISPATCH, RESOLVED
+from scaler_client.protocol.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
 
 PATIENT = settings(max_examples=300, deadline=None, database=None, derandomize=True)
 
@@ -31,7 +31,7 @@ def outcome(frames: list[Any]) -> Any:
 
 def assert_both_ways_agree(frames: list[Any]) -> None:
     short = outcome(frames)
-    with patch.object(single, "decode", return_value=None):
+    with patch.object(one_row_codec, "decode", return_value=None):
         assert outcome(frames) == short
 
 
@@ -81,7 +81,7 @@ def test_any_bit_may_be_wrong(tag: int, payload: bytes) -> None:
     )
     columns += [("I", [len(payload)]), ("I", []), ("B", payload), *[("I", [])] * (9 if tag == DISPATCH else 3)]
     frame = write_batch(tag, columns)
-    assert single.decode(frame) is not None
+    assert one_row_codec.decode(frame) is not None
     for position in range(len(frame)):
         for bit in range(8):
             changed = bytearray(frame)
@@ -96,19 +96,22 @@ def test_what_the_scheduler_writes_of_one_row_goes_the_short_way() -> None:
     payloads = [("I", [3]), ("I", []), ("B", b"abc")]
     task = [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])]
     none: list[Any] = [("B", []), ("I", []), ("I", [])]
-    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *none, *none])) == messages.Dispatch(
+    assert one_row_codec.decode(write_batch(DISPATCH, [*task, *payloads, *none, *none, *none])) == messages.Dispatch(
         [7], [5], [1], [2], [b"abc"]
     )
     inputs: list[Any] = [("Q", [8]), ("I", [1]), ("B", [1])]
-    assert single.decode(write_batch(DISPATCH, [*task, *payloads, *none, *inputs, *none])) is None
+    assert one_row_codec.decode(write_batch(DISPATCH, [*task, *payloads, *none, *inputs, *none])) is None
     frame = write_batch(RESOLVED, [("Q", [5]), ("B", [6]), *payloads, *none])
-    assert single.decode(frame) == messages.Resolved([5], [6], [b"abc"])
-    assert single.decode(write_batch(RESOLVED, [("Q", [5, 6]), ("B", [6]), *payloads, *none])) is None
+    assert one_row_codec.decode(frame) == messages.Resolved([5], [6], [b"abc"])
+    assert one_row_codec.decode(write_batch(RESOLVED, [("Q", [5, 6]), ("B", [6]), *payloads, *none])) is None
 
 
 def assert_written_alike(message: messages.Message) -> None:
     short = encode(message)
-    with patch.object(single, "submit", return_value=None), patch.object(single, "results", return_value=None):
+    with (
+        patch.object(one_row_codec, "submit", return_value=None),
+        patch.object(one_row_codec, "results", return_value=None),
+    ):
         assert encode(message) == short
 
 
@@ -119,7 +122,7 @@ PAYLOADS = PAYLOAD | PAYLOAD.map(bytearray) | PAYLOAD.map(memoryview)
 @given(LONG, WORD, PAYLOADS, st.booleans())
 def test_both_ways_write_the_same_submit(task_id: int, function: int, payload: Any, asks: bool) -> None:
     message = messages.Submit([task_id], [function], [payload], messages.Options(depth=1) if asks else None)
-    assert (single.submit(message) is None) == (asks or not payload or type(payload) is not bytes)
+    assert (one_row_codec.submit(message) is None) == (asks or not payload or type(payload) is not bytes)
     assert_written_alike(message)
 
 
@@ -128,7 +131,7 @@ def test_both_ways_write_the_same_submit(task_id: int, function: int, payload: A
 )
 def test_a_row_that_reads_or_becomes_an_object_goes_the_general_way(reads: dict[str, Any]) -> None:
     message = messages.Submit([5], [1], [b"p"], **reads)
-    assert single.submit(message) is None
+    assert one_row_codec.submit(message) is None
     assert_written_alike(message)
 
 
@@ -140,7 +143,7 @@ def test_both_ways_write_the_same_results(
     message = messages.Results([client], [task_id], [attempt], [outcome], [duration], [payload])
     if is_profiled:
         message.cpu_times, message.peaks = [1], [2]
-    assert (single.results(message) is None) == (is_profiled or not payload or type(payload) is not bytes)
+    assert (one_row_codec.results(message) is None) == (is_profiled or not payload or type(payload) is not bytes)
     assert_written_alike(message)
 
 

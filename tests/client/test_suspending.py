@@ -15,13 +15,13 @@ import pytest
 from tests.client.stand_ins import FakeAgent, end_with_exception, end_with_value, in_threads, pending, with_value
 from tests.client.task_stand_ins import PATIENCE_SECONDS, FakeHost, FakeTask, NestedAgent, hosted
 
-from scaler_client import nesting, suspending
-from scaler_client.functions import Function
-from scaler_client.future import TaskFuture
-from scaler_client.mapping import Chunk, MapPlan, run_map
-from scaler_client.messages import Outcome
-from scaler_client.nesting import TaskStoppedError
-from scaler_client.serializer import dump_call, dumps
+from scaler_client.api.map import Chunk, MapPlan, run_map
+from scaler_client.futures.future import TaskFuture
+from scaler_client.nested import slot_wait, task_host
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.pickling.functions import Function
+from scaler_client.pickling.serializer import dump_call, dumps
+from scaler_client.protocol.messages import Outcome
 
 NAME = (7, 3, 1)
 ONCE = [("suspended", NAME), "suspend", "resume", ("resumed", NAME)]
@@ -146,9 +146,9 @@ def test_futures_of_another_scheduler(task: FakeTask) -> None:
 
 
 def test_outside_of_workers_the_standard_waiters_are_left_alone() -> None:
-    assert nesting.host is None
+    assert task_host.host is None
     assert type(pending()._waiters) is list
-    assert type(suspending.event_for(FakeAgent())) is threading.Event  # type: ignore[arg-type]
+    assert type(slot_wait.event_for(FakeAgent())) is threading.Event  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------------------- await
@@ -297,6 +297,6 @@ def test_map_of_a_task_that_is_stopped_cancels_its_tasks(task: FakeTask) -> None
 def test_a_forked_child_runs_no_task(task: FakeTask) -> None:
     child_process = os.fork()
     if not child_process:
-        os._exit(0 if nesting.host is None else 1)
+        os._exit(0 if task_host.host is None else 1)
     assert os.waitpid(child_process, 0)[1] == 0
-    assert nesting.host is not None
+    assert task_host.host is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scaler_client.task_names import WantedTask, exact_name, parse_wanted
+from scaler_client.monitor.task_names import WantedTask, exact_name, parse_wanted
 
 CLIENT = 4611686018427387904
 

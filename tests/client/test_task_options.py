@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scaler_client.messages import Options
-from scaler_client.task_options import TaskOptions, checked_bool
+from scaler_client.api.task_options import TaskOptions, checked_bool
+from scaler_client.protocol.messages import Options
 
 NAMES = ("timeout", "retries", "retry_on", "priority", "name", "capabilities", "profiling")
 

@@ -24,7 +24,7 @@ from tests.client.ui_stand_ins import (
     row,
 )
 
-from scaler_client.snapshots import History
+from scaler_client.protocol.snapshots import History
 from scaler_client.ui.contract import RETURNED as RETURNED_OUTCOME
 from scaler_client.ui.durations import FunctionDurations
 from scaler_client.ui.executions import ROWS_A_CHUNK, Executions

@@ -9,8 +9,8 @@ import pytest
 from tests.client.ui_stand_ins import BEGAN, CLIENT, Watcher, ended, types
 from tests.schema_messages import message_of
 
-from scaler_client.monitoring import SILENCE_SECONDS
-from scaler_client.published import GRAPHS_TOPIC, story_topic
+from scaler_client.monitor.reader import SILENCE_SECONDS
+from scaler_client.protocol.snapshot_decoder import GRAPHS_TOPIC, story_topic
 from scaler_client.ui import tables
 from scaler_client.ui.contract import TOPICS, AskStory, PageError, Pause, Settings, Watch, parse
 from scaler_client.ui.executions import ROWS_A_CHUNK

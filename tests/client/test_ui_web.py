@@ -18,7 +18,7 @@ pytest.importorskip("prometheus_client", reason="the page's server needs it: pip
 import aiohttp
 from aiohttp.test_utils import TestServer
 
-from scaler_client.monitoring import SILENCE_SECONDS
+from scaler_client.monitor.reader import SILENCE_SECONDS
 from scaler_client.ui import web
 from scaler_client.ui.access import Access
 from scaler_client.ui.contract import LONGEST_MESSAGE

@@ -10,9 +10,10 @@ from tests.client.running_scheduler import RunningScheduler
 from tests.client.scheduler_stand_in import WAIT_SECONDS
 from tests.schema_messages import SCHEMA
 
-from scaler_client import Client, messages, named, wire
-from scaler_client.addresses import AddressError, parse_connect_address
-from scaler_client.utf8_text import checked_text, escaped
+from scaler_client import Client, named
+from scaler_client.commands.addresses import AddressError, parse_connect_address
+from scaler_client.protocol import messages, wire
+from scaler_client.protocol.utf8_text import checked_text, escaped
 
 SURROGATE = os.fsdecode(b"\xff")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.schema_messages import message_of
 
-from scaler_client.monitoring import MonitorReader
-from scaler_client.snapshots import History, HistoryKind
+from scaler_client.monitor.reader import MonitorReader
+from scaler_client.protocol.snapshots import History, HistoryKind
 from scaler_client.ui.chunks import Chunk
 from scaler_client.ui.live import Limits, Live
 from scaler_client.ui.pages import Page

@@ -10,8 +10,8 @@ from tests.conformance.findings import WrongError, must
 from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils import z85
 
-from scaler_client.key_files import CLIENT, SERVER, WORKER, PeerKeys, read_pair, read_peer_keys
-from scaler_scheduler import authorized
+from scaler_client.commands.key_files import CLIENT, SERVER, WORKER, PeerKeys, read_pair, read_peer_keys
+from scaler_scheduler.auth import authorized_keys
 
 SUCCEEDED, CUT, OTHER_MECHANISM, NOT_LET_IN = (
     int(zmq.EVENT_HANDSHAKE_SUCCEEDED),
@@ -56,7 +56,7 @@ class Guard:
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], folder: str) -> None:
         self._folder = folder
         _public, self._secret = read_pair(folder, SERVER)
-        self._entries = authorized.read(folder)
+        self._entries = authorized_keys.read(folder)
         self._turned_away: list[str] = []
         self._authenticator = ThreadAuthenticator(context)
         self._authenticator.start()
@@ -66,7 +66,7 @@ class Guard:
         """Whether this public key (Z85) may connect. Called by the authenticator's thread."""
         public = z85.decode(key).hex()
         if public not in self._entries:
-            self._turned_away.append(f"{public} is not in {self._folder}/{authorized.FILE_NAME}")
+            self._turned_away.append(f"{public} is not in {self._folder}/{authorized_keys.FILE_NAME}")
         return public in self._entries
 
     def secure(self, bound: zmq.Socket[bytes]) -> None:

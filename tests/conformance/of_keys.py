@@ -10,8 +10,8 @@ from tests.conformance.keys import CUT, FAILURES, NOT_LET_IN, OTHER_MECHANISM, S
 from tests.conformance.peer import Peer
 from zmq.utils import z85
 
-from scaler_client.curve import secure
-from scaler_client.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_peer_keys
+from scaler_client.commands.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_peer_keys
+from scaler_client.net.curve import secure
 
 HANDSHAKE_SECONDS = 10.0
 SILENCE_SECONDS = 1.0

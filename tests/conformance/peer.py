@@ -12,8 +12,8 @@ from tests.conformance.findings import WrongError
 from tests.conformance.messages import Received, read
 from tests.schema_messages import SCHEMA, message_of
 
-from scaler_client.curve import secure
-from scaler_client.key_files import PeerKeys
+from scaler_client.commands.key_files import PeerKeys
+from scaler_client.net.curve import secure
 
 WAIT_SECONDS = 10.0
 

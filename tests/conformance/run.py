@@ -26,8 +26,8 @@ from tests.conformance.of_client import ClientConversation
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.of_worker import WorkerConversation
 
-from scaler_client.addresses import AddressError, parse_bind_address, parse_connect_address
-from scaler_client.key_files import KeyFileError
+from scaler_client.commands.addresses import AddressError, parse_bind_address, parse_connect_address
+from scaler_client.commands.key_files import KeyFileError
 
 HELLO_SECONDS = 120.0
 

@@ -24,7 +24,7 @@ from tests.integration.commands import cluster, key_command, scheduler
 from tests.interop.cpp_programs import cpp_client, cpp_worker
 
 from scaler_client import Client
-from scaler_client.key_files import read_peer_keys
+from scaler_client.commands.key_files import read_peer_keys
 
 SECONDS = 30.0
 OFTEN = ("--heartbeat-interval-seconds", "0.5")

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from scaler_scheduler import addresses
+from scaler_scheduler.commands import addresses
 
 GOOD_ADDRESSES = [
     ("tcp://127.0.0.1:2345", ("tcp", "127.0.0.1", 2345, ""), "tcp://127.0.0.1:2345"),

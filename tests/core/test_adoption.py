@@ -20,7 +20,7 @@ from tests.core.harness import (
     submit_event,
 )
 
-from scaler_scheduler.core.withdrawals import GRACE_SECONDS
+from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
 
 ROW = (11, 1, 1)
 LATER = (11, 1, 3)

@@ -1,6 +1,6 @@
 """How often something may be done, at once and in the long run."""
 
-from scaler_scheduler.allowances import Allowances
+from scaler_scheduler.net.rate_limit import Allowances
 
 
 def test_so_many_at_once_and_then_so_many_a_second() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 
-from scaler_scheduler.core.batches import Batch, BatchQueue
 from scaler_scheduler.core.events import DEFAULT_OPTIONS
-from scaler_scheduler.core.functions import Function
+from scaler_scheduler.core.state.batches import Batch, BatchQueue
+from scaler_scheduler.core.state.functions import Function
 
 
 def batch_of(*ids):

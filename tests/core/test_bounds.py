@@ -7,8 +7,9 @@ from typing import Any, List
 
 from tests.core.harness import C2, A, C, Core, Sent, W, joined, submit_event
 
-from scaler_scheduler.core import bounds, effects, events
+from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.peers import quotas
 
 MEGABYTE = 1 << 20
 
@@ -58,7 +59,7 @@ def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credi
         core.submit(C, [task_id], body=bytes(4 * MEGABYTE))
         task_id += 1
         taken += 4 * MEGABYTE + 128
-    most = core.welcomes[C].credit + bounds.LEAST_EXCESS
+    most = core.welcomes[C].credit + quotas.LEAST_EXCESS
     assert most < taken < most + 16 * MEGABYTE
     core.submit(C, [task_id])
     expected = f"tasks {task_id} to {task_id} are not taken: they are beyond the client's credit of "
@@ -76,7 +77,7 @@ def test_what_is_submitted_again_is_taken_whatever_the_credit_is():
     core.submit(C, [1])
     core.results(W, core.take_dispatched(W))
     client = core.scheduler.tables.clients.by_route[C]
-    client.submitted = client.granted + 100 * bounds.LEAST_EXCESS
+    client.submitted = client.granted + 100 * quotas.LEAST_EXCESS
     core.take()
     core.submit(C, [1])
     assert [sent[0] for sent in core.take()] == ["dispatch"]
@@ -88,7 +89,7 @@ def test_a_nested_client_has_an_end_too():
     core.client(C2, 12, worker=22)
     core.function(C2, 1, b"f")
     client = core.scheduler.tables.clients.by_route[C2]
-    client.submitted = bounds.NESTED_PART * bounds.LEAST_EXCESS
+    client.submitted = quotas.NESTED_PART * quotas.LEAST_EXCESS
     core.submit(C2, [1])
     core.take()
     client.submitted += 1 << 30
@@ -183,9 +184,9 @@ def test_too_many_functions():
 def test_of_refused_functions_some_names_are_kept():
     core = core_with(client_functions=1)
     joined(core)
-    for number in range(2, 3 * bounds.REFUSED_FUNCTIONS):
+    for number in range(2, 3 * quotas.REFUSED_FUNCTIONS):
         core.function(C, number, b"%d" % number)
-    assert len(core.scheduler.tables.clients.by_route[C].refused_functions) <= bounds.REFUSED_FUNCTIONS
+    assert len(core.scheduler.tables.clients.by_route[C].refused_functions) <= quotas.REFUSED_FUNCTIONS
     core.take()
 
 

@@ -13,8 +13,11 @@ import types
 
 import pytest
 
-from scaler_scheduler import addresses, cli, command_line, config, gate, key_files, logs, machine, options
-from scaler_scheduler.changes import Changes
+from scaler_scheduler import cli
+from scaler_scheduler.auth import keyring
+from scaler_scheduler.commands import addresses, command_line, key_files, logs, machine, options
+from scaler_scheduler.config import config
+from scaler_scheduler.config.pending_config import Changes
 
 ADDRESS = "tcp://127.0.0.1:2345"
 IS_PYPY = sys.implementation.name == "pypy"
@@ -477,7 +480,7 @@ def test_check_config_with_keys(toml, capsys, tmp_path, monkeypatch):
     def not_ours(*_):
         raise key_files.KeyAccessError("cannot read the key")
 
-    monkeypatch.setattr(gate, "read_pair", not_ours)  # the scheduler's user may, who asks may not
+    monkeypatch.setattr(keyring, "read_pair", not_ours)  # the scheduler's user may, who asks may not
     assert cli.main(["--check-config", path]) == 0
     assert capsys.readouterr().err == ""
 
@@ -581,7 +584,7 @@ def test_main_hands_the_configuration_to_the_daemon(monkeypatch, tmp_path):
     given = []
     daemon = types.ModuleType("daemon")
     daemon.run = lambda configuration, _changes: given.append(configuration) or 7
-    monkeypatch.setitem(sys.modules, "scaler_scheduler.daemon", daemon)
+    monkeypatch.setitem(sys.modules, "scaler_scheduler.daemon.loop", daemon)
     monkeypatch.setenv("PYPY_GC_NURSERY", "32M")  # else PyPy is started again in this process
     monkeypatch.setattr(sys, "argv", ["scaler_scheduler", ADDRESS, "--logging-paths", str(tmp_path / "log")])
     monkeypatch.setenv("SCALER_ADRESS", ADDRESS)
@@ -610,7 +613,7 @@ def test_changes_wait_for_the_next_start(tmp_path, caplog):
 
 
 def test_as_a_process_wrong_input_is_one_line_and_no_pickle_is_imported():
-    packages = os.path.dirname(os.path.dirname(config.__file__))
+    packages = os.path.dirname(os.path.dirname(os.path.dirname(config.__file__)))
     environ = dict(os.environ, PYTHONPATH=packages)
     argv = [sys.executable, "-m", "scaler_scheduler", "tcp://nowhere"]
     ran = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60)
@@ -626,7 +629,7 @@ def test_log_lines(tmp_path, capsys):
     path = tmp_path / "log"
     path.write_text("before\n")
     logs.set_up("INFO", ["/dev/stderr", "/dev/stdout", str(path)])
-    logging.getLogger("scaler_scheduler.daemon").info("scheduler %s", "listens")
+    logging.getLogger("scaler_scheduler.daemon.loop").info("scheduler %s", "listens")
     logging.debug("too quiet")
     out, err = capsys.readouterr()
     assert LINE.fullmatch(out) and LINE.fullmatch(err)

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 
-from scaler_scheduler.connections import LOCAL_MONITORS, ConnectionLimits, Connections, Listener, limit_by_files
+from scaler_scheduler.net.connections import LOCAL_MONITORS, ConnectionLimits, Connections, Listener, limit_by_files
 
 LIMITS: Dict[str, Any] = {"total": 100, "of_address": 100, "a_second": 100, "silence_seconds": 60.0}
 

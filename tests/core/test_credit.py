@@ -6,7 +6,7 @@ import pytest
 from tests.core.harness import C2, CANCELLED, W2, A, C, W, joined, resolved, results_event, rows_of, warnings_of
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.credit import TASK_OVERHEAD, UNLIMITED
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD, UNLIMITED
 
 WINDOW = 1 << 20
 LIMIT = 8 * WINDOW

@@ -8,8 +8,8 @@ from typing import Any, List
 import pytest
 import zmq
 
-from scaler_scheduler.connections import ConnectionLimits, Connections
-from scaler_scheduler.doorkeeper import MAIN_DOMAIN, Doorkeeper, new_key_pair
+from scaler_scheduler.net.connections import ConnectionLimits, Connections
+from scaler_scheduler.net.zap import MAIN_DOMAIN, Doorkeeper, new_key_pair
 
 SECONDS = 30
 

@@ -7,7 +7,7 @@ from array import array
 from tests.core.harness import C2, W2, C, W, joined, submit_event
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 
 
 def test_a_function_goes_once_to_each_worker_whoever_brought_it(core):

@@ -18,7 +18,7 @@ from tests.core.harness import (
     running,
 )
 
-from scaler_scheduler.core.withdrawals import GRACE_SECONDS
+from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
 
 ROW = (11, 1, 1)
 RETRACT, STOP = ("retract", W, [ROW]), ("stop", W, [ROW])

@@ -13,8 +13,8 @@ import pytest
 from tests.core.harness import MILLISECOND, SECOND, Core, results_event, submit_event
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.functions import LARGE_BYTES
 from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 STEPS = 1200
 CLIENTS = {b"client 1": 11, b"client 2": 12}

@@ -8,7 +8,7 @@ import pytest
 from tests.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.supply import INLINE_BYTES, SHARED_BYTES, SMALL_BYTES
+from scaler_scheduler.core.dispatch.input_delivery import INLINE_BYTES, SHARED_BYTES, SMALL_BYTES
 
 C, W, V, A = b"client", b"worker 1", b"worker 2", b"agent"
 NAME = 11

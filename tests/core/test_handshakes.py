@@ -9,8 +9,8 @@ from typing import Any, Iterator, List, Tuple
 import pytest
 from tests.waiting import wait_until
 
-from scaler_scheduler.connections import ConnectionLimits, Connections, Listener
-from scaler_scheduler.handshakes import HANDSHAKE_SECONDS, MOST_BYTES, Handshakes
+from scaler_scheduler.net.connections import ConnectionLimits, Connections, Listener
+from scaler_scheduler.net.handshake_guard import HANDSHAKE_SECONDS, MOST_BYTES, Handshakes
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system has no such filter")
 

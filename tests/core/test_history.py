@@ -8,11 +8,12 @@ from typing import Any, List, Tuple
 import pytest
 from tests.core.harness import W2, A, C, Core, W, joined, results_event, running, submit_event
 
-from scaler_scheduler.core import effects, events, history, history_rows
-from scaler_scheduler.core.history import ADOPTED, DISPATCHED, ENDED, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.lines import TRACEBACK_BYTES
-from scaler_scheduler.core.story import story, story_tracebacks
-from scaler_scheduler.core.tracebacks import Tracebacks
+from scaler_scheduler.core.report.story import story, story_tracebacks
+from scaler_scheduler.core.state import history, history_rows
+from scaler_scheduler.core.state.history import ADOPTED, DISPATCHED, ENDED, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core.state.tracebacks import Tracebacks
 
 Row = Tuple[int, int, int, int, str, int, int]
 """Kind, client, id, attempt, name, worker, outcome."""

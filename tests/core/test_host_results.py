@@ -12,7 +12,7 @@ from tests.core.harness import MILLISECOND, SECOND, results_event, submit_event
 from tests.core.test_graphs import BOTH, KEEP, KEPT, LOST, NAME, NO, A, C, V, W, forget, only, resolved, run, submit
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.functions import LARGE_BYTES
+from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 B, U = b"another agent", b"a worker of the other agent"
 FLAGGED = {0: (effects.FLAG_MAY_STORE, 0, 0)}

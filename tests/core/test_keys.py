@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from scaler_scheduler import authorized, cli, exposure, key_commands
-from scaler_scheduler.addresses import parse_bind_address
-from scaler_scheduler.doorkeeper import MAIN_DOMAIN, MONITOR_DOMAIN, decode_z85
-from scaler_scheduler.gate import Gate
-from scaler_scheduler.key_files import (
+from scaler_scheduler import cli
+from scaler_scheduler.auth import authorized_keys, bind_policy, key_commands
+from scaler_scheduler.auth.keyring import Gate
+from scaler_scheduler.commands.addresses import parse_bind_address
+from scaler_scheduler.commands.key_files import (
     CLIENT,
     MONITOR,
     ROLES,
@@ -25,6 +25,7 @@ from scaler_scheduler.key_files import (
     read_peer_keys,
     read_public,
 )
+from scaler_scheduler.net.zap import MAIN_DOMAIN, MONITOR_DOMAIN, decode_z85
 
 KEY, KEY2 = "0a" * 32, "0b" * 32
 
@@ -61,7 +62,9 @@ def test_keygen_makes_a_pair_for_each_and_says_what_goes_where(tmp_path, capsys)
     assert [line.split(" to ")[0] for line in said[1:]] == [
         f"Copy server.key {role}.key {role}.secret" for role in ROLES
     ]
-    assert [(entry.role, entry.name) for entry in authorized.read(folder).values()] == [(role, role) for role in ROLES]
+    assert [(entry.role, entry.name) for entry in authorized_keys.read(folder).values()] == [
+        (role, role) for role in ROLES
+    ]
     assert len({read_pair(folder, name) for name in (SERVER, *ROLES)}) == 4
 
 
@@ -77,7 +80,7 @@ def test_no_key_is_ever_overwritten(keys, capsys):
 
 def test_a_disk_that_becomes_full_leaves_no_part_of_a_folder(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "keys"
-    write_new, written = authorized.write_new, []
+    write_new, written = authorized_keys.write_new, []
 
     def write(path: str, text: str) -> None:
         written.append(path)
@@ -88,7 +91,7 @@ def test_a_disk_that_becomes_full_leaves_no_part_of_a_folder(tmp_path, capsys, m
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    monkeypatch.setattr(authorized, "write_new", write)
+    monkeypatch.setattr(authorized_keys, "write_new", write)
     for fails_at in range(1, 10):
         written.clear()
         line = complaint(capsys, "keygen", str(folder))
@@ -106,29 +109,29 @@ def test_a_pair_for_somebody_else_is_let_in_by_its_file(keys, tmp_path, capsys):
     authorize, copy = capsys.readouterr().out.splitlines()
     assert public in authorize and copy.startswith(f"Copy server.key of the scheduler's folder to {other}: ")
     assert cli.main(["authorize", keys, f"{other}/client.key", "--as", "client", "--name", "alice"]) == 0
-    assert authorized.read(keys)[public] == authorized.Entry("client", public, "alice")
+    assert authorized_keys.read(keys)[public] == authorized_keys.Entry("client", public, "alice")
     assert cli.main(["list", keys]) == 0
     assert f"client  {public} alice\n" in capsys.readouterr().out
     assert cli.main(["revoke", keys, "alice"]) == 0
-    assert public not in authorized.read(keys)
+    assert public not in authorized_keys.read(keys)
 
 
 def test_a_key_as_zeromq_writes_it():
     z85 = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
-    assert authorized.checked_key(z85, decode_z85) == decode_z85(z85).hex()
-    assert authorized.checked_key(KEY.upper(), decode_z85) == KEY
+    assert authorized_keys.checked_key(z85, decode_z85) == decode_z85(z85).hex()
+    assert authorized_keys.checked_key(KEY.upper(), decode_z85) == KEY
 
 
 @pytest.mark.parametrize("given", ["", "abc", KEY[:-1], KEY + "0", "~" * 40, "g" * 64, "--help"])
 def test_what_is_no_public_key(given):
     with pytest.raises(KeyFileError, match="is no public key"):
-        authorized.checked_key(given, decode_z85)
+        authorized_keys.checked_key(given, decode_z85)
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a\nb", "x" * 65, "#a", "\x1b"])
 def test_what_is_no_name(name):
     with pytest.raises(KeyFileError, match="is not a name"):
-        authorized.checked_name(name)
+        authorized_keys.checked_name(name)
 
 
 def test_keys_and_names_are_there_once(keys, capsys):
@@ -154,10 +157,10 @@ def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "rename", fail)
         with pytest.raises(KeyFileError, match="No space left"):
-            authorized.add(keys, authorized.Entry("client", KEY, "alice"))
+            authorized_keys.add(keys, authorized_keys.Entry("client", KEY, "alice"))
     assert Path(keys, "authorized").read_bytes() == before
     names = sorted(os.listdir(keys))
-    authorized.add(keys, authorized.Entry("client", KEY, "alice"))
+    authorized_keys.add(keys, authorized_keys.Entry("client", KEY, "alice"))
     assert sorted(os.listdir(keys)) == names  # nothing else is left
     assert mode(keys, "authorized") == 0o640
 
@@ -175,7 +178,7 @@ def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
 def test_a_wrong_line_is_named(tmp_path, line, text):
     (tmp_path / "authorized").write_text(f"# a comment\n\n{line}\n")
     with pytest.raises(KeyFileError) as caught:
-        authorized.read(str(tmp_path))
+        authorized_keys.read(str(tmp_path))
     assert text in str(caught.value)
 
 
@@ -289,14 +292,14 @@ def test_the_gate_cuts_off_whom_the_list_does_not_name_any_more(keys, caplog):
         cut.append(users)
         return 7
 
-    authorized.add(keys, authorized.Entry("client", KEY, "alice"))
+    authorized_keys.add(keys, authorized_keys.Entry("client", KEY, "alice"))
     assert not gate.read_again(cut_off) and not cut
     assert gate.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == f"client:{KEY}".encode()
-    authorized.remove(keys, "alice")
-    authorized.add(keys, authorized.Entry("worker", KEY, "alice"))  # what it is now is somebody else
+    authorized_keys.remove(keys, "alice")
+    authorized_keys.add(keys, authorized_keys.Entry("worker", KEY, "alice"))  # what it is now is somebody else
     assert not gate.read_again(cut_off)
     assert cut == [{f"client:{KEY}"}]
-    authorized.remove(keys, "monitor")
+    authorized_keys.remove(keys, "monitor")
     assert gate.read_again(cut_off)
     assert "was revoked" in caplog.text
 
@@ -321,7 +324,7 @@ def test_a_list_that_became_unreadable_changes_nothing(keys, caplog):
     ],
 )
 def test_addresses_of_this_machine_alone(address):
-    assert exposure.is_local(parse_bind_address(address))
+    assert bind_policy.is_local(parse_bind_address(address))
 
 
 @pytest.mark.parametrize(
@@ -329,25 +332,25 @@ def test_addresses_of_this_machine_alone(address):
 )
 def test_addresses_that_others_reach(address):
     wide, local = parse_bind_address(address), parse_bind_address("tcp://127.0.0.1:1")
-    assert not exposure.is_local(wide)
-    for is_said in (exposure.refusal, exposure.insecure_warning):
+    assert not bind_policy.is_local(wide)
+    for is_said in (bind_policy.refusal, bind_policy.insecure_warning):
         assert str(wide) in is_said(wide, None) and str(wide) in is_said(local, wide)
         assert not is_said(local, local) and not is_said(local, None)
 
 
 def test_the_refusal_has_the_commands():
-    text = exposure.refusal(parse_bind_address("tcp://*:2345"), None)
+    text = bind_policy.refusal(parse_bind_address("tcp://*:2345"), None)
     commands = ["scaler_scheduler keygen DIR", "scaler_scheduler --keys DIR tcp://*:2345", "scaler_cluster --keys DIR"]
     assert all(command in text for command in commands) and "\n" not in text and "--insecure" in text
 
 
 def test_a_monitor_address_runs_no_code():
     both = parse_bind_address("tcp://127.0.0.1:2390"), parse_bind_address("tcp://0.0.0.0:2391")
-    text = exposure.refusal(*both)
+    text = bind_policy.refusal(*both)
     assert text.startswith("--monitor-address: tcp://0.0.0.0:2391 can be reached from other machines")
     assert "`scaler_scheduler --keys DIR tcp://127.0.0.1:2390 --monitor-address tcp://0.0.0.0:2391`" in text
     assert "`scaler_top --keys DIR`" in text
-    for line in (text, exposure.insecure_warning(*both)):
+    for line in (text, bind_policy.insecure_warning(*both)):
         assert "sees names of functions" in line and "run code" not in line and "--monitor-address" in line
 
 

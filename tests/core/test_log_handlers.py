@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from scaler_scheduler import log_handlers, logs
+from scaler_scheduler.commands import log_handlers, logs
 
 STAMP = r"\[WARNING\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: "
 REASON = os.strerror(errno.ENOSPC)

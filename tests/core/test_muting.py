@@ -10,9 +10,9 @@ from tests.wire.vectors import ALL
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.intake import DRAIN_MESSAGES, IGNORED_MESSAGES, Intake
-from scaler_scheduler.muting import BURST_SECONDS, MUTE_SECONDS, Muting
-from scaler_scheduler.status import Traffic
+from scaler_scheduler.daemon.message_pump import DRAIN_MESSAGES, IGNORED_MESSAGES, Intake
+from scaler_scheduler.daemon.throttle import BURST_SECONDS, MUTE_SECONDS, Muting
+from scaler_scheduler.publish.snapshots import Traffic
 from scaler_scheduler.wire.encode import Identity
 from scaler_scheduler.wire.schema import Message
 

@@ -20,7 +20,7 @@ CALLS = {"__import__", "compile", "eval", "exec"}
 PYZMQ_UNPICKLES = {"recv_pyobj", "recv_serialized", "recv_json"}
 
 EXCEPTIONS = {
-    "wire/without_compiler.py": {"importlib"},  # names a module of its own; see there
+    "wire/capnpy_import.py": {"importlib"},  # names a module of its own; see there
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.core.harness import C2, C, W, joined
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 
 WINDOW = 1 << 20
 LIMIT = 8 * WINDOW

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.core.harness import MILLISECOND, SECOND, W2, C, W, dispatched, joined, running, submit_event
 
-from scaler_scheduler.core.dispatch import TARGET_BYTES
+from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES
 
 
 def test_an_unknown_function_gets_one_task_a_worker(core):

@@ -10,7 +10,7 @@ from tests.core.test_muting import Rig
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.refusal_log import REFUSALS_LOG_SECONDS, RefusalLog
+from scaler_scheduler.daemon.rejection_log import REFUSALS_LOG_SECONDS, RefusalLog
 
 A, B = b"a", b"b"
 
@@ -24,7 +24,7 @@ def rig_with(**limits: int) -> Rig:
 def feed(rig: Rig, event: events.Event) -> None:
     """As if it had been decoded."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("scaler_scheduler.intake.decode", lambda _route, _frames: event)
+        patched.setattr("scaler_scheduler.daemon.message_pump.decode", lambda _route, _frames: event)
         rig.port.waiting.append([event.route, b""])
         rig.turn()
 

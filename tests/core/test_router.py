@@ -12,10 +12,10 @@ import pytest
 import zmq
 
 import scaler_scheduler
-from scaler_scheduler.addresses import parse_bind_address
-from scaler_scheduler.connections import ConnectionLimits
-from scaler_scheduler.doorkeeper import new_key_pair
-from scaler_scheduler.sockets import Context, Router
+from scaler_scheduler.commands.addresses import parse_bind_address
+from scaler_scheduler.net.connections import ConnectionLimits
+from scaler_scheduler.net.router import Context, Router
+from scaler_scheduler.net.zap import new_key_pair
 
 SECONDS = 30
 ARGUMENTS: Dict[str, Tuple[int, ...]] = {"wait_briefly": (1,)}
@@ -125,10 +125,10 @@ def test_only_the_reader_and_the_monitor_receive_from_bound_sockets() -> None:
                 if isinstance(node, ast.Attribute) and node.attr.startswith("recv"):
                     found.add((path.name, getattr(owner, "name", "")))
     assert found == {
-        ("sockets.py", "Router"),  # names the socket's method as its reader, once
-        ("sockets.py", "UserCheck"),
+        ("router.py", "Router"),  # names the socket's method as its reader, once
+        ("router.py", "UserCheck"),
         ("monitor_socket.py", "Monitor"),
-        ("doorkeeper.py", "Doorkeeper"),
-        ("doorkeeper.py", "_make_each_call_once"),
+        ("zap.py", "Doorkeeper"),
+        ("zap.py", "_make_each_call_once"),
     }
     assert inspect.getsource(Router).count("recv") == 1

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from scaler_scheduler.service_manager import ServiceManager, take_variables
+from scaler_scheduler.commands.systemd_notify import ServiceManager, take_variables
 
 
 @pytest.fixture

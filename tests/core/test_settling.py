@@ -9,7 +9,7 @@ from tests.core.harness import C2, CANCELLED, EPOCH, SECOND, VALUE, W2, C, W, re
 from tests.core.parents import PARENT, N, child
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.settling import SETTLE_SECONDS
+from scaler_scheduler.core.peers.restart_hold import SETTLE_SECONDS
 
 BEFORE = EPOCH + 1
 """The scheduler that was there before."""

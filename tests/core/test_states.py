@@ -6,43 +6,43 @@ import itertools
 
 import pytest
 
-from scaler_scheduler.core import states
 from scaler_scheduler.core.errors import InvariantError
+from scaler_scheduler.core.state import transitions
 
-ALL_STATES = range(len(states.STATE_NAMES))
-ALL_ACTIONS = range(len(states.ACTION_NAMES))
-ENDS = {states.RESOLVED, states.CANCELLED}
+ALL_STATES = range(len(transitions.STATE_NAMES))
+ALL_ACTIONS = range(len(transitions.ACTION_NAMES))
+ENDS = {transitions.RESOLVED, transitions.CANCELLED}
 
 
 def test_every_pair_is_in_the_table_or_raises():
     for state, action in itertools.product(ALL_STATES, ALL_ACTIONS):
-        following = states.TRANSITIONS.get((state, action))
+        following = transitions.TRANSITIONS.get((state, action))
         if following is not None:
-            assert states.next_state(state, action) == following
+            assert transitions.next_state(state, action) == following
             continue
-        names = f"no transition for {states.ACTION_NAMES[action]} in state {states.STATE_NAMES[state]}"
+        names = f"no transition for {transitions.ACTION_NAMES[action]} in state {transitions.STATE_NAMES[state]}"
         with pytest.raises(InvariantError, match=names):
-            states.next_state(state, action)
+            transitions.next_state(state, action)
 
 
 def test_the_names_are_the_constants():
-    for names in (states.STATE_NAMES, states.ACTION_NAMES):
+    for names in (transitions.STATE_NAMES, transitions.ACTION_NAMES):
         for number, name in enumerate(names):
-            assert getattr(states, name.upper().replace(" ", "_")) == number
+            assert getattr(transitions, name.upper().replace(" ", "_")) == number
 
 
 def test_the_table_names_known_states_and_actions_only():
-    for (state, action), following in states.TRANSITIONS.items():
+    for (state, action), following in transitions.TRANSITIONS.items():
         assert state in ALL_STATES and action in ALL_ACTIONS and following in ALL_STATES
 
 
 def test_ends_are_final_and_every_other_state_is_reached_and_left():
     for state in ALL_STATES:
-        leaving = {following for (begun, _), following in states.TRANSITIONS.items() if begun == state}
+        leaving = {following for (begun, _), following in transitions.TRANSITIONS.items() if begun == state}
         assert (leaving == set()) == (state in ENDS)
-    reached = {states.WAITING, states.BLOCKED}  # where tasks begin
+    reached = {transitions.WAITING, transitions.BLOCKED}  # where tasks begin
     while True:
-        further = {following for (begun, _), following in states.TRANSITIONS.items() if begun in reached}
+        further = {following for (begun, _), following in transitions.TRANSITIONS.items() if begun in reached}
         if further <= reached:
             break
         reached |= further
@@ -50,7 +50,7 @@ def test_ends_are_final_and_every_other_state_is_reached_and_left():
 
 
 def test_every_action_has_its_place():
-    assert {action for _, action in states.TRANSITIONS} == set(ALL_ACTIONS)
+    assert {action for _, action in transitions.TRANSITIONS} == set(ALL_ACTIONS)
     # A held task is never cancelled behind its worker's back, a waiting one has no result.
-    assert (states.DISPATCHED, states.CANCEL) not in states.TRANSITIONS
-    assert (states.WAITING, states.RESULT) not in states.TRANSITIONS
+    assert (transitions.DISPATCHED, transitions.CANCEL) not in transitions.TRANSITIONS
+    assert (transitions.WAITING, transitions.RESULT) not in transitions.TRANSITIONS

@@ -8,7 +8,7 @@ from typing import List
 
 import pytest
 
-from scaler_scheduler import syn_filter
+from scaler_scheduler.net import syn_filter
 
 SYN, ACK = 0x02, 0x10
 NETWORK_HEADER = 0xFFF00000

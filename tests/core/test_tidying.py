@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from scaler_scheduler.tidying import IDLE_LOOKS, WORTH_BYTES, Tidying, release_memory, resident_bytes
+from scaler_scheduler.publish.memory_trim import IDLE_LOOKS, WORTH_BYTES, Tidying, release_memory, resident_bytes
 
 MEBIBYTE = 1 << 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from scaler_scheduler.core.timers import LEASE_CHECK_SECONDS, STALL_SECONDS, LeaseTimer, TimerQueue
+from scaler_scheduler.core.state.timers import LEASE_CHECK_SECONDS, STALL_SECONDS, LeaseTimer, TimerQueue
 
 
 class Due:

@@ -6,7 +6,7 @@ import pytest
 from tests.core.harness import CANCELLED, SECOND, W2, A, C, Core, W, joined, resolved, rows_of
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.balance import QUIET_LOOKS
+from scaler_scheduler.core.dispatch.work_stealing import QUIET_LOOKS
 from scaler_scheduler.core.limits import Limits
 
 LEASE = 8.0

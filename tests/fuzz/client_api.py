@@ -20,9 +20,9 @@ from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
 from tests.fuzz.drawing import Drawing
 
 from scaler_client import AsyncClient, Client, TaskFuture, named
-from scaler_client.messages import Keep, Outcome
-from scaler_client.serializer import dumps
-from scaler_client.shutting_down import PROTECTED
+from scaler_client.pickling.serializer import dumps
+from scaler_client.protocol.messages import Keep, Outcome
+from scaler_client.session.shutdown_request import PROTECTED
 
 MOST_CALLS = 24
 _DEEPEST = 3

@@ -78,7 +78,7 @@ def _fuzz(name: str, options: list[str]) -> None:
     with atheris.instrument_imports(include=["scaler_scheduler", "scaler_client"]):
         from tests.fuzz.targets import TARGETS
 
-        import scaler_client.wire  # noqa: F401
+        import scaler_client.protocol.wire  # noqa: F401
 
         if name == "client_api":
             import tests.fuzz.client_api  # noqa: F401

@@ -8,7 +8,7 @@ from tests.fuzz.events_of_bytes import ROUTES, Maker
 from scaler_scheduler.core import effects, events, invariants
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.status import Status
+from scaler_scheduler.publish.snapshots import Status
 from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import Identity, encode
 from scaler_scheduler.wire.errors import WireError
@@ -35,7 +35,7 @@ def scheduler_core(data: bytes) -> None:
 
 def peers_wire(data: bytes) -> None:
     """The bytes are a message for a client, a worker, a host agent or a monitor."""
-    from scaler_client import wire  # not under PyPy
+    from scaler_client.protocol import wire  # not under PyPy
 
     try:
         wire.decode(frames_of(data))

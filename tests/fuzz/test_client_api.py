@@ -17,7 +17,9 @@ pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 
 from tests.fuzz import client_api
 from tests.fuzz.client_api import ClientCalls
 
-from scaler_client import encoding, frame_limit, functions, wire
+from scaler_client.pickling import functions
+from scaler_client.protocol import encode, wire
+from scaler_client.session import frame_limit
 
 SEEDS = 300
 BYTES = 160
@@ -52,7 +54,7 @@ def test_whatever_is_handed_over_fails_there_or_works() -> None:
 
 def test_an_encoding_error_that_ends_the_thread_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were text neither checked nor escaped, and errors in encoding not caught, some seed would show it."""
-    monkeypatch.setattr(encoding, "escaped", lambda text: text)
+    monkeypatch.setattr(encode, "escaped", lambda text: text)
     monkeypatch.setattr(functions, "escaped", lambda text: text)
     monkeypatch.setattr(frame_limit.FrameLimit, "encode", lambda self, message: [wire.encode(message)])
     client_api.close()  # a new client has sent no function yet

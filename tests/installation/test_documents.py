@@ -12,10 +12,10 @@ from tests.installation.conftest import write_documents
 
 from scaler_client import __version__
 from scaler_client.exporter.config import COMMAND as EXPORTER
-from scaler_client.inspection.arguments import SUBCOMMANDS
+from scaler_client.inspect.arguments import SUBCOMMANDS
 from scaler_client.top.config import COMMAND as TOP
 from scaler_client.ui.config import COMMAND as UI
-from scaler_scheduler.config import COMMAND as SCHEDULER
+from scaler_scheduler.config.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
 COMMANDS = {

@@ -100,7 +100,7 @@ def test_nothing_names_the_folder_where_it_was_made(installed: Path) -> None:
     naming = [path for path in installed.rglob("*") if path.is_file() and made in path.read_bytes()]
     assert naming == []
     compiled = installed / PREFIX / "lib/scaler/python/lib"
-    assert list(compiled.rglob("scaler_worker/__pycache__/cluster.*.pyc")), "a service could not write that"
+    assert list(compiled.rglob("scaler_worker/agent/__pycache__/process.*.pyc")), "a service could not write that"
 
 
 def test_the_installed_commands_run(installed: Path, tmp_path: Path) -> None:

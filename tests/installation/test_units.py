@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from tests.installation.conftest import ROOT
 
-from scaler_client import command_line as clients
+from scaler_client.commands import command_line as clients
+from scaler_client.commands.options import Command
 from scaler_client.exporter.config import COMMAND as EXPORTER
-from scaler_client.monitor_options import SERVICE_MONITOR
-from scaler_client.options import Command
+from scaler_client.monitor.options import SERVICE_MONITOR
 from scaler_client.ui.config import COMMAND as UI
-from scaler_scheduler import command_line as schedulers
-from scaler_scheduler.config import COMMAND as SCHEDULER
+from scaler_scheduler.commands import command_line as schedulers
+from scaler_scheduler.config.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
 UNITS = {path.stem: path for path in sorted((ROOT / "systemd").glob("*.service"))}

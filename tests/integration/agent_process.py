@@ -23,7 +23,7 @@ SHUTDOWN_SECONDS = 5.0
 COMMAND = """
 import os, sys
 from scaler_client import logs
-from scaler_client.command_line import parse_arguments
+from scaler_client.commands.command_line import parse_arguments
 from scaler_worker import cluster, config
 
 def stand_in(settings, words):

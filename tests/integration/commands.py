@@ -16,9 +16,9 @@ import psutil
 import zmq
 from tests.waiting import wait_until
 
-from scaler_client import wire
-from scaler_client.published import SNAPSHOT_TOPIC
-from scaler_client.snapshots import Snapshot
+from scaler_client.protocol import wire
+from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
+from scaler_client.protocol.snapshots import Snapshot
 
 SCHEDULER_PYTHON = os.environ.get("SCALER_SCHEDULER_PYTHON") or sys.executable
 STOP_SECONDS = 5.0

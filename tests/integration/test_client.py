@@ -20,11 +20,7 @@ import pytest
 from tests.client.stand_ins import in_threads
 from tests.waiting import wait_until
 
-from scaler_client import (
-    Client,
-    ClientClosedError,
-    SchedulerClusterCombo,
-)
+from scaler_client import Client, ClientClosedError, SchedulerClusterCombo
 
 # Workers can't import the tests: what is defined here travels by value, as what a user has in __main__ does.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

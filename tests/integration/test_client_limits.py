@@ -10,7 +10,7 @@ import pytest
 from tests.integration.commands import SchedulerCommand, cluster, scheduler
 
 from scaler_client import Client, TaskRefusedError
-from scaler_client.functions import _RECENT
+from scaler_client.pickling.functions import _RECENT
 
 SECONDS = 30
 WHY = r"function adding.<locals>.<lambda> is not taken: a client may have 2 functions .*\(--client-function-limit\)"

@@ -26,8 +26,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse_pro
 from tests.client.metric_rules import breaches
 
 from scaler_client import Client
+from scaler_client.commands.install_hints import install_hint
 from scaler_client.exporter import cli
-from scaler_client.extras import install_hint
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 

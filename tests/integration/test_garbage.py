@@ -20,7 +20,8 @@ from tests.schema_messages import message_of
 from tests.waiting import wait_until
 
 import scaler_client
-from scaler_client import Client, messages, wire
+from scaler_client import Client
+from scaler_client.protocol import messages, wire
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -222,14 +223,14 @@ def test_another_protocol_version_is_refused_by_name(port: Port) -> None:
 
 
 def test_a_client_of_another_protocol_version(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = scaler_client.connection._hello
+    real = scaler_client.io.connection._hello
 
     def newer(worker: int) -> messages.Hello:
         message = real(worker)
         message.protocol_version = 99
         return message
 
-    monkeypatch.setattr(scaler_client.connection, "_hello", newer)
+    monkeypatch.setattr(scaler_client.io.connection, "_hello", newer)
     with pytest.raises(ConnectionError, match=r"protocol version 1\b.*protocol version 99 is not 1"):
         Client(port.daemon.address, timeout_seconds=SECONDS)
 

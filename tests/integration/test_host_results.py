@@ -21,7 +21,7 @@ from tests.integration.test_scheduler_restart import restarts
 from tests.waiting import wait_until
 
 from scaler_client import Client
-from scaler_worker.object_directory import make_directory
+from scaler_worker.objects.directory import make_directory
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 

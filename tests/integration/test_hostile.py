@@ -17,7 +17,8 @@ import zmq
 from tests.integration.commands import Monitor, SchedulerCommand, cluster, key_command, monitor, scheduler
 from tests.waiting import wait_until
 
-from scaler_client import Client, messages, wire
+from scaler_client import Client
+from scaler_client.protocol import messages, wire
 
 SECONDS = 60
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(16) + b"\x00" + bytes(31)

@@ -32,11 +32,11 @@ from tests.integration.commands import (
 from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster, SchedulerLostError, UnauthorizedError
-from scaler_client.addresses import parse_connect_address
-from scaler_client.curve import given_keys, secure, secure_monitor
-from scaler_client.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_public
-from scaler_client.monitor_socket import MonitorAccessError, MonitorSocket
-from scaler_client.published import SNAPSHOT_TOPIC
+from scaler_client.commands.addresses import parse_connect_address
+from scaler_client.commands.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_public
+from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket
+from scaler_client.net.curve import given_keys, secure, secure_monitor
+from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

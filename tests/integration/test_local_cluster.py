@@ -17,10 +17,10 @@ from tests.integration.commands import SCHEDULER_PYTHON, environment
 from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster, SchedulerClusterCombo
-from scaler_client.command_line import parse_arguments, resolve
-from scaler_client.local_options import check
-from scaler_client.options import Command, Option
-from scaler_scheduler.config import COMMAND as SCHEDULER
+from scaler_client.api.local_options import check
+from scaler_client.commands.command_line import parse_arguments, resolve
+from scaler_client.commands.options import Command, Option
+from scaler_scheduler.config.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
 SECONDS = 60
@@ -83,16 +83,19 @@ def test_wrong_options(options: dict[str, Any], error: type[Exception], text: st
 
 def test_options_reach_the_commands(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with LocalCluster(
-        n_workers=2,
-        logging_level="INFO",
-        logging_paths=[log],
-        event_loop="builtin",
-        worker_names=["one", "other"],
-        capabilities={"gpu": 2},
-        monitor_address=f"ipc://{tmp_path}/published",
-        protected=False,
-    ) as cluster, Client(cluster, timeout_seconds=SECONDS) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            logging_level="INFO",
+            logging_paths=[log],
+            event_loop="builtin",
+            worker_names=["one", "other"],
+            capabilities={"gpu": 2},
+            monitor_address=f"ipc://{tmp_path}/published",
+            protected=False,
+        ) as cluster,
+        Client(cluster, timeout_seconds=SECONDS) as client,
+    ):
         assert client.options(capabilities={"gpu": 2}).submit(pow, 2, 3).result(SECONDS) == 8
         assert ">2</td>" in cluster._repr_html_()  # of what is published elsewhere than usual
         client.shutdown()  # as it is not protected

@@ -11,10 +11,10 @@ import zmq
 from tests.integration.commands import SchedulerCommand, cluster, scheduler
 
 from scaler_client import Client
-from scaler_client.monitoring import MonitorReader, Presence
-from scaler_client.picture import Picture
-from scaler_client.published import HISTORY_TOPIC, SNAPSHOT_TOPIC, story_topic
-from scaler_client.snapshots import HistoryKind
+from scaler_client.monitor.reader import MonitorReader, Presence
+from scaler_client.monitor.snapshot_view import Picture
+from scaler_client.protocol.snapshot_decoder import HISTORY_TOPIC, SNAPSHOT_TOPIC, story_topic
+from scaler_client.protocol.snapshots import HistoryKind
 
 
 class Follower:

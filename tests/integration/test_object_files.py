@@ -13,8 +13,8 @@ import pytest
 from tests.integration.agent_process import IDLE, SHUTDOWN_SECONDS, Cluster, FakeScheduler, all_of, is_gone, started
 from tests.waiting import wait_until
 
-from scaler_worker.object_directory import make_directory
-from scaler_worker.object_files import ObjectLostError, read_object, write_object
+from scaler_worker.objects.directory import make_directory
+from scaler_worker.objects.files import ObjectLostError, read_object, write_object
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
 

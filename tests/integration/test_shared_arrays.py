@@ -19,10 +19,10 @@ from tests.waiting import wait_until
 from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
-from scaler_client import inputs
-from scaler_worker.object_directory import ObjectDirectory, make_directory
-from scaler_worker.object_files import read_object, write_object
-from scaler_worker.process_resources import resident_bytes
+from scaler_client.pickling import input_lookup
+from scaler_worker.objects.directory import ObjectDirectory, make_directory
+from scaler_worker.objects.files import read_object, write_object
+from scaler_worker.processes.process_resources import resident_bytes
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 
@@ -38,7 +38,7 @@ class Ref:
     """In a task's argument, for its first input."""
 
     def __reduce__(self) -> Any:
-        return inputs.take, (0,)
+        return input_lookup.take, (0,)
 
 
 def look_at(array: Any) -> tuple[int, bool, bool, int]:

@@ -19,7 +19,7 @@ from tests.integration.test_service import Manager
 from tests.waiting import wait_until
 
 from scaler_client import Client, __version__
-from scaler_client.extras import install_hint
+from scaler_client.commands.install_hints import install_hint
 
 pytest.importorskip("aiohttp", reason="the page's server needs aiohttp: pip install 'scaler-client[ui]'")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scaler_client.messages import ForgetObjects, Heartbeat, Hello, Message, Object, Role, WorkerHeartbeat
-from scaler_client.wire import decode, encode
-from scaler_worker.agent_effects import (
+from scaler_client.protocol.messages import ForgetObjects, Heartbeat, Hello, Message, Object, Role, WorkerHeartbeat
+from scaler_client.protocol.wire import decode, encode
+from scaler_worker.agent.effects import (
     Beat,
     Effect,
     EndWorker,
@@ -24,10 +24,10 @@ from scaler_worker.agent_effects import (
     StartWorker,
     WriteObject,
 )
-from scaler_worker.agent_session import AgentSession
-from scaler_worker.process_events import ProcessEnded
-from scaler_worker.rows import ObjectName
-from scaler_worker.state_page import StatePage
+from scaler_worker.agent.session import AgentSession
+from scaler_worker.processes.process_events import ProcessEnded
+from scaler_worker.processes.state_page import StatePage
+from scaler_worker.task_rows import ObjectName
 
 from .clock import Process
 from .host_files import HostFiles

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from scaler_client import messages
-from scaler_client.functions import Function
-from scaler_client.graph_tasks import GraphTasks
-from scaler_client.messages import Keep, Message, Options, Outcome, Role, TaskName
-from scaler_client.session import Session, State
-from scaler_client.wire import decode, encode
+from scaler_client.futures.open_graphs import GraphTasks
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Role, TaskName
+from scaler_client.protocol.wire import decode, encode
+from scaler_client.session.session import Session, State
 
 from .client_objects import Holdings
 from .clock import Process

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from scaler_client.messages import Payload
-from scaler_client.references import StoredObject, reading_call
+from scaler_client.pickling.references import StoredObject, reading_call
+from scaler_client.protocol.messages import Payload
 
 from .scripts import Script, Thing
 

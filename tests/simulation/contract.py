@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.records import Client
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.core.states import BLOCKED
+from scaler_scheduler.core.state.records import Client
+from scaler_scheduler.core.state.transitions import BLOCKED
 
 from .ledger import Ledger, TaskId
 from .object_contract import ObjectContract, dispatched_inputs, inputs_of

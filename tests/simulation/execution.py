@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from scaler_client.messages import Outcome, TaskName
-from scaler_client.nesting import TaskStoppedError
-from scaler_worker.kept_results import SIZE_BYTES
-from scaler_worker.rows import Row, name_of
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.protocol.messages import Outcome, TaskName
+from scaler_worker.objects.kept_results import SIZE_BYTES
+from scaler_worker.task_rows import Row, name_of
 
 from .clock import Clock
 from .oracle import AGAIN, CHILD_FAILED, Future, Oracle

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from scaler_client.messages import Options
+from scaler_client.protocol.messages import Options
 
 from .kept_faults import KEPT_FAULTS, LONG_FAULTS
 from .plan import Plan, Work, Writer, draw_plain_plan, is_endless
@@ -173,7 +173,6 @@ class _GraphWriter:
             options=script.options,
             inputs=inputs,
         )
-
 
     def _kept_node(self, script: Script, inputs: tuple[Source, ...]) -> Script:
         """One whose result is large, more often than not."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from scaler_client.messages import Payload
-from scaler_worker.rows import ObjectName
+from scaler_client.protocol.messages import Payload
+from scaler_worker.task_rows import ObjectName
 
 
 class HostFiles:

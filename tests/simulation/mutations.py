@@ -9,27 +9,14 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from scaler_client import graph_tasks, held_objects, recovery
-from scaler_scheduler.core import (
-    closing,
-    credit,
-    dispatcher,
-    endings,
-    functions,
-    giving,
-    graphs,
-    host_results,
-    losses,
-    peers,
-    records,
-    results,
-    scheduler,
-    settling,
-    submissions,
-    suspension,
-    withdrawals,
-)
-from scaler_worker import worker_table
+from scaler_client.futures import open_graphs
+from scaler_client.session import graph_recovery, held_objects
+from scaler_scheduler.core import scheduler, submissions
+from scaler_scheduler.core.completion import cancellation, closing, endings, graphs, host_results, results, suspension
+from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher
+from scaler_scheduler.core.peers import peer_loss, peers, restart_hold
+from scaler_scheduler.core.state import functions, records
+from scaler_worker.agent import worker_table
 
 _CHANGED = ("scaler_scheduler.core.", "scaler_client.")
 
@@ -44,7 +31,7 @@ class Mutation:
     new: str
     first_seed: int = 0
     """Where to begin: a seed that found it when this was written."""
-    settle_seconds: float = settling.SETTLE_SECONDS
+    settle_seconds: float = restart_hold.SETTLE_SECONDS
     """How long workers have to come back: with more than 0 some faults show in one of many thousand seeds."""
 
     def patches(self) -> list[tuple[Any, str, Any]]:
@@ -64,7 +51,7 @@ class Mutation:
         made = namespace[self.function]
         if inspect.isclass(self.owner):
             put = property(made) if isinstance(original, property) else made
-            return [(self.owner, self.function, put), (settling, "SETTLE_SECONDS", self.settle_seconds)]
+            return [(self.owner, self.function, put), (restart_hold, "SETTLE_SECONDS", self.settle_seconds)]
         places = [module for name, module in sys.modules.items() if name.startswith(_CHANGED)]
         return [(module, self.function, made) for module in places if vars(module).get(self.function) is original]
 
@@ -72,7 +59,7 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "forget to requeue what a lost worker held",
-        losses.Losses, "connection_lost",
+        peer_loss.Losses, "connection_lost",
         "self._endings.settle_returned(task, worker, OUTCOME_WORKER_DIED, as_line(cause.encode()))", "pass",
     ),
     Mutation(
@@ -82,17 +69,17 @@ MUTATIONS = (
     ),
     Mutation(
         "drop a cancel that crosses a retract for balance",
-        withdrawals.Withdrawals, "_withdraw", "if wish <= task.wish:", "if wish <= task.wish or task.is_retracting:",
+        cancellation.Withdrawals, "_withdraw", "if wish <= task.wish:", "if wish <= task.wish or task.is_retracting:",
         first_seed=91,
     ),
     Mutation(
         "never answer a cancel that came too late",
-        withdrawals.Withdrawals, "take_retracted", "if task.wish == CANCEL:", "if False:",
+        cancellation.Withdrawals, "take_retracted", "if task.wish == CANCEL:", "if False:",
         first_seed=44,
     ),
     Mutation(
         "count the death for tasks that were only queued",
-        losses.Losses, "worker_died", "self.worker_left(worker, now, cause)",
+        peer_loss.Losses, "worker_died", "self.worker_left(worker, now, cause)",
         "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
         "    self.worker_left(worker, now, cause)",
@@ -100,7 +87,7 @@ MUTATIONS = (
     ),
     Mutation(
         "count an attempt for what a worker held that has left",
-        losses.Losses, "worker_left", "self.connection_lost(worker, cause=cause)",
+        peer_loss.Losses, "worker_left", "self.connection_lost(worker, cause=cause)",
         "[setattr(t, 'failures', t.failures + 9) for t in worker.tasks.values() if cause == 'it has left']\n"
         "    self.connection_lost(worker, cause=cause)",
     ),
@@ -111,7 +98,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never send EndWorker",
-        withdrawals.Withdrawals, "_end_worker", "if agent is not None:", "if False:",
+        cancellation.Withdrawals, "_end_worker", "if agent is not None:", "if False:",
         first_seed=91,
     ),
     Mutation(
@@ -124,7 +111,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lose credit on cancel",
-        withdrawals.Withdrawals, "_cancel_row", "client.returned += batch.size_of(row) + TASK_OVERHEAD", "pass",
+        cancellation.Withdrawals, "_cancel_row", "client.returned += batch.size_of(row) + TASK_OVERHEAD", "pass",
         first_seed=125,
     ),
     Mutation(
@@ -186,7 +173,7 @@ MUTATIONS = (
     ),
     Mutation(
         "keep the tasks of a client that has left",
-        losses.Losses, "client_left", "self._withdrawals.abandon(client, now)", "pass",
+        peer_loss.Losses, "client_left", "self._withdrawals.abandon(client, now)", "pass",
     ),
     Mutation(
         "count no retries",
@@ -200,21 +187,21 @@ MUTATIONS = (
     ),
     Mutation(
         "give two attempts the same number",
-        giving.Giver, "_give_task", "task.attempt = task.client.next_attempt(task.attempt)",
+        dispatch_writer.Giver, "_give_task", "task.attempt = task.client.next_attempt(task.attempt)",
         "task.attempt = max(1, task.attempt)",
     ),
     Mutation(
         "ignore that a worker keeps a task",
-        withdrawals.Withdrawals, "take_retracted", "if event.given[row]:", "if True:",
+        cancellation.Withdrawals, "take_retracted", "if event.given[row]:", "if True:",
         first_seed=18,
     ),
     Mutation(
         "leave the clients of a dead worker's tasks",
-        losses.Losses, "worker_left", "self.client_left(client, now)", "pass",
+        peer_loss.Losses, "worker_left", "self.client_left(client, now)", "pass",
     ),
     Mutation(
         "count a task twice that begins twice",
-        withdrawals, "begin", "if task.state == DISPATCHED:", "if True:",
+        cancellation, "begin", "if task.state == DISPATCHED:", "if True:",
     ),
     Mutation(
         "forget that a task of a function is still open",
@@ -299,17 +286,17 @@ MUTATIONS = (
     ),
     Mutation(
         "take a silent worker's queue away and do not tell it",
-        withdrawals.Withdrawals, "take_away", "self._retract(task)", "pass",
+        cancellation.Withdrawals, "take_away", "self._retract(task)", "pass",
         first_seed=21,
     ),
     Mutation(
         "give out at once what clients submit again",
-        settling.Settling, "take", "self._dispatcher.pause(client, SETTLING)", "pass",
+        restart_hold.Settling, "take", "self._dispatcher.pause(client, SETTLING)", "pass",
         first_seed=9,
     ),
     Mutation(
         "never go on with clients that have come back",
-        settling.Settling, "let_go", "held, self._held = self._held, []", "held, self._held = [], []",
+        restart_hold.Settling, "let_go", "held, self._held = self._held, []", "held, self._held = [], []",
     ),
     Mutation(
         "tell nobody that results are lost with their host",
@@ -353,17 +340,17 @@ MUTATIONS = (
     ),
     Mutation(
         "submit again only the targets of a graph that has lost results",
-        recovery, "submit_again", "graph.needed_ids()", "graph.open_ids()",
+        graph_recovery, "submit_again", "graph.needed_ids()", "graph.open_ids()",
         first_seed=31,
     ),
     Mutation(
         "fail a graph whose results are lost",
-        graph_tasks.GraphTasks, "can_recover", "== Outcome.INPUT_LOST", "== None",
+        open_graphs.GraphTasks, "can_recover", "== Outcome.INPUT_LOST", "== None",
         first_seed=31,
     ),
     Mutation(
         "take what the scheduler cancels for a failure",
-        graph_tasks.GraphTasks, "note_failures", "row not in self.targets", "False",
+        open_graphs.GraphTasks, "note_failures", "row not in self.targets", "False",
         first_seed=296,
     ),
 )  # fmt: skip

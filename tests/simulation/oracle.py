@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from scaler_client import mapping, messages
+from scaler_client.api import map
 from scaler_client.errors import ClientClosedError, SchedulerLostError
-from scaler_client.functions import Function
-from scaler_client.messages import Options, Outcome, Payload, TaskName
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Options, Outcome, Payload, TaskName
 
 from .scripts import Script, key_of, measured
 from .trace import SimulationError, Trace
@@ -127,11 +128,11 @@ class Future:
             raise SimulationError(f"task {self.script.key} ({self.owner}, id {self.task_id}) {text}")
 
 
-class Chunk(mapping.Chunk):
+class Chunk(map.Chunk):
     """The tasks of a map that were handed over together, with a future for each to compare what comes."""
 
     def __init__(self, function: Function, futures: list[Future], payloads: list[Payload]) -> None:
-        super().__init__(function, payloads, mapping.Progress(threading.Event()), futures[0].options)
+        super().__init__(function, payloads, map.Progress(threading.Event()), futures[0].options)
         self.futures = futures
         for future in futures:
             future.is_of_map = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.records import Worker
+from scaler_scheduler.core.state.records import Worker
 
 from .ledger import TaskId
 from .trace import SimulationError

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scaler_client.messages import Options
+from scaler_client.protocol.messages import Options
 from scaler_scheduler.core.limits import Limits
 
 from .network import Weather

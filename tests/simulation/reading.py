@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scaler_client.messages import Payload
-from scaler_worker.object_table import ABSENT, KnownObject
-from scaler_worker.rows import Row
+from scaler_client.protocol.messages import Payload
+from scaler_worker.objects.table import ABSENT, KnownObject
+from scaler_worker.task_rows import Row
 
 if TYPE_CHECKING:
-    from scaler_worker.session import WorkerSession
+    from scaler_worker.worker.session import WorkerSession
 
     from .clock import Clock
     from .host_files import HostFiles

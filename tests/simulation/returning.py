@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scaler_scheduler.core import events, settling
+from scaler_scheduler.core import events
+from scaler_scheduler.core.peers import restart_hold
 
 from .ledger import TaskId
 from .trace import SimulationError
@@ -25,7 +26,7 @@ class Returning:
         self._clients.discard(event.incarnation)
         if event.scheduler not in (0, self._scheduler):
             self._clients.add(event.incarnation)
-            self._until = min(self._until, now + settling.SETTLE_SECONDS)
+            self._until = min(self._until, now + restart_hold.SETTLE_SECONDS)
 
     def check_dispatch(self, name: TaskId, now: float) -> None:
         """A task is given out."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Union
 
-from scaler_client.messages import Options
+from scaler_client.protocol.messages import Options
 
 FUNCTIONS = 4
 """Kinds of functions that tasks are of; each client ships its own copies of their bytes, which are equal."""

@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scaler_client.messages import (
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.protocol.messages import (
     FLAG_MAY_STORE,
     FLAG_PROFILE,
     FLAG_TELL_START,
@@ -23,12 +24,11 @@ from scaler_client.messages import (
     Role,
     TaskName,
 )
-from scaler_client.nesting import TaskStoppedError
-from scaler_client.wire import decode, encode
-from scaler_worker.process_events import DAMAGED_STATUS
-from scaler_worker.rows import Row, depth_of, flags_of, name_of
-from scaler_worker.session import WorkerSession
-from scaler_worker.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING
+from scaler_client.protocol.wire import decode, encode
+from scaler_worker.processes.process_events import DAMAGED_STATUS
+from scaler_worker.processes.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING
+from scaler_worker.task_rows import Row, depth_of, flags_of, name_of
+from scaler_worker.worker.session import WorkerSession
 
 from .client_host import ClientHost
 from .clock import Process

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from unittest.mock import patch
 
-from scaler_scheduler.core import credit, functions, records, supply
+from scaler_scheduler.core.dispatch import credit, input_delivery
+from scaler_scheduler.core.state import functions, records
 
 from . import faults, kept_faults
 from .agent_host import AgentHost
@@ -73,7 +74,7 @@ class World:
         sizes = {"SHARED_BYTES": plan.shared_bytes, "SMALL_BYTES": plan.small_bytes, "INLINE_BYTES": plan.inline_bytes}
         # Small windows, and room for all objects: what is refused beyond the limit is the user's error, and no fault.
         with (
-            patch.multiple(supply, **sizes),
+            patch.multiple(input_delivery, **sizes),
             patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
             # The order of a set must not depend on where its members lie in memory.
             patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),

@@ -13,8 +13,8 @@ from tests.system.roots import CHECKOUT
 
 import scaler_client.exporter.config
 import scaler_worker.config
-from scaler_client.addresses import default_monitor_address, parse_bind_address
-from scaler_client.command_line import parse_arguments
+from scaler_client.commands.addresses import default_monitor_address, parse_bind_address
+from scaler_client.commands.command_line import parse_arguments
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (make test-system)")
 yaml = pytest.importorskip("yaml")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.integration.commands import cluster
 
 from scaler_client import Client
-from scaler_client.future import TaskFuture
+from scaler_client.futures.future import TaskFuture
 
 WORKERS = 2
 

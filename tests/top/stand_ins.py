@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from scaler_client.picture import Picture, picture_of, usages_of
-from scaler_client.snapshots import (
+from scaler_client.monitor.snapshot_view import Picture, picture_of, usages_of
+from scaler_client.protocol.snapshots import (
     AgentColumns,
     ClientColumns,
     FunctionColumns,

@@ -9,7 +9,7 @@ from tests.top.stand_ins import Reader, picture
 
 pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
 
-from scaler_client.monitoring import Presence
+from scaler_client.monitor.reader import Presence
 from scaler_client.top import figures
 from scaler_client.top.as_json import as_json
 from scaler_client.top.fitting import ELLIPSIS, clean, left, right, width_of

@@ -13,7 +13,7 @@ from tests.top.write_pictures import ADDRESS, FOLDER, drawn
 
 pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
 
-from scaler_client.snapshots import WorkerState
+from scaler_client.protocol.snapshots import WorkerState
 from scaler_client.top.fitting import ELLIPSIS, width_of
 from scaler_client.top.screen import page
 from scaler_client.top.view import View

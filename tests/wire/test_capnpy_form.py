@@ -23,8 +23,8 @@ LIBRARY = Path(__file__).resolve().parents[2] / "client_lib"
 if importlib.util.find_spec("scaler_client") is None:  # PyPy's environment has the scheduler alone
     sys.path.append(str(LIBRARY))
 
-from scaler_client import capnpy_form, decoding, schema  # noqa: E402
-from scaler_client.snapshots import Snapshot  # noqa: E402
+from scaler_client.protocol import capnpy_compat, decode, schema  # noqa: E402
+from scaler_client.protocol.snapshots import Snapshot  # noqa: E402
 
 FOR_PEERS = [vector for vector in ALL if is_for_peers(vector)]
 
@@ -37,19 +37,19 @@ SHORTENED = {"a reason of half a billion characters"}
 
 @pytest.fixture
 def by_capnpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "SCHEMA", capnpy_form.SCHEMA)
-    monkeypatch.setattr(decoding, "MALFORMED", capnpy_form.MALFORMED)
+    monkeypatch.setattr(decode, "SCHEMA", capnpy_compat.SCHEMA)
+    monkeypatch.setattr(decode, "MALFORMED", capnpy_compat.MALFORMED)
 
 
-@pytest.mark.skipif(schema.SCHEMA is capnpy_form.SCHEMA, reason="there is no pycapnp to compare it to")
+@pytest.mark.skipif(schema.SCHEMA is capnpy_compat.SCHEMA, reason="there is no pycapnp to compare it to")
 @pytest.mark.parametrize(
     "vector", [v for v in FOR_PEERS if v.name not in SPELLED_OTHERWISE], ids=lambda vector: vector.name
 )
 def test_messages_are_read_as_by_pycapnp(vector: Vector, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = plain(decoding.decode(vector.frames))
-    monkeypatch.setattr(decoding, "SCHEMA", capnpy_form.SCHEMA)
-    monkeypatch.setattr(decoding, "MALFORMED", capnpy_form.MALFORMED)
-    assert plain(decoding.decode(vector.frames)) == expected
+    expected = plain(decode.decode(vector.frames))
+    monkeypatch.setattr(decode, "SCHEMA", capnpy_compat.SCHEMA)
+    monkeypatch.setattr(decode, "MALFORMED", capnpy_compat.MALFORMED)
+    assert plain(decode.decode(vector.frames)) == expected
 
 
 def plain(message: Any) -> Any:
@@ -59,7 +59,7 @@ def plain(message: Any) -> Any:
 @pytest.mark.usefixtures("by_capnpy")
 def test_a_snapshot_has_all_that_is_in_it() -> None:
     [vector] = [vector for vector in ALL if vector.name == "snapshot"]
-    snapshot = decoding.decode(vector.frames)
+    snapshot = decode.decode(vector.frames)
     assert isinstance(snapshot, Snapshot)
     assert (snapshot.version, snapshot.waiting) == (vector.fields["version"], vector.fields["waiting"])
     assert len(snapshot.worker_columns.names) == len(vector.fields["workerColumns"]["incarnations"]) > 0
@@ -67,7 +67,7 @@ def test_a_snapshot_has_all_that_is_in_it() -> None:
 
 
 def is_refused(frames: list[bytes]) -> bool:
-    return is_refused_by(decoding.decode, decoding.WireError, frames, 500)
+    return is_refused_by(decode.decode, decode.WireError, frames, 500)
 
 
 @pytest.mark.usefixtures("by_capnpy")
@@ -93,8 +93,8 @@ def test_watching_needs_neither_pycapnp_nor_cloudpickle() -> None:
     """As under PyPy, for which the first has no wheels."""
     program = (
         "import sys; sys.modules['capnp'] = sys.modules['cloudpickle'] = None\n"
-        "import scaler_client.monitor_socket, scaler_client.monitor_options, scaler_client.top.cli\n"
-        "from scaler_client.monitoring import MonitorReader\n"
+        "import scaler_client.monitor.socket, scaler_client.monitor.options, scaler_client.top.cli\n"
+        "from scaler_client.monitor.reader import MonitorReader\n"
         "from pathlib import Path\n"
         "reader = MonitorReader(0.0)\n"
         "assert reader.feed(b'snapshot' + Path(sys.argv[1]).read_bytes(), 1.0)\n"

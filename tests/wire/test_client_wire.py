@@ -18,9 +18,9 @@ from tests.wire.effects_of_vectors import effect_of, identity, signed  # noqa: E
 from tests.wire.test_scheduler_wire import CHECKS, names  # noqa: E402
 from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, Vector, is_for_peers, is_for_scheduler  # noqa: E402
 
-from scaler_client import encoding, messages, snapshots, wire  # noqa: E402
-from scaler_client.columns import write_batch  # noqa: E402
-from scaler_client.schema import SCHEMA  # noqa: E402
+from scaler_client.protocol import encode, messages, snapshots, wire  # noqa: E402
+from scaler_client.protocol.columns import write_batch  # noqa: E402
+from scaler_client.protocol.schema import SCHEMA  # noqa: E402
 from scaler_scheduler.core import events  # noqa: E402
 from scaler_scheduler.wire import decode  # noqa: E402
 from scaler_scheduler.wire.decode import decode as scheduler_decode  # noqa: E402
@@ -224,7 +224,7 @@ def test_the_client_writes(vector, monkeypatch):
     large = vector.fields.get("large", [])
     if large:
         # The library decides by size: here an empty payload that travels alone can't be asked for.
-        monkeypatch.setattr(encoding, "LARGE_PAYLOAD_BYTES", 100)
+        monkeypatch.setattr(encode, "LARGE_PAYLOAD_BYTES", 100)
     frames = [bytes(frame) for frame in wire.encode(message_of(vector))]
     event = scheduler_decode(b"route", frames)
     CHECKS[vector.message](event, vector)
@@ -347,12 +347,12 @@ def test_options_are_made_once_and_travel_with_every_batch():
     vector = BY_NAME["submit-options"]
     message = message_of(vector)
     assert isinstance(message, messages.Submit) and message.options is not None
-    encoding._options_body.cache_clear()
+    encode._options_body.cache_clear()
     for ids in ([20, 21], [22, 23], [24]):
         part = dataclasses.replace(message, ids=ids, payloads=[b"yy"] * len(ids))
         options = content(wire.encode(part)[0])[1]["options"]
         assert options == stated(vector.fields["options"])
-    assert encoding._options_body.cache_info().misses == 1
+    assert encode._options_body.cache_info().misses == 1
 
 
 def test_options_with_long_texts():

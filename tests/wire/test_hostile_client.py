@@ -19,7 +19,7 @@ from tests.wire.hostile import (
 )
 from tests.wire.vectors import ALL, is_for_peers
 
-from scaler_client import wire
+from scaler_client.protocol import wire
 
 
 def is_refused(frames: list[bytes]) -> bool:

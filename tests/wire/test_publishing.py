@@ -15,14 +15,15 @@ from collections.abc import Sequence
 
 from tests.core.harness import A, C, Core, W, joined, running, submit_event
 
-from scaler_client import wire
-from scaler_client.monitoring import MonitorReader
-from scaler_client.published import story_topic
-from scaler_client.snapshots import Graphs, GraphState, History, HistoryKind
-from scaler_scheduler import publishing, status
-from scaler_scheduler.core import effects, events, nodes
-from scaler_scheduler.core.tables import ENDED_NODES
-from scaler_scheduler.publishing import (
+from scaler_client.monitor.reader import MonitorReader
+from scaler_client.protocol import wire
+from scaler_client.protocol.snapshot_decoder import story_topic
+from scaler_client.protocol.snapshots import Graphs, GraphState, History, HistoryKind
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.report import graph_view
+from scaler_scheduler.core.state.tables import ENDED_NODES
+from scaler_scheduler.publish import publisher, snapshots
+from scaler_scheduler.publish.publisher import (
     GRAPHS_TOPIC,
     HISTORY_ROWS,
     HISTORY_TOPIC,
@@ -63,7 +64,7 @@ class Scene:
         joined(self.core)
         self.core.take()
         self.monitor = FakeMonitor()
-        of = status.Status(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
+        of = snapshots.Status(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
         self.publisher = Publisher(self.monitor, of, self.core.now)  # type: ignore[arg-type]
         self.next_id = 0
 
@@ -158,7 +159,7 @@ def test_many_who_come_and_go_do_not_keep_the_others_waiting(scene: Scene) -> No
 
 
 def test_history_that_runs_away_from_a_replay(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "HISTORY_ROWS", 10)
+    monkeypatch.setattr(publisher, "HISTORY_ROWS", 10)
     scene.submit(100)
     scene.monitor.subscribe(HISTORY_TOPIC)
     found: list[tuple[int, int]] = []
@@ -215,8 +216,8 @@ def test_questions_without_end_are_dropped(scene: Scene) -> None:
     scene.monitor.subscribe(*[story_topic(11, task_id) for task_id in range(1000)], b"story\0\0\0", b"story\0\0\0" * 99)
     sizes = []
     for _ in range(40):
-        sizes.append(len(scene.turns(publishing.PAUSE_SECONDS)))
-    assert max(sizes) <= 2 * publishing.STORIES and sum(sizes) == publishing.QUESTIONS
+        sizes.append(len(scene.turns(publisher.PAUSE_SECONDS)))
+    assert max(sizes) <= 2 * publisher.STORIES and sum(sizes) == publisher.QUESTIONS
     assert scene.turns(1) == []
 
 
@@ -269,7 +270,7 @@ def test_graphs(scene: Scene) -> None:
 
 def test_a_graph_that_has_failed_keeps_its_shape(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for somebody who begins to watch when it is over."""
-    monkeypatch.setattr(nodes, "ENDED_SECONDS", 2.0)
+    monkeypatch.setattr(graph_view, "ENDED_SECONDS", 2.0)
     core = scene.core
     event = graph([10, 11, 12, 13], [10, 10, 11, 12], [0, 1, 1, 2])
     event.options = events.Options(graph=11, keys="summary")
@@ -319,15 +320,15 @@ def test_graphs_have_a_bound(scene: Scene) -> None:
     scene.core.scheduler.collect()
     scene.monitor.subscribe(GRAPHS_TOPIC)
     shown = graphs_of(scene)
-    assert (shown.total, len(shown.ids)) == (10_000, nodes.NODES) and shown.states[0] == GraphState.RUNNING
-    assert len(set(shown.ids)) == nodes.NODES
+    assert (shown.total, len(shown.ids)) == (10_000, graph_view.NODES) and shown.states[0] == GraphState.RUNNING
+    assert len(set(shown.ids)) == graph_view.NODES
     scene.core.goodbye(C)
     scene.core.take()
     assert graphs_of(scene).total == 0
 
 
 def test_graphs_of_which_not_all_is_looked_at(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LOOKED_AT", 10)
+    monkeypatch.setattr(graph_view, "LOOKED_AT", 10)
     scene.core.feed(graph(list(range(50)), [0] * 49, [0] + [1] * 49))
     scene.core.take()
     scene.monitor.subscribe(GRAPHS_TOPIC)

@@ -55,7 +55,9 @@ def test_the_protocol_version():
 
 
 def test_the_clients_protocol_version():
-    messages = pytest.importorskip("scaler_client.messages", reason="the client's library is for CPython from 3.10 on")
+    messages = pytest.importorskip(
+        "scaler_client.protocol.messages", reason="the client's library is for CPython from 3.10 on"
+    )
     assert messages.PROTOCOL_VERSION == encode.PROTOCOL_VERSION
 
 

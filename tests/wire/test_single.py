@@ -13,7 +13,7 @@ from tests.wire.effects_of_vectors import identity
 from tests.wire.vectors import BY_NAME
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.wire import single
+from scaler_scheduler.wire import one_row_codec
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
 from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import encode
@@ -47,7 +47,7 @@ def outcome(frames: List[bytes]) -> Any:
 
 def assert_both_ways_agree(frames: List[bytes]) -> None:
     short = outcome(frames)
-    with patch.object(single, "decode", return_value=None):
+    with patch.object(one_row_codec, "decode", return_value=None):
         assert outcome(frames) == short
 
 
@@ -93,7 +93,7 @@ def test_both_ways_read_the_same(frame: bytes, further: List[bytes]) -> None:
 @pytest.mark.parametrize("payload", [b"p", b"two words of it."])
 def test_any_bit_may_be_wrong(kind, payload):
     frame = one_row_frame(kind, payload)
-    assert single.decode(ROUTE, frame) is not None
+    assert one_row_codec.decode(ROUTE, frame) is not None
     for position in range(len(frame)):
         for bit in range(8):
             changed = bytearray(frame)
@@ -109,19 +109,21 @@ def test_any_bit_may_be_wrong(kind, payload):
 def test_what_the_client_writes_of_one_row_goes_the_short_way(task_id: int, function: int, payload: bytes) -> None:
     columns = ((UINT64, [task_id]), (UINT32, [function]), (UINT32, [len(payload)]), (UINT32, []), (UINT8, payload))
     frame = columns_message(events.SUBMIT, columns)
-    event = single.decode(ROUTE, frame)
+    event = one_row_codec.decode(ROUTE, frame)
     assert (event is None) == (not payload)
     assert_both_ways_agree([frame])
 
 
 def test_which_vectors_go_the_short_way():
     """Written by others: their submits have room for options and profiles, and go the general way."""
-    assert single.decode(ROUTE, BY_NAME["results-retryable"].frames[0]) is not None
+    assert one_row_codec.decode(ROUTE, BY_NAME["results-retryable"].frames[0]) is not None
     for name in ("submit-one", "submit", "results-profiled", "submit-options-large", "submit-keep", "hello-client"):
-        assert single.decode(ROUTE, BY_NAME[name].frames[0]) is None
+        assert one_row_codec.decode(ROUTE, BY_NAME[name].frames[0]) is None
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, single.LONGEST_PAYLOAD - 200, single.LONGEST_PAYLOAD, 1 << 20])
+@pytest.mark.parametrize(
+    "size", [0, 1, 7, 8, 9, one_row_codec.LONGEST_PAYLOAD - 200, one_row_codec.LONGEST_PAYLOAD, 1 << 20]
+)
 @pytest.mark.parametrize("kind", ["dispatch", "resolved", "submit", "results"])
 def test_payloads_of_any_size(kind, size):
     payload = b"p" * size
@@ -152,7 +154,10 @@ def one_row(kind: str, payload: bytes, asked: Dict[int, Any]) -> Any:
 
 def assert_written_alike(effect: Any) -> None:
     short = encode(effect, identity())
-    with patch.object(single, "dispatch", return_value=None), patch.object(single, "resolved", return_value=None):
+    with (
+        patch.object(one_row_codec, "dispatch", return_value=None),
+        patch.object(one_row_codec, "resolved", return_value=None),
+    ):
         assert encode(effect, identity()) == short
 
 
@@ -172,7 +177,7 @@ def test_both_ways_write_the_same(numbers: Any, payload: bytes, asks: bool, is_l
             effect.rows.append_large(payload)
         elif is_split:
             effect.rows.append_run([], b"")
-        write: Any = getattr(single, kind)
+        write: Any = getattr(one_row_codec, kind)
         assert (write(effect) is None) == (asks or is_large or is_split or not payload)
         assert_written_alike(effect)
 
@@ -181,14 +186,16 @@ def test_a_row_that_reads_objects_goes_the_general_way():
     effect = one_row("dispatch", b"p", {})
     plain = encode(effect, identity())[0]
     effect.inputs, effect.shared, effect.inlined, effect.input_counts = [5, 6], [1, 1], [0, 0], {0: 2}
-    assert single.dispatch(effect) is None
+    assert one_row_codec.dispatch(effect) is None
     assert len(encode(effect, identity())[0]) == len(plain) + 16 + 8 + 8
 
 
 def test_what_the_scheduler_writes_goes_the_short_way_in_the_libraries():
-    library = pytest.importorskip("scaler_client.single", reason="the client's library is for CPython from 3.10 on")
+    library = pytest.importorskip(
+        "scaler_client.protocol.one_row_codec", reason="the client's library is for CPython from 3.10 on"
+    )
     for kind in ("dispatch", "resolved"):
-        frame = getattr(single, kind)(one_row(kind, b"p", {}))
+        frame = getattr(one_row_codec, kind)(one_row(kind, b"p", {}))
         assert library.decode(frame) is not None
 
 
@@ -196,7 +203,7 @@ def test_a_row_with_a_name_goes_the_general_way():
     effect = one_row("dispatch", b"p", {})
     plain = encode(effect, identity())[0]
     effect.names = {0: "Zoë"}
-    assert single.dispatch(effect) is None
+    assert one_row_codec.dispatch(effect) is None
     assert len(encode(effect, identity())[0]) == len(plain) + 8 + 8
 
 
@@ -208,5 +215,5 @@ def test_batches_of_two_rows_go_the_general_way():
                 getattr(effect, column).append(9)
         effect.rows.append_run([0], b"")
         effect.rows.parts.pop()
-        assert getattr(single, kind)(effect) is None
+        assert getattr(one_row_codec, kind)(effect) is None
         assert_written_alike(effect)

@@ -14,21 +14,21 @@ if sys.version_info < (3, 10):
 
 from tests.core.harness import C2, W2, A, C, Core, W, joined, results_event, rows_of, running
 
-from scaler_client import wire
-from scaler_client.columns import write_batch
-from scaler_client.snapshots import History, HistoryKind, ObjectState, Snapshot, WorkerState
-from scaler_scheduler import status, status_columns
+from scaler_client.protocol import wire
+from scaler_client.protocol.columns import write_batch
+from scaler_client.protocol.snapshots import History, HistoryKind, ObjectState, Snapshot, WorkerState
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.publish import snapshot_columns, snapshots
 from scaler_scheduler.wire.encode import Identity
 
 STARTED = 90.0
 
 
-def publisher(core: Core) -> status.Status:
-    return status.Status(core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", STARTED)
+def publisher(core: Core) -> snapshots.Status:
+    return snapshots.Status(core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", STARTED)
 
 
-def taken(core: Core, of: status.Status | None = None) -> Snapshot:
+def taken(core: Core, of: snapshots.Status | None = None) -> Snapshot:
     snapshot = wire.decode([(of or publisher(core)).snapshot(core.now, 1700000000.5)])
     assert isinstance(snapshot, Snapshot)
     return snapshot
@@ -157,7 +157,7 @@ def test_objects(core: Core) -> None:
 
 
 def test_of_many_functions_those_with_most_tasks_have_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status_columns, "FUNCTION_ROWS", 2)
+    monkeypatch.setattr(snapshot_columns, "FUNCTION_ROWS", 2)
     core.client(C, 11)
     for number in range(1, 6):
         core.function(C, number, b"f%d" % number)
@@ -168,8 +168,8 @@ def test_of_many_functions_those_with_most_tasks_have_a_row(core: Core, monkeypa
 
 
 def test_of_many_clients_those_with_most_tasks_have_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status_columns, "CLIENT_ROWS", 1)
-    monkeypatch.setattr(status_columns, "WORKER_ROWS", 1)
+    monkeypatch.setattr(snapshot_columns, "CLIENT_ROWS", 1)
+    monkeypatch.setattr(snapshot_columns, "WORKER_ROWS", 1)
     joined(core)
     core.client(C2, 12)
     core.worker(W2, 23, agent=33)

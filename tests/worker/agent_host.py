@@ -6,12 +6,12 @@ import itertools
 from dataclasses import replace
 from typing import TypeVar
 
-from scaler_client.messages import HeartbeatEcho, Hello, Message, Role, TaskName, Welcome
-from scaler_worker.agent_effects import Beat, Effect, Exit, Log, Send, StartWorker
-from scaler_worker.agent_session import AgentSession
-from scaler_worker.process_events import ProcessEnded
-from scaler_worker.rows import ObjectName
-from scaler_worker.state_page import WorkerState
+from scaler_client.protocol.messages import HeartbeatEcho, Hello, Message, Role, TaskName, Welcome
+from scaler_worker.agent.effects import Beat, Effect, Exit, Log, Send, StartWorker
+from scaler_worker.agent.session import AgentSession
+from scaler_worker.processes.process_events import ProcessEnded
+from scaler_worker.processes.state_page import WorkerState
+from scaler_worker.task_rows import ObjectName
 
 HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
 AGAIN = replace(HELLO, scheduler=5000)

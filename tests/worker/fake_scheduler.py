@@ -10,8 +10,8 @@ import cloudpickle
 import zmq
 from tests.schema_messages import SCHEMA, message_of
 
-from scaler_client import serializer
-from scaler_client.messages import Outcome, TaskName
+from scaler_client.pickling import serializer
+from scaler_client.protocol.messages import Outcome, TaskName
 
 WAIT_SECONDS = 20.0
 

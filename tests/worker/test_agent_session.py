@@ -7,7 +7,7 @@ import logging
 import pytest
 from tests.worker.agent_host import AGAIN, BUSY, HELLO, IDLE, UNREADY, WELCOME, Host, lines, only, sent
 
-from scaler_client.messages import (
+from scaler_client.protocol.messages import (
     Dispatch,
     Error,
     Goodbye,
@@ -19,10 +19,10 @@ from scaler_client.messages import (
     Welcome,
     WorkerDied,
 )
-from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
-from scaler_worker.agent_session import AgentSession
-from scaler_worker.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
-from scaler_worker.state_page import WorkerState
+from scaler_worker.agent.effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
+from scaler_worker.agent.session import AgentSession
+from scaler_worker.processes.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
+from scaler_worker.processes.state_page import WorkerState
 
 
 def test_start_says_hello_and_starts_every_worker() -> None:

@@ -7,11 +7,11 @@ import logging
 import pytest
 from tests.worker.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, UNREADY, Host, lines, only, sent
 
-from scaler_client import messages
-from scaler_client.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
-from scaler_worker.agent_effects import Beat, Effect, EndWorker, Exit, Measure, Send, SendObjects, StartWorker
-from scaler_worker.process_events import PRELOAD_FAILED_STATUS
-from scaler_worker.state_page import WorkerState
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
+from scaler_worker.agent.effects import Beat, Effect, EndWorker, Exit, Measure, Send, SendObjects, StartWorker
+from scaler_worker.processes.process_events import PRELOAD_FAILED_STATUS
+from scaler_worker.processes.state_page import WorkerState
 
 # ------------------------------------------------------------------------------------------------------- failed starts
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tests.worker.agent_host import AGAIN, WELCOME, Host, lines, only
 
-from scaler_client.messages import (
+from scaler_client.protocol.messages import (
     FetchObjects,
     ForgetObjects,
     Goodbye,
@@ -18,7 +18,7 @@ from scaler_client.messages import (
     Shutdown,
     Welcome,
 )
-from scaler_worker.agent_effects import (
+from scaler_worker.agent.effects import (
     Beat,
     Effect,
     EndWorker,

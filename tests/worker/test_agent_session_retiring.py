@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scaler_client.messages import Goodbye, HeartbeatEcho, Welcome
-from scaler_worker.agent_effects import Beat, EndWorker, Exit, Send, StartWorker
+from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, Welcome
+from scaler_worker.agent.effects import Beat, EndWorker, Exit, Send, StartWorker
 
 from .agent_host import BUSY, Host, only, sent
 

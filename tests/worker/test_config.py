@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from scaler_client import (
+from scaler_client.commands import (
     addresses,
     command_line,
     default_file,
@@ -23,10 +23,11 @@ from scaler_client import (
     logs,
     machine,
     options,
-    service_manager,
+    systemd_notify,
     toml_file,
 )
-from scaler_worker import cli, config, resources
+from scaler_worker import cli, config
+from scaler_worker.processes import resources
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -40,7 +41,7 @@ SHARED = [
     default_file,
     toml_file,
     key_files,
-    service_manager,
+    systemd_notify,
 ]
 
 
@@ -333,12 +334,12 @@ def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
 
 def test_main_sets_up_the_log_and_hands_the_configuration_on(monkeypatch, tmp_path):
     def run(configuration):
-        logging.getLogger("scaler_worker.cluster").info("%d workers", configuration.num_of_workers)
+        logging.getLogger("scaler_worker.agent.process").info("%d workers", configuration.num_of_workers)
         return 7
 
     cluster = types.ModuleType("cluster")
     cluster.run = run
-    monkeypatch.setitem(sys.modules, "scaler_worker.cluster", cluster)
+    monkeypatch.setitem(sys.modules, "scaler_worker.agent.process", cluster)
     monkeypatch.setenv("SCALER_CLUSTER_NUM_WORKERS", "3")
     assert cli.main([ADDRESS, "-n", "4", "--logging-paths", str(tmp_path / "log")]) == 7
     warning, line = (tmp_path / "log").read_text().splitlines()
@@ -347,7 +348,7 @@ def test_main_sets_up_the_log_and_hands_the_configuration_on(monkeypatch, tmp_pa
 
 
 def test_as_a_process_wrong_input_is_one_line():
-    found = [os.path.dirname(os.path.dirname(module.__file__)) for module in (config, options)]
+    found = [str(REPOSITORY / "worker_lib"), str(REPOSITORY / "client_lib")]
     environ = dict(os.environ, PYTHONPATH=os.pathsep.join(found))
     argv = [sys.executable, "-m", "scaler_worker", "tcp://nowhere"]
     ran = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60)
@@ -357,8 +358,8 @@ def test_as_a_process_wrong_input_is_one_line():
 
 @pytest.mark.parametrize("module", SHARED)
 def test_the_schedulers_copy_is_the_same(module):
-    copy = REPOSITORY / "scheduler_daemon" / "scaler_scheduler" / Path(module.__file__).name
-    assert copy.read_bytes() == Path(module.__file__).read_bytes()
+    copy = REPOSITORY / "scheduler_daemon" / "scaler_scheduler" / "commands" / Path(module.__file__).name
+    assert Path(module.__file__).resolve() == copy
 
 
 def write(root, path, content):
@@ -444,8 +445,8 @@ def test_usable_cores_of_this_machine():
 
 
 def test_the_client_needs_no_command_line_for_an_address():
-    assert importlib.util.find_spec("scaler_client.addresses") is not None
-    code = "import sys, scaler_client.addresses; print('argparse' in sys.modules)"
-    environ = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(options.__file__)))
+    assert importlib.util.find_spec("scaler_client.commands.addresses") is not None
+    code = "import sys, scaler_client.commands.addresses; print('argparse' in sys.modules)"
+    environ = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(os.path.dirname(options.__file__))))
     ran = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60)
     assert (ran.stdout, ran.stderr) == ("False\n", "")

@@ -12,15 +12,16 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from scaler_client import functions, messages, serializer
 from scaler_client.errors import ArgumentLoadError, SerializerError
-from scaler_client.functions import Function
-from scaler_client.load_failures import add_note
-from scaler_client.messages import Outcome
-from scaler_client.nesting import TaskStoppedError
-from scaler_client.retrying import Retrying
-from scaler_worker.executor import Executor
-from scaler_worker.failures import TRACEBACK_BYTES, bounded_traceback
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.pickling import functions, serializer
+from scaler_client.pickling.functions import Function
+from scaler_client.pickling.load_failures import add_note
+from scaler_client.pickling.retry_policy import Retrying
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_worker.worker.error_text import TRACEBACK_BYTES, bounded_traceback
+from scaler_worker.worker.executor import Executor
 
 NUMBER = 7
 

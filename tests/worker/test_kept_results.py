@@ -15,12 +15,13 @@ import pytest
 from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
-from scaler_client import inputs, nesting
-from scaler_client.messages import FLAG_MAY_STORE, FLAG_PROFILE, Outcome
-from scaler_client.nesting import TaskStoppedError
-from scaler_worker import kept_results
-from scaler_worker.kept_results import LARGE_BYTES, KeptResults
-from scaler_worker.object_files import read_object
+from scaler_client.nested import task_host
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.pickling import input_lookup
+from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, Outcome
+from scaler_worker.objects import kept_results
+from scaler_worker.objects.files import read_object
+from scaler_worker.objects.kept_results import LARGE_BYTES, KeptResults
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
 
@@ -50,7 +51,7 @@ class Ref:
     """In a task's argument, for its first input."""
 
     def __reduce__(self) -> Any:
-        return inputs.take, (0,)
+        return input_lookup.take, (0,)
 
 
 def store(directory: Path, value: Any) -> tuple[int, Any]:
@@ -115,7 +116,7 @@ def test_what_is_stopped_while_it_writes_leaves_nothing(tmp_path: Path, monkeypa
 
 
 def test_the_scheduler_means_the_same_size() -> None:
-    functions = pytest.importorskip("scaler_scheduler.core.functions")
+    functions = pytest.importorskip("scaler_scheduler.core.state.functions")
     assert functions.LARGE_BYTES == kept_results.LARGE_BYTES
 
 
@@ -150,6 +151,6 @@ def test_a_worker_stores_what_it_is_asked_to(scheduler: FakeScheduler, tmp_path:
 
 def test_a_process_that_the_task_has_forked_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its value would take the place of the task's own."""
-    monkeypatch.setattr(nesting, "is_forked_by_task", True)
+    monkeypatch.setattr(task_host, "is_forked_by_task", True)
     assert store(tmp_path, large(LARGE_BYTES))[0] == Outcome.VALUE
     assert files(tmp_path) == []

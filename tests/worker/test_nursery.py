@@ -18,11 +18,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scaler_worker import state_page
-from scaler_worker.nursery import ForkNursery, Nursery, NurseryLost, SubprocessNursery
-from scaler_worker.process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessEvent, ProcessStarted
-from scaler_worker.settings import WorkerSettings
-from scaler_worker.state_page import StatePage, WorkerState
+from scaler_worker.fork_server.client import ForkNursery, Nursery, NurseryLost, SubprocessNursery
+from scaler_worker.processes import state_page
+from scaler_worker.processes.process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessEvent, ProcessStarted
+from scaler_worker.processes.settings import WorkerSettings
+from scaler_worker.processes.state_page import StatePage, WorkerState
 
 SETTINGS = WorkerSettings(
     address="tcp://127.0.0.1:1",
@@ -182,7 +182,7 @@ def test_why_a_worker_cannot_start_is_in_its_slot_and_not_printed(
 
 
 def test_a_preload_that_failed_has_a_status_of_its_own(nursery: ForkNursery, events: Events, page: StatePage) -> None:
-    nursery.start(0, worker(1, "from scaler_worker.preload import preload\npreload('no_such_module:load')"))
+    nursery.start(0, worker(1, "from scaler_worker.processes.preload import preload\npreload('no_such_module:load')"))
     assert events.ended(1).status == PRELOAD_FAILED_STATUS
     assert page.read(0).last_words.startswith("--preload no_such_module:load: ModuleNotFoundError: No module named")
 
@@ -190,7 +190,7 @@ def test_a_preload_that_failed_has_a_status_of_its_own(nursery: ForkNursery, eve
 def test_what_a_killed_worker_ran_is_in_its_slot(nursery: ForkNursery, events: Events, page: StatePage) -> None:
     does = (
         "import os\n"
-        "from scaler_worker.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING\n"
+        "from scaler_worker.processes.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING\n"
         "words[READY] = 1; words[CLIENT] = 4; words[ID] = (1 << 63) - 1; words[ATTEMPT] = 2; words[RUNNING] = 1\n"
         "os.kill(os.getpid(), 9)"
     )
@@ -338,9 +338,9 @@ def test_workers_die_with_the_nursery_and_that_is_told(nursery: ForkNursery, eve
 
 AGENT = """
 import os, sys
-from scaler_worker.nursery import ForkNursery
-from scaler_worker.settings import WorkerSettings
-from scaler_worker.state_page import StatePage
+from scaler_worker.fork_server.client import ForkNursery
+from scaler_worker.processes.settings import WorkerSettings
+from scaler_worker.processes.state_page import StatePage
 
 def stand_in(settings, words):
     import signal, time
@@ -372,8 +372,8 @@ def test_nothing_outlives_a_killed_agent(number: signal.Signals) -> None:
 
 SUBPROCESS_WORKER = (
     "import json, sys\n"
-    "from scaler_worker.nursery_process import settings_from_plain\n"
-    "from scaler_worker.parent_watch import exit_at_end_of\n"
+    "from scaler_worker.fork_server.process import settings_from_plain\n"
+    "from scaler_worker.processes.parent_watch import exit_at_end_of\n"
     "exit_at_end_of(0)\n"
     "exec(settings_from_plain(json.loads(sys.argv[1])).name)"
 )

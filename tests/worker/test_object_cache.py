@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 from tests.waiting import wait_until
 
-from scaler_client import inputs, messages
-from scaler_client.messages import Outcome
-from scaler_worker import object_cache
-from scaler_worker.executor import Executor
-from scaler_worker.object_cache import InputLostError, Inputs, ObjectCache
-from scaler_worker.object_files import mark_lost, write_object
-from scaler_worker.object_table import ABSENT, ObjectTable
+from scaler_client.pickling import input_lookup
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_worker.objects import cache
+from scaler_worker.objects.cache import InputLostError, Inputs, ObjectCache
+from scaler_worker.objects.files import mark_lost, write_object
+from scaler_worker.objects.table import ABSENT, ObjectTable
+from scaler_worker.worker.executor import Executor
 
 CLIENT = 2
 LOADED: list[str] = []
@@ -60,7 +61,7 @@ class Ref:
         self.position = position
 
     def __reduce__(self) -> Any:
-        return inputs.take, (self.position,)
+        return input_lookup.take, (self.position,)
 
 
 def frames_of(value: Any) -> list[bytes]:
@@ -99,7 +100,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_cache, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(cache, "QUIET_SECONDS", 0.05)
 
 
 class Waiting:
@@ -298,8 +299,8 @@ def test_while_other_files_come_the_wait_goes_on(store: Store, monkeypatch: pyte
             if now == 450.0:
                 store.write(7, "after minutes")
 
-    monkeypatch.setattr(object_cache, "QUIET_SECONDS", 60.0)
-    monkeypatch.setattr(object_cache, "time", SimpleNamespace(monotonic=lambda: now, sleep=pause))
+    monkeypatch.setattr(cache, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(cache, "time", SimpleNamespace(monotonic=lambda: now, sleep=pause))
     assert store.expect(7)(0) == "after minutes" and now == 450.0
     store.table.forget([(CLIENT, 7)])
     (store.directory / f"{CLIENT:016x}-{7:016x}").unlink()
@@ -312,7 +313,7 @@ def test_while_other_files_come_the_wait_goes_on(store: Store, monkeypatch: pyte
 
 def run(store: Store, arguments: Any, *numbers: int) -> tuple[int, Any]:
     executor = Executor({1: messages.Function(1, "adds", "cloudpickle", pickle.dumps(adds))})
-    with inputs.reading(store.inputs(*numbers)):
+    with input_lookup.reading(store.inputs(*numbers)):
         return executor.run(1, pickle.dumps(arguments))
 
 
@@ -341,4 +342,4 @@ def test_an_object_that_can_not_be_loaded_is_an_exception_of_the_task(store: Sto
 
 def test_outside_of_a_task_there_are_no_inputs() -> None:
     with pytest.raises(RuntimeError, match="only among the arguments of a task"):
-        inputs.take(0)
+        input_lookup.take(0)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scaler_worker.object_files import (
+from scaler_worker.objects.files import (
     ALIGNMENT,
     LONGEST_REASON,
     ObjectLostError,

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from scaler_client import nesting
-from scaler_client.messages import Function, Outcome
-from scaler_worker.executor import Executor
-from scaler_worker.nursery_process import in_one_line
-from scaler_worker.offers import Offers, kinds_of
-from scaler_worker.preload import PreloadError
+from scaler_client.nested import task_host
+from scaler_client.protocol.messages import Function, Outcome
+from scaler_worker.fork_server.process import in_one_line
+from scaler_worker.processes.preload import PreloadError
+from scaler_worker.worker.executor import Executor
+from scaler_worker.worker.exported_functions import Offers, kinds_of
 
 
 def fail(text: str) -> None:
@@ -87,7 +87,7 @@ def test_failures_are_text(
     assert text in first
     assert [line for line in failed if text in line] == failed
     assert len(failed) == (outcome != Outcome.VALUE)
-    assert "scaler_worker/offers.py" not in "".join(more), "the traceback is the user's"
+    assert "scaler_worker/worker/exported_functions.py" not in "".join(more), "the traceback is the user's"
 
 
 def test_an_executor_runs_them_without_unpickling(offers: Offers) -> None:
@@ -133,7 +133,7 @@ def test_a_process_that_an_offered_function_has_forked_ends_with_its_status() ->
     offers.load()
     pid = os.fork()
     if pid == 0:
-        nesting.is_forked_by_task = True
+        task_host.is_forked_by_task = True
         offers.find("named json leave")(b"[7]")
         os._exit(99)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7

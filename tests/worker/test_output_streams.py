@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from tests.waiting import wait_until
 
-from scaler_client.messages import STANDARD_ERROR, STANDARD_OUTPUT
-from scaler_worker import output_log
-from scaler_worker.output_log import OutputLog
-from scaler_worker.output_streams import Capture, TaskStream
+from scaler_client.protocol.messages import STANDARD_ERROR, STANDARD_OUTPUT
+from scaler_worker.output.log import OutputLog
+from scaler_worker.output.streams import Capture, TaskStream
 
 
 class Noted:
@@ -155,7 +154,7 @@ def test_the_level_of_others_does_not_count(pipe: Pipe) -> None:
 
 
 def test_a_log_that_nobody_reads_holds_nobody_up(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_log, "MOST_WAITING", 100_000)
+    monkeypatch.setattr("scaler_worker.output.log.MOST_WAITING", 100_000)
     log = OutputLog()
     log.start()
     line = "x" * 1000

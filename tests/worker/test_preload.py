@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scaler_worker.nursery_process import in_one_line
-from scaler_worker.preload import PreloadError, preload
+from scaler_worker.fork_server.process import in_one_line
+from scaler_worker.processes.preload import PreloadError, preload
 
 
 @pytest.fixture
@@ -51,4 +51,4 @@ def test_why_it_failed_is_one_line(calls: list[str], name: str, complaint: str) 
         preload(name)
     line = in_one_line(caught.value)
     assert line.startswith(f"--preload {name}: {complaint}")
-    assert "scaler_worker/preload.py" not in line  # the place is the user's, where there is one
+    assert "scaler_worker/processes/preload.py" not in line  # the place is the user's, where there is one

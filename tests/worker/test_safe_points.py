@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from scaler_worker.executor import Executor
-from scaler_worker.safe_points import Place, has_done_harm, place_of, stack
+from scaler_worker.worker.executor import Executor
+from scaler_worker.worker.safe_points import Place, has_done_harm, place_of, stack
 
 SAFE, SHARED, IMPORT = Place.SAFE, Place.SHARED, Place.IMPORT
 
@@ -47,7 +47,7 @@ def in_executor(call: Callable[[], Any]) -> Place:
     found: list[Place] = []
     executor = Executor({})
     executor._loaded[1] = lambda: found.append(call())
-    from scaler_client.serializer import dump_call
+    from scaler_client.pickling.serializer import dump_call
 
     outcome, payload = executor.run(1, dump_call((), {}))
     assert outcome == 0, payload
@@ -66,13 +66,13 @@ def in_executor(call: Callable[[], Any]) -> Place:
         (("contextlib", "__main__"), SHARED),
         # Called by such code, the task's own: it may raise anyway.
         (("__main__", "logging", "logging", "__main__"), SAFE),
-        (("__main__", "scaler_client.submitting", "__main__"), SAFE),
-        (("scaler_client.submitting", "__main__"), SHARED),
-        (("zmq.sugar.socket", "scaler_client.wake", "__main__"), SHARED),
-        (("cloudpickle.cloudpickle", "scaler_client.submitting", "__main__"), SHARED),
-        (("scaler_worker.output_streams", "__main__"), SHARED),
-        (("scaler_client.serializer",), SAFE),
-        (("cloudpickle.cloudpickle", "pickle", "scaler_client.serializer"), SAFE),
+        (("__main__", "scaler_client.api.submit", "__main__"), SAFE),
+        (("scaler_client.api.submit", "__main__"), SHARED),
+        (("zmq.sugar.socket", "scaler_client.net.wakeup", "__main__"), SHARED),
+        (("cloudpickle.cloudpickle", "scaler_client.api.submit", "__main__"), SHARED),
+        (("scaler_worker.output.streams", "__main__"), SHARED),
+        (("scaler_client.pickling.serializer",), SAFE),
+        (("cloudpickle.cloudpickle", "pickle", "scaler_client.pickling.serializer"), SAFE),
         (("importlib._bootstrap", "__main__"), IMPORT),
         (("_frozen_importlib_external", "__main__"), IMPORT),
         (("numpy", "importlib._bootstrap", "importlib._bootstrap", "__main__"), IMPORT),
@@ -94,7 +94,8 @@ def test_frames_below_the_executor_do_not_count() -> None:
 
 def test_a_module_of_the_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "module_that_looks.py").write_text(
-        "import sys\nfrom scaler_worker.safe_points import place_of, stack\nPLACE = place_of(stack(sys._getframe()))\n"
+        "import sys\nfrom scaler_worker.worker.safe_points import place_of, stack\n"
+        "PLACE = place_of(stack(sys._getframe()))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 

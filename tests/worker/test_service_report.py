@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.worker.agent_host import BUSY, Host
 
-from scaler_client.service_manager import ServiceManager
-from scaler_worker.service_report import ServiceReport
+from scaler_client.commands.systemd_notify import ServiceManager
+from scaler_worker.agent.service_report import ServiceReport
 
 
 @pytest.fixture

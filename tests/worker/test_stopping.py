@@ -12,13 +12,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from scaler_client import serializer
-from scaler_client.messages import Outcome
-from scaler_client.nesting import TaskStoppedError
-from scaler_worker.rows import Answer, name_of
-from scaler_worker.settings import WorkerSettings
-from scaler_worker.state_page import private_slot
-from scaler_worker.worker import Worker
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.pickling import serializer
+from scaler_client.protocol.messages import Outcome
+from scaler_worker.processes.settings import WorkerSettings
+from scaler_worker.processes.state_page import private_slot
+from scaler_worker.task_rows import Answer, name_of
+from scaler_worker.worker.process import Worker
 
 TASKS = 10_000
 

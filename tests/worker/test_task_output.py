@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from scaler_client import messages
-from scaler_client.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output, TaskName
-from scaler_worker import task_output
-from scaler_worker.authors import Authors
-from scaler_worker.baton import Baton
-from scaler_worker.bell import Bell
-from scaler_worker.present import Present
-from scaler_worker.session import WorkerSession
-from scaler_worker.state_page import private_slot
-from scaler_worker.task_output import Author, TaskOutput
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output, TaskName
+from scaler_worker.output import task_output
+from scaler_worker.output.task_output import Author, TaskOutput
+from scaler_worker.processes.state_page import private_slot
+from scaler_worker.worker.output_origin import Authors
+from scaler_worker.worker.run_token import Baton
+from scaler_worker.worker.running_task import Present
+from scaler_worker.worker.session import WorkerSession
+from scaler_worker.worker.wakeup import Bell
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1)
 STREAMED = messages.FLAG_STREAM_OUTPUT

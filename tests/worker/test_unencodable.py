@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scaler_client import messages, wire
-from scaler_client.columns import Batch
-from scaler_client.messages import Heartbeat, Outcome, Results, WorkerDied
-from scaler_worker.cluster import _Agent
-from scaler_worker.connection import Connection
+from scaler_client.protocol import messages, wire
+from scaler_client.protocol.columns import Batch
+from scaler_client.protocol.messages import Heartbeat, Outcome, Results, WorkerDied
+from scaler_worker.agent.process import _Agent
+from scaler_worker.worker.connection import Connection
 
 
 class Socket:

@@ -11,13 +11,13 @@ import pytest
 from tests.waiting import wait_until
 from tests.worker.fake_scheduler import CLIENT, WAIT_SECONDS, FakeScheduler, task, values_in
 
-from scaler_client.messages import FLAG_TELL_START, Outcome
-from scaler_client.nesting import TaskStoppedError
-from scaler_worker.attendant import LONG_TASK_NS
-from scaler_worker.nested import Host
-from scaler_worker.settings import WorkerSettings
-from scaler_worker.state_page import private_slot
-from scaler_worker.worker import Worker
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.protocol.messages import FLAG_TELL_START, Outcome
+from scaler_worker.processes.settings import WorkerSettings
+from scaler_worker.processes.state_page import private_slot
+from scaler_worker.worker.long_task_watcher import LONG_TASK_NS
+from scaler_worker.worker.process import Worker
+from scaler_worker.worker.task_host import Host
 
 GATES: dict[str, threading.Event] = {}
 HOSTS: list[Host] = []

@@ -9,7 +9,7 @@ import pytest
 from tests.worker import worker_process as tasks
 from tests.worker.fake_scheduler import WAIT_SECONDS, FakeScheduler, of_rows
 
-from scaler_client.messages import Outcome
+from scaler_client.protocol.messages import Outcome
 
 STEPS = 1500
 FUNCTIONS = {1: tasks.square, 2: tasks.sleep, 3: tasks.spin, 8: tasks.parent, 9: tasks.child}

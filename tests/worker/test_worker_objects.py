@@ -15,9 +15,9 @@ from tests.waiting import wait_until
 from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
-from scaler_client import inputs
-from scaler_client.messages import Outcome
-from scaler_worker.object_files import mark_lost, write_object
+from scaler_client.pickling import input_lookup
+from scaler_client.protocol.messages import Outcome
+from scaler_worker.objects.files import mark_lost, write_object
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
 
@@ -31,7 +31,7 @@ class Ref:
         self.position = position
 
     def __reduce__(self) -> Any:
-        return inputs.take, (self.position,)
+        return input_lookup.take, (self.position,)
 
 
 def look_at(value: Any) -> tuple[str, int, int]:

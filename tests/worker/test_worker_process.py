@@ -42,9 +42,9 @@ from tests.worker.worker_process import (
     write_slow_module,
 )
 
-from scaler_client.messages import FLAG_PROFILE, Outcome
-from scaler_client.nesting import TaskStoppedError
-from scaler_worker.process_events import DAMAGED_STATUS
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.protocol.messages import FLAG_PROFILE, Outcome
+from scaler_worker.processes.process_events import DAMAGED_STATUS
 
 
 @pytest.fixture

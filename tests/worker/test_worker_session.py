@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from scaler_client import messages
-from scaler_client.messages import FLAG_PROFILE, FLAG_TELL_START, TaskName
-from scaler_worker.rows import name_of
-from scaler_worker.session import WorkerSession
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_TELL_START, TaskName
+from scaler_worker.task_rows import name_of
+from scaler_worker.worker.session import WorkerSession
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1, agent=5)
 AGAIN = replace(HELLO, scheduler=9)

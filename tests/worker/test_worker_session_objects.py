@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 from tests.worker.test_worker_session import HELLO, WELCOME, dispatch
 
-from scaler_client import messages
-from scaler_client.messages import FLAG_PROFILE
-from scaler_worker.object_table import ABSENT, KnownObject
-from scaler_worker.rows import depth_of, flags_of, priority_of
-from scaler_worker.session import WorkerSession
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import FLAG_PROFILE
+from scaler_worker.objects.table import ABSENT, KnownObject
+from scaler_worker.task_rows import depth_of, flags_of, priority_of
+from scaler_worker.worker.session import WorkerSession
 
 CLIENT = 2
 

@@ -20,8 +20,8 @@ from typing import Any
 import cloudpickle
 from tests.worker.fake_scheduler import FakeScheduler
 
-from scaler_client import nesting
-from scaler_worker.settings import WorkerSettings
+from scaler_client.nested import task_host
+from scaler_worker.processes.settings import WorkerSettings
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
 
@@ -50,7 +50,7 @@ def outlast(seconds: float) -> str:
     """Passes over being stopped, once."""
     try:
         time.sleep(seconds)
-    except nesting.TaskStoppedError:
+    except task_host.TaskStoppedError:
         return "stopped, and went on"
     return "never stopped"
 
@@ -87,19 +87,19 @@ def import_and_spin(folder: str) -> int:
 
 def import_as_if_it_could_be_stopped(folder: str) -> int:
     """As where a task goes on into an import between the look at what it does and the exception."""
-    from scaler_worker import stopping
-    from scaler_worker.safe_points import Place
+    from scaler_worker.worker import interruption
+    from scaler_worker.worker.safe_points import Place
 
-    look, task = stopping.place_of, threading.get_ident()
+    look, task = interruption.place_of, threading.get_ident()
 
     def look_elsewhere(frames: Any) -> Place:
         return look(frames) if threading.get_ident() == task else Place.SAFE
 
-    stopping.place_of = look_elsewhere
+    interruption.place_of = look_elsewhere
     try:
         return import_slow_module(folder)
     finally:
-        stopping.place_of = look
+        interruption.place_of = look
 
 
 def wait_in_threading(_: Any) -> None:
@@ -117,7 +117,7 @@ def hold_lock_of_logging(seconds: float) -> list[str]:
             logger.error("a line")
             if seconds:
                 spin(seconds)
-    except nesting.TaskStoppedError:
+    except task_host.TaskStoppedError:
         pass
     thread = threading.Thread(target=logger.error, args=("another one",))
     thread.start()
@@ -127,13 +127,13 @@ def hold_lock_of_logging(seconds: float) -> list[str]:
 
 def latches() -> dict[Any, Any]:
     """Of this process; shared by its tasks."""
-    shared: dict[Any, Any] = nesting.__dict__.setdefault("latches_of_the_test", {})
+    shared: dict[Any, Any] = task_host.__dict__.setdefault("latches_of_the_test", {})
     return shared
 
 
 def wait_for(name: Any) -> None:
     """Give up the slot until a task releases the latch of this name."""
-    current = nesting.host.current()  # type: ignore[union-attr]
+    current = task_host.host.current()  # type: ignore[union-attr]
     assert current is not None
     latch = latches()[name] = threading.Lock()
     latch.acquire()
@@ -157,7 +157,7 @@ def parent_with_an_alarm(_: Any) -> list[str]:
         raise AlarmError
 
     signal.signal(signal.SIGALRM, ring)
-    current = nesting.host.current()  # type: ignore[union-attr]
+    current = task_host.host.current()  # type: ignore[union-attr]
     assert current is not None
     child_runs = latches()["child runs"] = threading.Lock()
     child_runs.acquire()
@@ -189,7 +189,7 @@ def say(word: str) -> None:
 
 def say_while_waiting(name: Any) -> None:
     """A bar, for one, is drawn while a parent waits."""
-    current = nesting.host.current()  # type: ignore[union-attr]
+    current = task_host.host.current()  # type: ignore[union-attr]
     assert current is not None
     latch = latches()[name] = threading.Lock()
     latch.acquire()
@@ -267,7 +267,7 @@ def run_in_a_pool(numbers: list[int]) -> list[int]:
 def joined_worker(scheduler: FakeScheduler, objects: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """A worker that has joined, and knows the functions 1 (square) and 2 (sleep). `objects`: a directory of files."""
     settings = WorkerSettings(scheduler.address, "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", (), objects=objects)
-    command = [sys.executable, "-m", "scaler_worker.worker", json.dumps(dataclasses.asdict(settings))]
+    command = [sys.executable, "-m", "scaler_worker.worker.process", json.dumps(dataclasses.asdict(settings))]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)
     try:
         scheduler.welcome()

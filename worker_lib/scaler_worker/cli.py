@@ -7,9 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from scaler_client import logs, module_folders
-from scaler_client.command_line import answer, ignored_variables, parse_arguments
-from scaler_client.options import OptionError, interpreter
+from scaler_client.commands import logs, module_folders
+from scaler_client.commands.command_line import answer, ignored_variables, parse_arguments
+from scaler_client.commands.options import OptionError, interpreter
 
 from . import __version__
 from .config import COMMAND, fail, load, program_name
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail(str(error))
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)
-    from .cluster import run  # after the above: -h and a wrong option get their answer without sockets
+    from .agent.process import run  # after the above: -h and a wrong option get their answer without sockets
 
     return run(config)
 
@@ -37,6 +37,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _versions() -> str:
     import zmq
 
-    from scaler_client.messages import PROTOCOL_VERSION
+    from scaler_client.protocol.messages import PROTOCOL_VERSION
 
     return f"{__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol version {PROTOCOL_VERSION}"

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from scaler_client import options
-from scaler_client.addresses import ADDRESS_VARIABLE, Address, parse_connect_address
-from scaler_client.command_line import Arguments, resolve
-from scaler_client.key_files import KEYS_VARIABLE
-from scaler_client.logs import LOGGING_OPTIONS
-from scaler_client.machine import usable_memory
-from scaler_client.options import Command, Found, Kind, Option
+from scaler_client.commands import options
+from scaler_client.commands.addresses import ADDRESS_VARIABLE, Address, parse_connect_address
+from scaler_client.commands.command_line import Arguments, resolve
+from scaler_client.commands.key_files import KEYS_VARIABLE
+from scaler_client.commands.logs import LOGGING_OPTIONS
+from scaler_client.commands.machine import usable_memory
+from scaler_client.commands.options import Command, Found, Kind, Option
 
-from .resources import usable_cores
+from .processes.resources import usable_cores
 
 PROGRAMS = ("scaler_cluster", "scaler_worker")
 MOST_WORKERS = 10_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..addresses import Address
-from ..command_line import Arguments
-from ..http_command import listening_options
-from ..logs import LOGGING_OPTIONS
-from ..monitor_options import MONITOR_OPTIONS, resolve_watching
-from ..options import Command
+from ..commands.addresses import Address
+from ..commands.command_line import Arguments
+from ..commands.logs import LOGGING_OPTIONS
+from ..commands.options import Command
+from ..monitor.http_options import listening_options
+from ..monitor.options import MONITOR_OPTIONS, resolve_watching
 
 PROGRAM = "scaler_exporter"
 DEFAULT_PORT = 9464

@@ -19,11 +19,11 @@ from prometheus_client import Metric
 from prometheus_client.exposition import ThreadingWSGIServer, make_wsgi_app
 from prometheus_client.registry import Collector
 
-from ..metrics import SchedulerCollector
-from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
-from ..monitoring import MonitorReader, Presence
-from ..options import UNAVAILABLE, fail
-from ..service_manager import ServiceManager, take_variables
+from ..commands.options import UNAVAILABLE, fail
+from ..commands.systemd_notify import ServiceManager, take_variables
+from ..monitor.metrics import SchedulerCollector
+from ..monitor.reader import MonitorReader, Presence
+from ..monitor.socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from .config import PROGRAM, Config
 
 REQUEST_SECONDS = 10

@@ -1,1 +1,6 @@
-"""scaler_top: a scheduler, its workers, functions and clients in a terminal."""
+"""The command `scaler_top`: a scheduler in a terminal.
+
+Begin with `view.py` (what is looked at and what keys do) and `screen.py` (the screen as lines). `terminal.py`
+has urwid.
+May import: errors, commands, protocol, net, monitor.
+"""

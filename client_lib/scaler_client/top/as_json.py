@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ..picture import Picture
-from ..snapshots import ObjectState
+from ..monitor.snapshot_view import Picture
+from ..protocol.snapshots import ObjectState
 from .sections import outcome_counts
 from .worker_table import state_letters
 

@@ -9,12 +9,12 @@ import time
 from typing import Optional, Sequence
 
 from .. import __version__
-from ..command_line import answer, parse_arguments
-from ..extras import install_hint
-from ..host_names import unresolved
-from ..monitor_socket import MonitorAccessError, MonitorSocket
-from ..monitoring import Presence
-from ..options import OptionError, fail, interpreter
+from ..commands.command_line import answer, parse_arguments
+from ..commands.install_hints import install_hint
+from ..commands.options import OptionError, fail, interpreter
+from ..monitor.reader import Presence
+from ..monitor.socket import MonitorAccessError, MonitorSocket
+from ..net.host_lookup import unresolved
 from .config import COMMAND, PROGRAM, Config, load
 
 NOT_HEARD = 1
@@ -96,6 +96,6 @@ def _print(config: Config, socket: MonitorSocket) -> int:
 def _versions() -> str:
     import zmq
 
-    from ..messages import PROTOCOL_VERSION
+    from ..protocol.messages import PROTOCOL_VERSION
 
     return f"{__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol version {PROTOCOL_VERSION}"

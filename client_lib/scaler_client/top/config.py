@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Mapping, Optional
 
-from .. import options
-from ..addresses import Address
-from ..command_line import Arguments
-from ..monitor_options import MONITOR_OPTIONS, resolve_watching
-from ..options import Command, Option
+from ..commands import options
+from ..commands.addresses import Address
+from ..commands.command_line import Arguments
+from ..commands.options import Command, Option
+from ..monitor.options import MONITOR_OPTIONS, resolve_watching
 
 PROGRAM = "scaler_top"
 SORTABLE = ("worker", "agt_cpu", "agt_rss", "cpu", "rss", "free", "sent", "queued", "lag")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Tuple
 
-from ..picture import AgentRow, Picture, WorkerRow
+from ..monitor.snapshot_view import AgentRow, Picture, WorkerRow
 from .figures import count, duration, percent, rate, size
 from .fitting import Line, right
 from .worker_table import STATE_LETTERS, state_letters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from ..monitoring import MonitorReader, Presence
+from ..monitor.reader import MonitorReader, Presence
 from .figures import clock
 
 BACK_SECONDS = 10.0

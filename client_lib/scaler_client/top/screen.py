@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence, Tuple
 
-from ..picture import Picture
+from ..monitor.snapshot_view import Picture
 from .detail import Entries, page_of, worker_entries
 from .figures import clock, count
 from .fitting import Line, beside, clean, left, padded, right, width_of

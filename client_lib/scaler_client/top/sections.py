@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from ..messages import Outcome
-from ..picture import Picture
+from ..monitor.snapshot_view import Picture
+from ..protocol.messages import Outcome
 from .figures import clock, count, percent, rate, size
 from .fitting import Line, beside, left, right
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..picture import ClientRow, FunctionRow, ObjectRow, Picture, RunningTask
+from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, Picture, RunningTask
 from .detail import Entries, with_rate
 from .figures import count, duration, size
 from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, object_name, object_state

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Tuple
 
-from ..picture import ClientRow, FunctionRow, ObjectRow, Picture
-from ..snapshots import ObjectState
+from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, Picture
+from ..protocol.snapshots import ObjectState
 from .figures import count, duration, rate, size
 from .tables import Column
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List
 
 import urwid
 
-from ..monitor_socket import MonitorSocket
+from ..monitor.socket import MonitorSocket
 from .fitting import Line
 from .presence import Banner
 from .screen import page

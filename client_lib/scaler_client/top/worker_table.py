@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import List, Sequence, Tuple, Union
 
-from ..picture import WorkerRow
-from ..snapshots import WorkerState
+from ..monitor.snapshot_view import WorkerRow
+from ..protocol.snapshots import WorkerState
 from .figures import count, duration, percent, rate, size
 from .tables import Column
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .. import options
-from ..addresses import Address
-from ..command_line import Arguments
-from ..http_command import listening_options
-from ..logs import LOGGING_OPTIONS
-from ..monitor_options import MONITOR_OPTIONS, resolve_watching
-from ..options import Command, Kind, Option
+from ..commands import options
+from ..commands.addresses import Address
+from ..commands.command_line import Arguments
+from ..commands.logs import LOGGING_OPTIONS
+from ..commands.options import Command, Kind, Option
+from ..monitor.http_options import listening_options
+from ..monitor.options import MONITOR_OPTIONS, resolve_watching
 from .access import LEAST_TOKEN
 from .executions import MOST_TASKS
 

@@ -129,7 +129,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..monitoring import Presence
+from ..monitor.reader import Presence
 
 CONTRACT = 1
 LIVE_PATH = "/live"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, TypeVar
 
-from ..snapshots import History, HistoryKind
+from ..protocol.snapshots import History, HistoryKind
 from .chunks import MICROSECONDS, Chunk
 from .contract import RETURNED
 from .durations import FunctionDurations

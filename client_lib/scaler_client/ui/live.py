@@ -9,21 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..monitoring import MonitorReader, Presence
-from ..picture import Picture
-from ..snapshots import Graphs
+from ..monitor.reader import MonitorReader, Presence
+from ..monitor.snapshot_view import Picture
+from ..protocol.snapshots import Graphs
 from . import tables
 from .chunks import MICROSECONDS
-from .contract import (
-    CONTRACT,
-    LEAST_INTERVAL_SECONDS,
-    OUTCOMES,
-    PRESENCES,
-    RETURNED,
-    TOPICS,
-    encode,
-    outcome_kind,
-)
+from .contract import CONTRACT, LEAST_INTERVAL_SECONDS, OUTCOMES, PRESENCES, RETURNED, TOPICS, encode, outcome_kind
 from .executions import Executions
 from .series import Series
 

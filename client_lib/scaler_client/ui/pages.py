@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..published import GRAPHS_TOPIC, story_topic
-from ..snapshots import History
+from ..protocol.snapshot_decoder import GRAPHS_TOPIC, story_topic
+from ..protocol.snapshots import History
 from .contract import LEAST_INTERVAL_SECONDS, FromPage, Pause, Settings, Watch, encode
 from .live import Live
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..picture import Picture
+from ..monitor.snapshot_view import Picture
 from .contract import outcome_kind
 from .tables import queued_tasks
 

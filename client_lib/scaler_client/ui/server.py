@@ -14,11 +14,11 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from .. import __version__
-from ..monitor_socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
-from ..monitoring import Presence
-from ..options import UNAVAILABLE, fail, interpreter
-from ..published import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
-from ..service_manager import ServiceManager, take_variables
+from ..commands.options import UNAVAILABLE, fail, interpreter
+from ..commands.systemd_notify import ServiceManager, take_variables
+from ..monitor.reader import Presence
+from ..monitor.socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
+from ..protocol.snapshot_decoder import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
 from .access import Access, is_loopback, made_token
 from .config import PROGRAM, Config
 from .live import Limits, Live

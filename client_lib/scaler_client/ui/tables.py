@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..inspection.problems import problems
-from ..picture import Picture
-from ..snapshots import Graphs, GraphState, History, HistoryKind, ObjectState
+from ..monitor.problems import problems
+from ..monitor.snapshot_view import Picture
+from ..protocol.snapshots import Graphs, GraphState, History, HistoryKind, ObjectState
 from .contract import OUTCOMES
 from .durations import FunctionDurations
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from ..metrics import exposition
-from ..monitoring import Presence
+from ..monitor.metrics import exposition
+from ..monitor.reader import Presence
 from .access import Access
 from .contract import LIVE_PATH, LONGEST_MESSAGE, PRESENCES, PageError, encode, parse
 from .live import Live

@@ -2,13 +2,13 @@
 
 from typing import Dict, Iterable, List
 
-from scaler_scheduler.core.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import InvariantError
-from scaler_scheduler.core.functions import Function
-from scaler_scheduler.core.records import ABANDON, NO_WISH, SETTLING, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.core.states import BLOCKED, DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
-from scaler_scheduler.core.tables import Tables
+from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.records import ABANDON, NO_WISH, SETTLING, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
 
 
 def check(scheduler: Scheduler) -> None:

@@ -6,37 +6,38 @@ a peer. Time comes in as an argument, in seconds of a monotonic clock.
 
 from typing import Callable, Container, Dict, List, Optional, Tuple
 
-from scaler_scheduler.core import balance, effects, events
-from scaler_scheduler.core.adoption import Adoption
-from scaler_scheduler.core.bounds import Bounds
-from scaler_scheduler.core.claims import Claims
-from scaler_scheduler.core.counts import VAIN_MESSAGE, VAIN_ROW, Counts
-from scaler_scheduler.core.credit import Credits
-from scaler_scheduler.core.dispatch import wants_work
-from scaler_scheduler.core.dispatcher import Dispatcher
-from scaler_scheduler.core.endings import Endings
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.completion.cancellation import Withdrawals, begin
+from scaler_scheduler.core.completion.endings import Endings
+from scaler_scheduler.core.completion.evacuation import HandingOver
+from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.completion.results import take_results
+from scaler_scheduler.core.completion.suspension import take_resumed, take_suspended
+from scaler_scheduler.core.dispatch import work_stealing
+from scaler_scheduler.core.dispatch.credit import Credits
+from scaler_scheduler.core.dispatch.dispatch_writer import Giver
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.prefetch import wants_work
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
-from scaler_scheduler.core.giving import Giver
-from scaler_scheduler.core.graphs import Graphs
-from scaler_scheduler.core.handing_over import HandingOver
-from scaler_scheduler.core.host_results import HostResults
 from scaler_scheduler.core.limits import Limits
-from scaler_scheduler.core.losses import Losses
-from scaler_scheduler.core.notices import Notices
-from scaler_scheduler.core.outbox import Outbox
-from scaler_scheduler.core.outputs import pass_on, tell_dropped
-from scaler_scheduler.core.peers import Peers
-from scaler_scheduler.core.records import FORCE, Client, Task, Worker
-from scaler_scheduler.core.results import take_results
-from scaler_scheduler.core.settling import Settling
-from scaler_scheduler.core.states import DISPATCHED
+from scaler_scheduler.core.peers.duplicate_hello import Claims
+from scaler_scheduler.core.peers.peer_loss import Losses
+from scaler_scheduler.core.peers.peers import Peers
+from scaler_scheduler.core.peers.quotas import Bounds
+from scaler_scheduler.core.peers.reattach import Adoption
+from scaler_scheduler.core.peers.restart_hold import Settling
+from scaler_scheduler.core.report.outputs import pass_on, tell_dropped
+from scaler_scheduler.core.report.slow_consumer import Unreceived
+from scaler_scheduler.core.report.unschedulable import Unserved
+from scaler_scheduler.core.state.counts import VAIN_MESSAGE, VAIN_ROW, Counts
+from scaler_scheduler.core.state.operator_log import Notices
+from scaler_scheduler.core.state.records import FORCE, Client, Task, Worker
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.timers import LeaseTimer
+from scaler_scheduler.core.state.transitions import DISPATCHED
 from scaler_scheduler.core.submissions import Submissions
-from scaler_scheduler.core.suspension import take_resumed, take_suspended
-from scaler_scheduler.core.tables import Tables
-from scaler_scheduler.core.timers import LeaseTimer
-from scaler_scheduler.core.unreceived import Unreceived
-from scaler_scheduler.core.unserved import Unserved
-from scaler_scheduler.core.withdrawals import Withdrawals, begin
 
 LONG_TASK_NS = 10_000_000
 """For how long a task runs at least when its worker says that it has begun, unless it was asked to say so."""
@@ -201,7 +202,7 @@ class Scheduler:
         if dispatcher.ranks:
             dispatcher.run()
         if dispatcher.stuck and dispatcher.idle:  # what still waits is not for those that are idle
-            self._withdrawals.take_back(balance.choose(dispatcher))
+            self._withdrawals.take_back(work_stealing.choose(dispatcher))
         self._withdrawals.flush()
         self._forget_unused_functions()
         if self.outbox.clients:
@@ -435,12 +436,12 @@ class Scheduler:
 
     def _look_for_silent(self) -> None:
         """Say of workers whose queue is taken away that it is: what they run keeps them from answering."""
-        for tasks in balance.choose_at_silent(self.tables.workers, self.dispatcher.idle):
+        for tasks in work_stealing.choose_at_silent(self.tables.workers, self.dispatcher.idle):
             worker = tasks[0].worker
             assert worker is not None
             text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"
             self.notices.info(f"{text}: {len(tasks)} task(s) that it has queued run elsewhere")
             self._withdrawals.take_away(tasks)
         for worker in self.tables.workers:
-            if balance.may_be_cut_off(worker):
+            if work_stealing.may_be_cut_off(worker):
                 self.outbox.add(effects.HeartbeatEcho(worker.route, 0))

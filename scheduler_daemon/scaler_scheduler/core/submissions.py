@@ -2,16 +2,16 @@
 
 from typing import List
 
-from scaler_scheduler.core.adoption import Adoption
-from scaler_scheduler.core.batches import Batch
-from scaler_scheduler.core.bounds import Bounds
-from scaler_scheduler.core.dispatcher import Dispatcher
-from scaler_scheduler.core.dividing import divide
+from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Submit
-from scaler_scheduler.core.graphs import Graphs
-from scaler_scheduler.core.records import Client
-from scaler_scheduler.core.tables import Tables
+from scaler_scheduler.core.missing_functions import divide
+from scaler_scheduler.core.peers.quotas import Bounds
+from scaler_scheduler.core.peers.reattach import Adoption
+from scaler_scheduler.core.state.batches import Batch
+from scaler_scheduler.core.state.records import Client
+from scaler_scheduler.core.state.tables import Tables
 
 
 class Submissions:

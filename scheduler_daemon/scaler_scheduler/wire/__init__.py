@@ -1,5 +1,10 @@
-"""Bytes <-> events and effects: the only code that knows how messages look on the wire."""
+"""Bytes to events, effects to bytes. Whatever a peer sends, decoding raises only WireError.
 
-from scaler_scheduler.wire.without_compiler import import_capnpy
+Begin with `decode.py` and `encode.py`; `columns.py` reads batches, `one_row_codec.py` those of one row, `schema.py` is
+generated.
+May import: of core its events, effects, ids and lines.
+"""
+
+from scaler_scheduler.wire.capnpy_import import import_capnpy
 
 import_capnpy()  # before any module here does

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from scaler_scheduler.core import events
 from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_STORED, WORKER_OUTCOMES
 from scaler_scheduler.core.ids import NAME_LIMIT
-from scaler_scheduler.wire import single
+from scaler_scheduler.wire import one_row_codec
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.kinds import KIND_NAMES
@@ -56,7 +56,7 @@ def decode(route: bytes, frames: List[bytes]) -> events.Event:
     if not frames:
         raise WireError("a message without frames")
     if len(frames) == 1:
-        event = single.decode(route, frames[0])
+        event = one_row_codec.decode(route, frames[0])
         if event is not None:
             return event
     message, kind = _read(frames[0])

@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Tuple
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.wire import single
+from scaler_scheduler.wire import one_row_codec
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
 from scaler_scheduler.wire.schema import (
     Credit,
@@ -154,7 +154,7 @@ def _name_columns(names: Dict[int, str], rows: int) -> Tuple[Column, Column]:
 
 
 def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
-    frame = single.dispatch(effect)
+    frame = one_row_codec.dispatch(effect)
     if frame is not None:
         return [frame]
     rows = effect.rows
@@ -177,7 +177,7 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
 
 
 def _resolved(effect: Any, identity: Identity) -> List[bytes]:
-    frame = single.resolved(effect)
+    frame = one_row_codec.resolved(effect)
     if frame is not None:
         return [frame]
     rows = effect.rows

@@ -1,0 +1,169 @@
+"""One call of joblib.Parallel on a cluster: its batches as tasks."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import contextlib
+import functools
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..api.client import Client
+from ..errors import ClientClosedError
+from ..futures.future import TaskFuture
+from ..nested import slot_wait
+from ..nested.task_host import RunningTask
+from .joblib_arrays import SharedArrays
+
+Future = concurrent.futures.Future
+Callback = Callable[[Any], object]
+
+MOST_INITIALIZERS = 1000
+"""How many initializers a worker remembers that it has called."""
+
+
+class Initializer:
+    """What joblib's `initializer=` asks for: a call in each worker process before the first batch there.
+
+    Args:
+        function, arguments: what to call.
+    """
+
+    def __init__(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        self.function = function
+        self.arguments = arguments
+        self._name = uuid.uuid4().hex
+
+    def run(self) -> None:
+        """Call it, unless this process has done so. Raises what the function raises; the next batch tries again."""
+        # No lock: a worker runs one task at a time. If the function waits for tasks of its own, the next batch on the
+        # worker calls it too; waiting for the first call would keep the slot that those tasks need.
+        if self._name in _initialized:
+            _initialized.move_to_end(self._name)
+            return
+        self.function(*self.arguments)
+        _initialized[self._name] = None
+        if len(_initialized) > MOST_INITIALIZERS:
+            _initialized.popitem(last=False)
+
+
+_initialized: collections.OrderedDict[str, None] = collections.OrderedDict()
+"""The names of those that this process has called, the one used last at the end."""
+
+
+class ParallelCall:
+    """Made in the thread that makes the call; its batches are submitted by that one and by the client's callbacks.
+
+    Args:
+        timeout: of each batch, in seconds; None: none.
+        array_bytes: arrays of at least this size are sent by themselves; None: none is.
+        initializer: called in each worker process before its first batch; None: nothing is.
+    """
+
+    def __init__(
+        self, client: Client, timeout: float | None, array_bytes: int | None, initializer: Initializer | None = None
+    ) -> None:
+        self._client = client
+        # One partial for all batches: a function's bytes go to each worker once.
+        self._run = run_batch if initializer is None else functools.partial(run_batch, initializer=initializer)
+        self._arrays = SharedArrays(client, array_bytes)
+        self._timeout = timeout
+        self._task = slot_wait.current_task(client.agent)
+        self._news = None if self._task is None else slot_wait.Event(client.agent)
+        self._changing = threading.Lock()
+        self._open: set[TaskFuture[Any]] = set()
+        """Those whose callbacks have not returned."""
+        self._has_failed = False
+
+    def submit(self, batch: Any, threads: int | None, callback: Callback) -> Future[Any]:
+        """A future of `batch()`, whose `callback` is called with it when it is done. Raises nothing.
+
+        Args:
+            threads: how many of them BLAS and OpenMP may start; None: as many as they like.
+        """
+        # joblib does not expect it: in a callback it would wait for the batch without end.
+        try:
+            self._arrays.share(batch)
+            future = self._client.submit(self._run, batch, threads)
+        except Exception as error:
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            failed.add_done_callback(callback)
+            return failed
+        with self._changing:
+            self._open.add(future)
+        future.add_done_callback(functools.partial(self._batch_done, callback))
+        return future
+
+    def wait_in_task(self) -> None:
+        """Where the call is made in a task: give up the task's slot until all batches are done, one has failed, or
+        none is done for as long as the timeout.
+
+        Raises:
+            TaskStoppedError: the task was stopped.
+        """
+        if self._news is None:
+            return
+        while not self._is_over():
+            if not self._news.wait(self._timeout):
+                return
+            self._news.clear()
+
+    def stop(self) -> None:
+        """Stop what runs and cancel what does not. Does not wait."""
+        with self._changing:
+            futures = list(self._open)
+        try:
+            self._client.agent.cancel_many(lambda: [future.task_id for future in futures], force=True)
+        except ClientClosedError:
+            pass  # they are cancelled
+
+    def _batch_done(self, callback: Callback, future: Any) -> None:
+        try:
+            with _on_behalf_of(self._task, self._client):
+                callback(future)  # which may submit further batches
+        finally:
+            with self._changing:
+                self._open.discard(future)
+            if future.cancelled() or future.exception() is not None:
+                self._has_failed = True
+            if self._news is not None and (self._timeout is not None or self._is_over()):
+                self._news.set()
+
+    def _is_over(self) -> bool:
+        return not self._open or self._has_failed
+
+
+def is_inside_task(client: Client) -> bool:
+    """Whether the calling thread runs a task that gives up its slot while it waits for this client's."""
+    return slot_wait.current_task(client.agent) is not None
+
+
+@contextlib.contextmanager
+def _on_behalf_of(task: RunningTask | None, client: Client) -> Iterator[None]:
+    """What the calling thread, which runs no task, submits meanwhile are children of this task."""
+    if task is None or slot_wait.current_task(client.agent) is not None:
+        yield
+        return
+    awaits = slot_wait.Awaits(client.agent, task)
+    awaits.count = 1
+    slot_wait.keep_awaits(awaits)
+    try:
+        yield
+    finally:
+        awaits.count = 0
+
+
+def run_batch(batch: Callable[[], Any], threads: int | None, initializer: Initializer | None = None) -> Any:
+    """On the worker: what the batch's calls return."""
+    if initializer is not None:
+        initializer.run()
+    if threads is None:
+        return batch()
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(threads):
+        return batch()

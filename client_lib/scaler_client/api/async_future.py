@@ -1,0 +1,159 @@
+"""Futures of an event loop: each follows a `TaskFuture`, and ends in the loop's thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import ClientClosedError
+from ..futures.profiling import NOT_DONE, ProfilingInfo
+from ..nested import slot_await, task_host
+
+if TYPE_CHECKING:
+    from ..futures.future import TaskFuture
+    from ..io.io_thread import Agent
+
+T = TypeVar("T")
+
+
+class Deliveries:
+    """Carries futures that have ended into a loop: many at a time, as each call from another thread wakes the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._ended: deque[AsyncTaskFuture[Any]] = deque()
+        self._is_called = False
+
+    def put(self, future: AsyncTaskFuture[Any]) -> None:
+        """Called by any thread."""
+        # Appended before the look; `_deliver` says that it is not called any more before it takes anything.
+        self._ended.append(future)
+        if not self._is_called:
+            self._is_called = True
+            call_in(self.loop, self._deliver)
+
+    def _deliver(self) -> None:
+        self._is_called = False
+        for _ in range(len(self._ended)):
+            self._ended.popleft().take()
+
+
+class AsyncTaskFuture(asyncio.Future[T]):
+    """The future of one task in an event loop. Made by `AsyncClient.submit`, never by users.
+
+    It is an `asyncio.Future` to whatever takes one. Cancelling it, or the coroutine that awaits it, stops the task.
+    """
+
+    def __init__(self, agent: Agent, task: TaskFuture[T], deliveries: Deliveries) -> None:
+        super().__init__(loop=deliveries.loop)
+        self._agent = agent
+        self._task = task
+        self._deliveries = deliveries
+        task.add_done_callback(self._task_ended)
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Cancel the future; the task does not run any more, or is stopped. Does not wait for that.
+
+        Returns:
+            False when the future is done.
+        """
+        if not super().cancel(msg):
+            return False
+        try:
+            self._agent.cancel_many(lambda: [self._task.task_id], force=True)
+        except ClientClosedError:
+            pass  # it took all its tasks along
+        return True
+
+    def profiling_info(self) -> ProfilingInfo:
+        """What the worker measured.
+
+        Raises:
+            ValueError: the task is not done, was not submitted with profiling, or did not come to its end on a worker.
+            asyncio.CancelledError: it was cancelled.
+        """
+        if not self.done():
+            raise ValueError(NOT_DONE)
+        if self.cancelled():
+            raise asyncio.CancelledError()
+        return self._task.profiling_info()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if task_host.host is None or self.done():
+            return super().__await__()
+        return slot_await.awaiting(self._agent, self)
+
+    __iter__ = __await__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._task!r}>"
+
+    def _repr_html_(self) -> str:
+        return self._task._repr_html_()
+
+    def _task_ended(self, task: Any) -> None:
+        """Called in the client's thread of callbacks: large results are unpickled there, not in the loop's."""
+        if not task.cancelled():
+            task.exception()
+        self._deliveries.put(self)
+
+    def take(self) -> None:
+        """End as the task has ended; called in the loop's thread."""
+        if self.done():
+            return
+        if self._task.cancelled():
+            super().cancel()
+            return
+        error = self._task.exception()
+        if isinstance(error, StopIteration):  # asyncio does not take it
+            error = RuntimeError("the task raised StopIteration")
+            error.__cause__ = self._task.exception()
+        if error is None:
+            self.set_result(self._task.result())
+        else:
+            self.set_exception(error)
+
+
+class LoopEvent:
+    """An event that any thread sets and one coroutine waits for; a task gives up its slot meanwhile."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._loop = asyncio.get_running_loop()
+        self._is_set = False
+        self._gate: asyncio.Future[None] | None = None
+
+    def set(self) -> None:
+        """Called by any thread."""
+        call_in(self._loop, self.set_here)
+
+    def set_here(self) -> None:
+        """The same, called in the loop's thread."""
+        self._is_set = True
+        if self._gate is not None and not self._gate.done():
+            self._gate.set_result(None)
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Until it is set, or the time is over."""
+        if self._is_set:
+            return
+        gate = self._gate = self._loop.create_future()
+        timer = None if seconds is None else self._loop.call_later(seconds, self.set_here)
+        try:
+            await slot_await.OutOfSlot(self._agent, gate)
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+def call_in(loop: asyncio.AbstractEventLoop, call: Any) -> None:
+    """Have it called in the loop's thread, unless the loop is closed."""
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:
+        pass  # nobody waits there any more

@@ -1,0 +1,211 @@
+"""Graphs: what `Client.submit_graph` and `Client.get` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+from ..errors import ClientClosedError
+from ..futures.future import TaskFuture
+from ..futures.open_graphs import GraphTasks
+from ..graphs.nodes import Nodes
+from ..graphs.order import order
+from ..graphs.rows import RowMaker
+from ..io import objects
+from ..nested import slot_wait
+from ..nested.task_host import RunningTask
+from ..pickling.references import ObjectRef
+from ..protocol.messages import Keep
+from .submit import Submitter
+
+MOST_NAMED = 3
+"""Keys that the scheduler is told of a graph, for people."""
+LONGEST_KEY = 50
+"""Characters of each."""
+
+_DASK_NODES = "dask._task_spec"
+
+
+class Plan:
+    """A graph that is ready to be submitted, nothing of which has been sent. Any thread may make it.
+
+    Args:
+        client, graph, keys: as for `submit_graph`.
+        task: the one that submits it, where one does.
+
+    Raises:
+        TypeError: the graph is no mapping, keys are no keys, or a node can't be pickled; the text names it.
+        ValueError: a key is not in the graph, nodes need one another in a circle, or a reference is another client's.
+        ObjectNotFoundError: a reference is stale.
+    """
+
+    def __init__(
+        self, client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any], task: RunningTask | None
+    ) -> None:
+        _check_graph(graph)
+        self.keys = _checked_keys(keys)
+        self._client = client
+        self._agent = client._agent
+        self._parent = None if task is None else task.name
+        self._options = client._wire_options(task, None)
+        nodes = Nodes(graph)
+        wanted = nodes.positions(self.keys)
+        self._maker = RowMaker(client, nodes)
+        self._maker.add(order(nodes, wanted, client._options.graph_backend))
+        self._targets: dict[int, TaskFuture[Any]] = {}
+        places = self._maker.places
+        self.futures = [
+            self._targets.get(places[each]) or self._future(each, nodes)  # type: ignore[arg-type]
+            for each in wanted
+        ]
+        """One for each key."""
+        self._tasks = self._graph_tasks() if self._targets else None
+
+    def submit(self, news: Callable[[], None] | None = None) -> None:
+        """Hand it over. `news` is called, in another thread, when a key has failed, and when all are there.
+
+        Raises:
+            ClientClosedError: the client is disconnected.
+        """
+        if self._tasks is not None:
+            self._tasks.news = news
+            self._agent.hand_over(self._submit_all)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether values are missing, and none has failed."""
+        return self._tasks is not None and bool(self._tasks.targets) and self._tasks.failed is None
+
+    def raise_failure(self) -> None:
+        """What the first key that has failed raises, if one has."""
+        if self._tasks is None or self._tasks.failed is None:
+            return
+        try:
+            self._tasks.failed.result()
+        except CancelledError:
+            if self._agent.is_closed:
+                raise ClientClosedError("the client was disconnected while it waited for a graph") from None
+            raise
+
+    def cancel_rest(self) -> None:
+        """Nobody waits for this any more: what has not begun need not."""
+        if self._tasks is None:
+            return
+        try:
+            self._agent.cancel_many(self._tasks.open_ids)
+        except ClientClosedError:
+            pass  # they are cancelled
+
+    def values(self) -> dict[Any, Any]:
+        """Of the keys, once they are there."""
+        return {key: future.result() for key, future in zip(self.keys, self.futures)}
+
+    def _submit_all(self, session: Any) -> None:
+        assert self._tasks is not None
+        for reference in self._maker.new_objects:
+            objects.send(session, reference)
+        session.submit_graph(self._tasks)
+
+    def _future(self, position: int, nodes: Nodes) -> TaskFuture[Any]:
+        place = self._maker.places[position]
+        if place is None or place < 0:
+            value = nodes.values[position]
+            if type(value) is not ObjectRef:
+                return TaskFuture.finished(self._agent, value)
+            place = self._maker.places[position] = self._maker.add_object(value)
+        rows = self._maker.rows
+        future: TaskFuture[Any] = TaskFuture(self._agent, rows.functions[rows.numbers[place]], b"")
+        if self._options is not None:
+            future.options = self._options
+            future.parent = self._parent
+        self._targets[place] = future
+        return future
+
+    def _graph_tasks(self) -> GraphTasks:
+        rows = self._maker.rows
+        read = set(rows.inputs)
+        keep = bytearray([Keep.YES]) * len(rows.numbers)
+        for row in self._targets:
+            keep[row] = Keep.BOTH if row in read else Keep.NO
+        return GraphTasks(
+            rows.functions,
+            rows.numbers,
+            rows.payloads,
+            rows.inputs,
+            rows.input_counts,
+            bytes(keep),
+            rows.objects,
+            self._targets,
+            self._options,
+            self._parent,
+            self._maker.names(),
+            _named(self.keys),
+        )
+
+
+def submit_graph(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
+    """Have the nodes run that these keys need; returns the keys' futures. Raises as Plan does."""
+    plan = Plan(client, graph, keys, client._current_task())
+    plan.submit()
+    return plan.futures
+
+
+def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
+    """The same, and wait: the keys' values. What the first node that fails raises is raised; the rest is cancelled."""
+    plan = Plan(client, graph, keys, client._current_task())
+    over = slot_wait.event_for(client._agent)
+    plan.submit(over.set)
+    try:
+        while plan.is_open:
+            client._agent.check_waiting()
+            over.wait()
+            over.clear()
+        plan.raise_failure()
+    except BaseException:
+        plan.cancel_rest()
+        raise
+    return plan.values()
+
+
+def _named(keys: Sequence[Hashable]) -> str:
+    """The first keys, as people see them, for drawings of the graph."""
+    said = ", ".join(map(_said, keys[:MOST_NAMED]))
+    more = len(keys) - MOST_NAMED
+    return f"{said} and {more:,} more" if more > 0 else said
+
+
+def _said(key: Hashable) -> str:
+    """One key. Whatever its `__repr__` does, the graph is submitted, and the text can be encoded."""
+    try:
+        text = key if isinstance(key, str) else repr(key)
+    except Exception:
+        text = type(key).__name__
+    if len(text) > LONGEST_KEY:
+        text = text[: LONGEST_KEY - 1] + "\u2026"
+    return text.encode("utf-8", "replace").decode()
+
+
+def _check_graph(graph: Any) -> None:
+    is_mapping = isinstance(graph, Mapping)
+    if type(graph).__module__.startswith("dask.") or (is_mapping and _DASK_NODES in _modules(graph)):
+        raise TypeError("this is dask's graph, which client.dask_get takes, as in compute(scheduler=client.dask_get)")
+    if not is_mapping:
+        raise TypeError(f"a graph is a dict of keys and nodes, not {type(graph).__name__}: {graph!r}")
+
+
+def _modules(graph: Mapping[Any, Any]) -> set[str]:
+    """Where the types of the nodes are from."""
+    return {kind.__module__ for kind in set(map(type, graph.values()))}
+
+
+def _checked_keys(keys: Iterable[Any]) -> list[Hashable]:
+    if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
+        raise TypeError(f"keys must be a list of a graph's keys, not {keys!r}")
+    checked = list(keys)
+    for key in checked:
+        try:
+            hash(key)
+        except TypeError as error:
+            raise TypeError(f"{key!r} can't be a graph's key: {error}") from None
+    return checked

@@ -1,0 +1,453 @@
+"""A scheduler and a cluster on this machine, as the real commands in processes of their own."""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import importlib.util
+import inspect
+import itertools
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..commands import module_folders
+from ..commands.addresses import Address, AddressError, parse_bind_address
+from ..commands.install_hints import install_hint, packages_hint
+from ..commands.key_files import KEYS_VARIABLE, absolute
+from ..commands.logs import LEVELS
+from ..futures.notebook import Link, counted, html_table, rows_of
+from ..io.interrupts import interrupts_deferred
+from ..monitor.default_address import derived_monitor
+from ..monitor.newest_snapshot import Watch
+from ..protocol.snapshots import Snapshot
+from . import local_options
+from .local_options import Chosen
+from .task_options import checked_bool
+
+MOST_WORKERS = 10_000
+"""What `scaler_cluster` takes."""
+SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
+START_SECONDS = 60.0
+LOOK_SECONDS = 0.02
+STOP_SECONDS = 10.0
+"""Each command promises to end within 5; after this it is killed."""
+JOIN_SECONDS = 10.0
+"""From the start on, how long what shows a cluster waits for its workers."""
+PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
+UI_LIBRARIES = ("aiohttp", "prometheus_client")
+
+_pages: dict[str, str] = {}
+"""Of the clusters of this process that have one: where their page is, by the scheduler's address."""
+
+Cluster = TypeVar("Cluster", bound="LocalCluster")
+
+
+def page_of(address: str) -> str:
+    """Where a browser shows the scheduler at this address, if a local cluster of this process has a page for it."""
+    return _pages.get(address, "").partition("?")[0]  # behind it may stand a token, which nobody shows
+
+
+class LocalCluster:
+    """One `scaler_scheduler` and one `scaler_cluster`, as subprocesses that end with this process.
+
+    Args:
+        n_workers: worker processes; None for one a usable core.
+        address: where the scheduler binds; None takes a free local port.
+        scheduler_python: the interpreter that runs the scheduler. None takes $SCALER_SCHEDULER_PYTHON, a PyPy that has
+            the scheduler, a `scaler_scheduler` command found on the path, or this interpreter, the first that is there.
+        logging_level: the least level that the two log on standard error; None leaves it to their configuration.
+        keys: the folder of keys (`scaler_scheduler keygen`) that both use, and clients of the cluster. None: that in
+            SCALER_KEYS where others than this machine reach the address, else none.
+        ui: whether a `scaler_ui` runs too, at a free port of this machine: `ui_address` says where.
+        options: every other option of `scaler_scheduler` and `scaler_cluster` by its name in their TOML files, with a
+            value as there, as in event_loop="builtin", worker_memory_limit="2G", capabilities={"gpu": 1}; one that both
+            have is for both. None is an option's default. With "uvloop" the scheduler runs under the first interpreter
+            that has it, unless `scheduler_python` is given; where there is none, or where it takes the place of PyPy, a
+            warning says so.
+
+    Raises:
+        TypeError, ValueError: an argument is of a wrong type, or none that can be; the text names it.
+        ModuleNotFoundError: the worker's or the scheduler's package is not installed, or a library that `ui` needs.
+        RuntimeError: the address is in use, or one of the commands can't start.
+    """
+
+    def __init__(
+        self,
+        n_workers: int | None = None,
+        *,
+        address: str | None = None,
+        scheduler_python: str | None = None,
+        logging_level: str | None = "WARNING",
+        keys: str | os.PathLike[str] | None = None,
+        ui: bool = False,
+        **options: Any,
+    ) -> None:
+        self._n_workers = _checked_count(n_workers)
+        bind = _checked_bind(address)
+        level = [] if logging_level is None else ["--logging-level", _checked_level(logging_level)]
+        if checked_bool("ui", ui):
+            _check_ui()
+        schedulers = _installed_schedulers(scheduler_python)
+        workers = [sys.executable, "-m", "scaler_worker"]
+        options = _with_monitor_port(local_options.taken(options))
+        if options:
+            chosen = local_options.check(
+                options,
+                schedulers,
+                workers,
+                n_workers=n_workers,
+                may_leave_out_uvloop=scheduler_python is None,
+                keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
+            )
+        else:  # most clusters: asking the commands takes some tenths of a second
+            chosen = Chosen(next(schedulers), [], [])
+        self._address = _from_here(bind)
+        if _is_listened_at(self._address):
+            raise RuntimeError(f"the address {bind} is in use")
+        self._is_local = _is_local(bind)
+        self._keys = _checked_keys(keys, bind)
+        monitor = _from_here(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
+        self._watch = Watch(bind, monitor)
+        self._ui_address = ""
+        self._joined_by = time.monotonic() + JOIN_SECONDS
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._owner = os.getpid()
+        self._stopping = threading.RLock()  # a signal's handler may come in between
+        atexit.register(self.shutdown)
+        parent = ["--parent-process", str(os.getpid())]
+        common = [*parent, "--keys", self._keys, *level]
+        try:
+            with interrupts_deferred():
+                self._start([*chosen.scheduler, str(bind), *common, *chosen.scheduler_arguments], {})
+            with interrupts_deferred():
+                count = [] if n_workers is None else ["-n", str(n_workers)]
+                workers += [str(self._address), *count, *common, *chosen.cluster_arguments]
+                self._start(workers, module_folders.variables())
+            self._wait_until_bound()
+            if ui:
+                with interrupts_deferred():
+                    self._start_ui(monitor or derived_monitor(bind), [*parent, *level])
+                self._wait_for_page()
+        except BaseException:
+            self.shutdown()
+            raise
+
+    @property
+    def address(self) -> str:
+        """The scheduler's address, for `Client(address=...)`, which takes the cluster itself as well."""
+        return str(self._address)
+
+    @property
+    def keys(self) -> str:
+        """The folder of keys that its clients need; empty: none."""
+        return self._keys
+
+    @property
+    def ui_address(self) -> str:
+        """Where a browser finds the page of `ui=True`; empty: there is none."""
+        return self._ui_address
+
+    def get_address(self) -> str:
+        """The same."""
+        return str(self._address)
+
+    @property
+    def n_workers(self) -> int | None:
+        """The worker processes asked for; None: one a usable core."""
+        return self._n_workers
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether `shutdown` was called."""
+        return not self._processes
+
+    @property
+    def scheduler_pid(self) -> int:
+        return self._processes[0].pid
+
+    @property
+    def cluster_pid(self) -> int:
+        return self._processes[1].pid
+
+    def shutdown(self) -> None:
+        """End both, the cluster first, and wait until they are gone. A second call does nothing, nor does a child's."""
+        if os.getpid() != self._owner:
+            return
+        with self._stopping:
+            for process in reversed(self._processes):
+                _stop(process)
+                if process.stdout is not None:
+                    process.stdout.close()
+            self._processes = []
+        if self._ui_address and _pages.get(self.address) == self._ui_address:
+            del _pages[self.address]
+        self._ui_address = ""
+        self._watch.close()
+        atexit.unregister(self.shutdown)
+
+    def _start(self, command: list[str], variables: dict[str, str], stdout: int | None = None) -> None:
+        environment = {**os.environ, **variables}
+        # A group of its own: Ctrl-C in the terminal is the application's to act on, not theirs.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True, env=environment
+        )
+        self._processes.append(process)
+
+    def _start_ui(self, monitor: Address, options: list[str]) -> None:
+        keys = ["--keys", self._keys] if self._keys and monitor.transport == "tcp" else []
+        command = [sys.executable, "-m", "scaler_client.ui", str(monitor), "--port", "0", *keys, *options]
+        self._start(command, module_folders.variables(), subprocess.PIPE)
+
+    def _wait_until_bound(self) -> None:
+        """Until somebody listens at the address."""
+        deadline = time.monotonic() + START_SECONDS
+        while not _is_listened_at(self._address):
+            self._check_running()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
+            time.sleep(LOOK_SECONDS)
+
+    def _wait_for_page(self) -> None:
+        """Until scaler_ui says where its page is, in its first line."""
+        output = self._processes[-1].stdout
+        assert output is not None
+        deadline = time.monotonic() + START_SECONDS
+        while not select.select([output], [], [], LOOK_SECONDS)[0]:
+            self._check_running()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"scaler_ui did not start within {START_SECONDS:g} seconds")
+        self._ui_address = output.readline().decode().strip()
+        if not self._ui_address:
+            self._processes[-1].wait(START_SECONDS)
+            self._check_running()
+        _pages[self.address] = self._ui_address
+
+    def _check_running(self) -> None:
+        """Each command says itself what is wrong where it has ended. Raises RuntimeError."""
+        for name, process in zip(PROGRAMS, self._processes):
+            if process.poll() is not None:
+                status = f"exit status {process.returncode}{self._likely_reason(name)}"
+                raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
+
+    def _likely_reason(self, name: str) -> str:
+        if name != "scaler_scheduler" or self._keys or self._is_local:
+            return ""
+        return ", as it does without keys= at an address that others reach"
+
+    def __enter__(self: Cluster) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.shutdown()
+
+    def __repr__(self) -> str:
+        page = page_of(self.address)
+        return f"<{type(self).__name__} at {self._address}, {self._state()}{', page ' if page else ''}{page}>"
+
+    def _repr_html_(self) -> str:
+        rows = {"address": self.address, "workers": self._state(), **rows_of(self._snapshot())}
+        page = page_of(self.address)
+        if page:
+            rows["page"] = Link(page)
+        return html_table(type(self).__name__, rows)
+
+    def _snapshot(self) -> Snapshot | None:
+        """What the scheduler says of itself; soon after the start waits for the workers, which need a moment."""
+        if self.is_shut_down:
+            return None
+        counts = [-1]
+
+        def has_all(snapshot: Snapshot) -> bool:
+            if self._n_workers is not None:
+                return snapshot.workers >= self._n_workers
+            counts.append(snapshot.workers)
+            return counts[-1] == counts[-2] > 0  # how many there will be is not known here: no more have come
+
+        left = self._joined_by - time.monotonic()
+        return self._watch.wait(0, left, has_all) if left > 0 else self._watch.latest()
+
+    def _state(self) -> str:
+        if self.is_shut_down:
+            return "shut down"
+        return "a worker for each core" if self._n_workers is None else counted(self._n_workers, "worker")
+
+
+class SchedulerClusterCombo(LocalCluster):
+    """A `LocalCluster` whose first argument is the address, and whose processes log as they are configured to.
+
+    Args:
+        address, n_workers, scheduler_python, keys, ui: as for LocalCluster, which says as well what is raised.
+        options: as for LocalCluster, logging_level among them. Those that the class of this name in opengris-scaler has
+            by another name, or alone, are taken too: `local_options` says what they mean here, or that they mean
+            nothing, of which a warning is logged.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        n_workers: int | None = None,
+        *,
+        scheduler_python: str | None = None,
+        keys: str | os.PathLike[str] | None = None,
+        ui: bool = False,
+        logging_level: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            n_workers,
+            address=address,
+            scheduler_python=scheduler_python,
+            logging_level=logging_level,
+            keys=keys,
+            ui=ui,
+            **options,
+        )
+
+
+def _checked_count(n_workers: Any) -> int | None:
+    if n_workers is None:
+        return None
+    if isinstance(n_workers, bool) or not isinstance(n_workers, int):
+        raise TypeError(f"n_workers must be a whole number, not {n_workers!r}")
+    if not 0 < n_workers <= MOST_WORKERS:
+        raise ValueError(f"n_workers must be from 1 to {MOST_WORKERS}, not {n_workers}")
+    return n_workers
+
+
+def _checked_bind(address: Any) -> Address:
+    if address is not None and not isinstance(address, str):
+        raise TypeError(f"address must be a string, not {address!r}")
+    return _with_port(parse_bind_address("tcp://127.0.0.1:*" if address is None else address))
+
+
+def _checked_keys(keys: Any, bind: Address) -> str:
+    if keys is None:
+        return "" if _is_local(bind) else absolute(os.environ.get(KEYS_VARIABLE, ""))
+    if not isinstance(keys, (str, os.PathLike)):
+        raise TypeError(f"keys must be a folder's path, not {keys!r}")
+    return absolute(keys)
+
+
+def _is_local(bind: Address) -> bool:
+    """Whether this machine alone reaches it, as far as its text shows."""
+    return bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
+
+
+def _checked_level(level: Any) -> str:
+    if not isinstance(level, str) or level.upper() not in LEVELS:
+        raise ValueError(f"logging_level must be one of {', '.join(LEVELS)}, not {level!r}")
+    return level.upper()
+
+
+def _with_monitor_port(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with a free port in the place of any free one, which would not be known here."""
+    try:
+        monitor = parse_bind_address(options["monitor_address"])
+    except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler says what is wrong with it
+        return options
+    return {**options, "monitor_address": str(_with_port(monitor))}
+
+
+def _with_port(bind: Address) -> Address:
+    return dataclasses.replace(bind, port=_free_port()) if bind.transport == "tcp" and bind.port == 0 else bind
+
+
+def _from_here(bind: Address) -> Address:
+    """Every interface is for binding; from this machine it is reached by the loopback one."""
+    return dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
+
+
+def _check_ui() -> None:
+    for library in UI_LIBRARIES:
+        if importlib.util.find_spec(library) is None:
+            raise ModuleNotFoundError(f"ui=True needs {library}, which is not installed: {install_hint('ui')}")
+
+
+def _installed_schedulers(python: str | None) -> Iterator[list[str]]:
+    """As _scheduler_commands, at least one.
+
+    Raises:
+        ModuleNotFoundError: there is none, or there are no workers; the text names all that is missing.
+    """
+    commands = _scheduler_commands(python)
+    first = next(commands, None)
+    missing = [] if importlib.util.find_spec("scaler_worker") is not None else ["scaler-worker"]
+    if first is None:
+        missing.append("scaler-scheduler")
+    if first is None or missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise ModuleNotFoundError(
+            f"a local cluster needs {' and '.join(missing)}, which {verb} not installed in {sys.prefix}: "
+            f"{packages_hint(missing)}"
+        )
+    return itertools.chain([first], commands)
+
+
+def _is_listened_at(address: Address) -> bool:
+    family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
+    target: Any = (address.host, address.port)
+    if address.transport == "ipc":
+        family = socket.AF_UNIX
+        target = "\0" + address.path[1:] if address.path.startswith("@") else address.path
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(target) == 0
+
+
+def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
+    """What may start the scheduler, the first choice first; the others are looked for when they are asked for."""
+    if python:
+        yield [python, "-m", "scaler_scheduler"]
+        return
+    named = os.environ.get(SCHEDULER_PYTHON_VARIABLE)
+    if named:
+        yield [named, "-m", "scaler_scheduler"]
+    pypy = _find_pypy()
+    if pypy:
+        yield [pypy, "-m", "scaler_scheduler"]
+    found = shutil.which("scaler_scheduler")
+    if found:
+        yield [found]
+    if importlib.util.find_spec("scaler_scheduler") is not None:
+        yield [sys.executable, "-m", "scaler_scheduler"]
+
+
+def _find_pypy() -> str | None:
+    """A PyPy that has the scheduler: of the environment beside this one (`.venv-pypy`), or on the path."""
+    beside = os.path.join(sys.prefix.rstrip(os.sep) + "-pypy", "bin", "python")
+    for python in (beside, shutil.which("pypy3")):
+        if python is not None and os.path.exists(python):
+            ask = [python, "-c", "import scaler_scheduler"]
+            asked = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True)
+            if asked.returncode == 0:
+                return python
+    return None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,247 @@
+"""Keywords of a local cluster that are options of its commands.
+
+The tables of options are the commands' own, which this package may not import: `--check-config`, given the keywords as
+a TOML file, says which ones a command does not know, and what is wrong with the values of the others.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import numbers
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from ..commands import module_folders
+from ..commands.options import WRONG, shown, suggestion
+
+Options = Mapping[str, Any]
+"""Values by the options' keys, as in the commands' TOML files."""
+
+CHECK_SECONDS = 60.0
+UVLOOP = "uvloop"
+
+RENAMED = {
+    "per_worker_capabilities": "capabilities",
+    "per_worker_task_queue_size": "per_worker_queue_size",
+    "scheduler_io_threads": "io_threads",
+}
+"""Keywords of the SchedulerClusterCombo of opengris-scaler, and the options here that mean the same."""
+
+WITHOUT_EFFECT = {
+    "allocate_policy": "the scheduler balances load by itself",
+    "hard_processor_suspend": "a task that waits for others gives up its slot, and its process goes on",
+    "load_balance_seconds": "the scheduler balances load by itself, all the time",
+    "load_balance_trigger_times": "the scheduler balances load by itself, all the time",
+    "max_number_of_tasks_waiting": "memory_limit= and client_task_limit= bound what waits, and no task is refused",
+    "object_retention_seconds": "an object is freed with its last reference",
+    "object_storage_address": "the scheduler keeps objects, at its own address",
+    "scaler_policy": "the scheduler balances load by itself",
+    "task_timeout_seconds": "client.options(timeout=...) limits how long a task may run",
+    "worker_io_threads": "workers have one I/O thread each",
+    "worker_manager_id": "a host agent is named after its host and its process",
+}
+"""Keywords of the same class that nothing here corresponds to, and why."""
+
+REFUSED = {
+    "num_of_workers": "n_workers= is that option",
+    "parent_process": "the cluster sets it itself",
+    "security_config": "keys= is the folder of keys for connections that are encrypted",
+}
+"""What is refused, and why: options that the cluster sets itself, and what must not be ignored."""
+
+_log = logging.getLogger(__name__)
+
+
+def taken(given: Options) -> dict[str, Any]:
+    """The options among keywords; None stands for an option's default.
+
+    Raises:
+        TypeError: one is no keyword of a local cluster, or is given under two names.
+    """
+    found: dict[str, Any] = {}
+    for keyword, value in given.items():
+        if keyword in REFUSED:
+            raise TypeError(f"a local cluster takes no {keyword}=: {REFUSED[keyword]}")
+        key = RENAMED.get(keyword, keyword)
+        if key in found:
+            raise TypeError(f"{key}= and {keyword}= are the same option: give one of them")
+        if keyword in WITHOUT_EFFECT:
+            _log.warning("%s= has no effect: %s", keyword, WITHOUT_EFFECT[keyword])
+        elif value is not None:
+            found[key] = value
+    return found
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The command that starts the scheduler, and the arguments for both commands."""
+
+    scheduler: list[str]
+    scheduler_arguments: list[str]
+    cluster_arguments: list[str]
+
+
+def check(
+    options: Options,
+    schedulers: Iterable[list[str]],
+    cluster: list[str],
+    *,
+    n_workers: int | None = None,
+    may_leave_out_uvloop: bool = True,
+    keywords: Sequence[str] = (),
+) -> Chosen:
+    """Have both commands look at the options.
+
+    Args:
+        options: as `taken` gives them.
+        schedulers: commands that start the scheduler, the preferred one first. Another one than the first is chosen
+            only where the event loop uvloop is asked for and the first can't have it.
+        cluster: the command that starts the cluster.
+        n_workers: how many workers it is to have; None: not said.
+        may_leave_out_uvloop: whether the scheduler runs without uvloop where none of these commands has it; else that
+            is a ValueError.
+        keywords: further keywords, for suggestions.
+
+    Raises:
+        TypeError: neither command has such an option.
+        ValueError: a value is wrong; the text is the command's own.
+        OSError, RuntimeError: a command can't be started, or gives no answer.
+    """
+    text = "".join(f"{key} = {_toml(key, value)}\n" for key, value in options.items())
+    count = "" if n_workers is None else f"num_of_workers = {n_workers}\n"
+    of_cluster = _Answer(cluster, text + count, module_folders.variables())
+    answers = (_Answer(command, text) for command in schedulers)
+    of_scheduler, options = _scheduler_for(options, answers, may_leave_out_uvloop)
+    for key in options:
+        if key in of_scheduler.unknown and key in of_cluster.unknown:
+            likely = suggestion(key, keywords) or of_scheduler.unknown[key] or of_cluster.unknown[key]
+            raise TypeError(f"neither scaler_scheduler nor scaler_cluster has an option {key!r}{likely}")
+    for key, complaint in {**of_cluster.wrong, **of_scheduler.wrong}.items():
+        if key in options:
+            raise ValueError(f"{key}: {complaint}")
+    return Chosen(of_scheduler.command, of_scheduler.arguments(options), of_cluster.arguments(options))
+
+
+class _Answer:
+    """What a command says of a TOML file.
+
+    Raises:
+        OSError: it can't be started.
+        RuntimeError: what it says is no answer.
+    """
+
+    def __init__(self, command: list[str], text: str, variables: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.command = command
+        self.unknown: dict[str, str] = {}
+        """Keys that it has no option for, with what it suggests instead."""
+        self.wrong: dict[str, str] = {}
+        """Keys whose values are wrong, with the complaints."""
+        asked = [*command, "--check-config", _FILE]
+        try:
+            done = subprocess.run(
+                asked,
+                input=text.encode(),
+                capture_output=True,
+                timeout=CHECK_SECONDS,
+                env={**os.environ, **variables},
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(f"{shlex.join(asked)} gives no answer within {CHECK_SECONDS:g} seconds") from error
+        said = done.stderr.decode(errors="replace")
+        for line in said.splitlines():
+            found = _COMPLAINT.fullmatch(line)
+            if found is not None and found["unknown"] is not None:
+                self.unknown[found["key"]] = found["suggestion"]
+            elif found is not None:
+                self.wrong[found["key"]] = _PLACE.sub("", found["wrong"])
+        is_told = bool(self.unknown or self.wrong) if done.returncode == WRONG else done.returncode == 0
+        if not is_told:
+            raise RuntimeError(f"{shlex.join(asked)} ended with status {done.returncode}: {said.strip()}")
+
+    def arguments(self, options: Options) -> list[str]:
+        """What gives the command those options that it has."""
+        return [_argument(key, value) for key, value in options.items() if key not in self.unknown and value != ""]
+
+
+_FILE = "/dev/stdin"
+_PLACE = re.compile(rf"{_FILE}(?::\d+)?: ")
+_COMPLAINT = re.compile(rf"{_FILE}(?::\d+)?: (?P<key>\w+): ((?P<unknown>unknown key)(?P<suggestion>.*)|(?P<wrong>.*))")
+
+
+def _scheduler_for(options: Options, answers: Iterator[_Answer], may_leave_out_uvloop: bool) -> tuple[_Answer, Options]:
+    """The scheduler that can have these options, and those that it can have."""
+    first = next(answers)
+    complaint = first.wrong.get("event_loop")
+    if complaint is None or options["event_loop"] != UVLOOP or not may_leave_out_uvloop:
+        return first, options
+    for other in answers:
+        if "event_loop" not in other.wrong:
+            _log.warning(
+                "event_loop=%r decides how the scheduler is started: by `%s`, and not by `%s` (%s)",
+                UVLOOP,
+                shlex.join(other.command),
+                shlex.join(first.command),
+                complaint,
+            )
+            return other, options
+    _log.warning(
+        "event_loop=%r is left out, as nothing here has both uvloop and the scheduler; that is started by `%s` (%s)",
+        UVLOOP,
+        shlex.join(first.command),
+        complaint,
+    )
+    return first, {key: value for key, value in options.items() if key != "event_loop"}
+
+
+def _toml(key: str, value: Any) -> str:
+    """A value as a TOML file has it, on one line. Raises TypeError or ValueError where it can't."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    if isinstance(value, (str, os.PathLike)):
+        return _quoted(key, os.fspath(value))
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_quoted(key, name)} = {_toml(key, one)}" for name, one in value.items()) + "}"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return "[" + ", ".join(_toml(key, one) for one in _in_order(value)) + "]"
+    raise TypeError(f"{key}: {shown(value)} is no string, number, bool, list or dict")
+
+
+def _quoted(key: str, text: Any) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{key}: {shown(text)} is no string")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{key}: {shown(text)} is not Unicode text") from None
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _argument(key: str, value: Any) -> str:
+    """An option that has been checked, as an argument. Raises ValueError where none can say it."""
+    name = key.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    if isinstance(value, Mapping):
+        return f"--{name}={','.join(each if amount is True else f'{each}={amount}' for each, amount in value.items())}"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = [os.fspath(each) if isinstance(each, os.PathLike) else str(each) for each in _in_order(value)]
+        for part in parts:
+            if "," in part:
+                raise ValueError(f"{key}: {shown(part)} has a comma, which separates values")
+        return f"--{name}={','.join(parts)}"
+    return f"--{name}={os.fspath(value) if isinstance(value, os.PathLike) else value}"
+
+
+def _in_order(values: Iterable[Any]) -> Iterable[Any]:
+    return sorted(values, key=str) if isinstance(values, (set, frozenset)) else values

@@ -1,1 +1,0 @@
-../../scheduler_daemon/scaler_scheduler/wire/schema.py

@@ -1,0 +1,100 @@
+"""The order of a graph's nodes by GraphBLAS: sparse matrices in the place of lists.
+
+Every level costs a few calls, however few nodes it has. A graph that is deep and thin goes the way of `graph_order`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..commands.install_hints import install_hint
+from .nodes import Nodes
+
+try:
+    import graphblas
+    import numpy
+except ImportError as error:
+    raise ImportError(f"graph_backend='graphblas' needs python-graphblas: {install_hint('graphblas')}") from error
+
+FIRST_LEVELS = 200
+"""So many are gone through before it is looked how many nodes they have."""
+
+THIN_LEVEL = 100
+"""Nodes of a level, on the average, below which a graph is thin."""
+
+_ANY = graphblas.semiring.any_pair[bool]
+_COUNT = graphblas.semiring.plus_pair[numpy.int64]
+
+
+class _ThinError(Exception):
+    """The graph is deep and thin."""
+
+
+def order(nodes: Nodes, wanted: Sequence[int]) -> list[int] | None:
+    """As `graph_order.order`; None where that is to be done in Python, because it is quicker, or names the cycle."""
+    if not wanted:
+        return []
+    count = len(nodes)
+    try:
+        nodes.read_all()
+        reads = _matrix(nodes)
+        needed = _closure(reads, wanted, count)
+        levels = _peel(reads, needed, count)
+    except (ValueError, _ThinError):  # what can't be read may not be needed
+        return None
+    ordered: list[int] = numpy.concatenate([numpy.empty(0, numpy.int64), *levels]).tolist()
+    return ordered if len(ordered) == needed.nvals else None
+
+
+def _matrix(nodes: Nodes) -> Any:
+    """Which node reads which, a row each."""
+    count = len(nodes)
+    begins, ends = numpy.array(nodes.begins), numpy.array(nodes.ends)
+    lengths = ends - begins
+    readers = numpy.repeat(numpy.arange(count), lengths)
+    # Where each of them lies in `named`: behind one another, but for gaps between the nodes.
+    places = numpy.arange(len(readers)) + numpy.repeat(begins - (numpy.cumsum(lengths) - lengths), lengths)
+    named = numpy.array(nodes.named, numpy.int64)[places]
+    is_node = named >= 0
+    return graphblas.Matrix.from_coo(readers[is_node], named[is_node], True, nrows=count, ncols=count)
+
+
+def _closure(reads: Any, wanted: Sequence[int], count: int) -> Any:
+    """The nodes that the wanted ones need, as a vector."""
+    needed = graphblas.Vector.from_coo(list(dict.fromkeys(wanted)), True, size=count)
+    level = needed.dup()
+    depth = 0
+    while level.nvals:
+        level(~needed.S, replace=True) << _ANY(level @ reads)
+        needed(level.S) << True
+        depth += 1
+        _check_width(needed.nvals, depth)
+    return needed
+
+
+def _peel(reads: Any, needed: Any, count: int) -> list[Any]:
+    """The needed nodes level by level, as far as they don't wait for one another."""
+    read_by = reads.T.new()
+    missing = graphblas.Vector(numpy.int64, count)
+    missing(needed.S) << _COUNT(reads @ graphblas.Vector.from_scalar(True, count))
+    level = graphblas.Vector(bool, count)
+    level(~missing.S) << needed
+    levels = []
+    seen = 0
+    while level.nvals:
+        levels.append(level.to_coo(values=False)[0].astype(numpy.int64))
+        seen += level.nvals
+        _check_width(seen, len(levels))
+        done = graphblas.Vector(numpy.int64, count)
+        done(missing.S) << _COUNT(level @ read_by)
+        left = graphblas.binary.minus(missing & done).new()
+        missing(left.S) << left
+        level = graphblas.select.valueeq(left, 0).new()
+        missing(~level.S, replace=True) << missing
+    return levels
+
+
+def _check_width(nodes: int, levels: int) -> None:
+    if levels >= FIRST_LEVELS and nodes < levels * THIN_LEVEL:
+        raise _ThinError

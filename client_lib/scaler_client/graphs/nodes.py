@@ -1,0 +1,221 @@
+"""A graph as it is given, read node by node: which other nodes each one names, and where.
+
+What counts as what is dask's: a tuple whose first item can be called is a call; a hashable thing that is a key stands
+for that node's value, in calls' arguments at any depth of lists, tuples, dicts' values and further calls; everything
+else is a literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import accumulate, chain, compress, repeat
+from operator import itemgetter, lt
+from typing import Any
+
+from ..pickling.references import ObjectRef
+
+_DEEP = frozenset({list, tuple, dict, ObjectRef})
+"""Types of things that are looked into, or stand for something else."""
+
+MOST_NAMED = 10
+"""Keys that an error's text names."""
+
+BLOCK_BITS = 9
+"""So many nodes are read together, which are likely to be needed together as well; by their positions' other bits."""
+
+CALL = 1
+"""A call whose arguments are keys and literals."""
+ALIAS = 2
+"""The name of another node."""
+LITERAL = 3
+"""What it is: it names nothing."""
+TREE = 4
+"""A call or container with keys or references somewhere inside."""
+TREE_OF_CALLS = 5
+"""The same with calls inside."""
+
+
+class Nodes:
+    """The nodes of a graph, named by their positions in it."""
+
+    # Whatever is kept a node is a number in a long list: a list or tuple a node would have the garbage collector look
+    # at all of them again and again, which took longer than all else about a graph.
+
+    def __init__(self, graph: Mapping[Hashable, Any]) -> None:
+        self.keys = list(graph)
+        self.values = list(graph.values())
+        self.shapes = bytearray(len(self.keys))
+        """0 for nodes that were not read."""
+        self._positions = dict(zip(self.keys, range(len(self.keys))))
+        self._find = self._positions.get
+        self.named: list[int] = []
+        """What `inputs` returns, of all nodes that were read, between these places."""
+        self.begins = [0] * len(self.keys)
+        self.ends = [0] * len(self.keys)
+        self._tried_blocks = bytearray((len(self.keys) >> BLOCK_BITS) + 1)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def read(self, position: int) -> list[int]:
+        """The nodes that this one names, by position; one may be there twice.
+
+        Of a CALL it is what each argument names, -1 where that is nothing.
+
+        Raises:
+            ValueError: it is nested too deep; the text names it.
+        """
+        if not self.shapes[position]:
+            block = position >> BLOCK_BITS
+            if self._tried_blocks[block] or not self._read_block(block << BLOCK_BITS):
+                self._tried_blocks[block] = 1
+                self._read_one(position)
+        return self.named[self.begins[position] : self.ends[position]]
+
+    def read_all(self) -> None:
+        """Read every node; raises as `read` does."""
+        for position in range(0, len(self.keys), 1 << BLOCK_BITS):
+            self.read(position)
+        position = self.shapes.find(0)
+        while position >= 0:
+            self.read(position)
+            position = self.shapes.find(0, position)
+
+    def inputs(self, position: int) -> list[int]:
+        """What `read` has returned, of a node that was read."""
+        return self.named[self.begins[position] : self.ends[position]]
+
+    def positions(self, keys: Sequence[Hashable]) -> list[int]:
+        """Of these keys.
+
+        Raises:
+            ValueError: some are not there; the text names them.
+        """
+        positions = list(map(self._find, keys, repeat(-1)))
+        if -1 in positions:
+            missing = [key for key, position in zip(keys, positions) if position < 0]
+            raise ValueError(f"the graph has no {_named(missing, ', ')}")
+        return positions
+
+    def position_of(self, value: Any) -> int:
+        """Of the node that this names, -1 where it names none."""
+        try:
+            return self._find(value, -1)
+        except TypeError:  # it is not hashable
+            return -1
+
+    def are_bare(self, values: Collection[Any]) -> bool:
+        """Whether these are literals, to be taken as they are."""
+        try:
+            found = list(map(self._find, values, repeat(-1)))
+        except TypeError:
+            return False
+        return found.count(-1) == len(found) and _DEEP.isdisjoint(map(type, values))
+
+    def names(self, positions: Iterable[int], separator: str) -> str:
+        """Their keys, for an error's text."""
+        return _named([self.keys[position] for position in positions], separator)
+
+    def _read_block(self, begin: int) -> bool:
+        """Read nodes that are calls of keys and literals; False where there are others among them."""
+        values = self.values[begin : begin + (1 << BLOCK_BITS)]
+        try:
+            if set(map(type, values)) != {tuple} or not all(map(callable, map(itemgetter(0), values))):
+                return False
+            things = list(chain.from_iterable(values))
+            found = list(map(self._find, things, repeat(-1)))
+        except (IndexError, TypeError):  # an empty tuple, or something that is not hashable
+            return False
+        if not _DEEP.isdisjoint(map(type, compress(things, map(lt, found, repeat(0))))):
+            return False
+        ends = list(accumulate(map(len, values), initial=len(self.named)))
+        self.named += found
+        end = begin + len(values)
+        self.begins[begin:end] = [each + 1 for each in ends[:-1]]  # behind the function
+        self.ends[begin:end] = ends[1:]
+        self.shapes[begin:end] = bytes([CALL]) * len(values)
+        return True
+
+    def _read_one(self, position: int) -> None:
+        value = self.values[position]
+        shape, found = self._read_call(position, value) if is_call(value) else self._read_other(position, value)
+        self.shapes[position] = shape
+        self.begins[position] = len(self.named)
+        self.named += found
+        self.ends[position] = len(self.named)
+
+    def _read_call(self, position: int, value: tuple[Any, ...]) -> tuple[int, list[int]]:
+        arguments = value[1:]
+        try:
+            found = list(map(self._find, arguments, repeat(-1)))
+        except TypeError:
+            return self._read_tree(position, arguments)
+        if -1 in found:
+            for argument, named in zip(arguments, found):
+                if named < 0 and type(argument) in _DEEP:
+                    return self._read_tree(position, arguments)
+        return CALL, found
+
+    def _read_other(self, position: int, value: Any) -> tuple[int, list[int]]:
+        named = self.position_of(value)
+        if named >= 0:
+            return ALIAS, [named]
+        if type(value) not in _DEEP or type(value) is ObjectRef:
+            return LITERAL, []
+        search = self._search(position, [value])
+        if search.inputs or search.has_calls or search.has_references:
+            return TREE_OF_CALLS if search.has_calls else TREE, search.inputs
+        return LITERAL, []
+
+    def _read_tree(self, position: int, arguments: Sequence[Any]) -> tuple[int, list[int]]:
+        search = self._search(position, arguments)
+        return TREE_OF_CALLS if search.has_calls else TREE, search.inputs
+
+    def _search(self, position: int, parts: Sequence[Any]) -> _Search:
+        search = _Search(self)
+        try:
+            search.look_into(parts)
+        except RecursionError:
+            name = self.names([position], "")
+            raise ValueError(f"node {name} of the graph is nested too deep, or contains itself") from None
+        return search
+
+
+class _Search:
+    """Finds what is inside of containers and calls."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.inputs: list[int] = []
+        self.has_calls = False
+        self.has_references = False
+        self._nodes = nodes
+
+    def look_into(self, values: Collection[Any]) -> None:
+        if self._nodes.are_bare(values):
+            return
+        for value in values:
+            kind = type(value)
+            if is_call(value):
+                self.has_calls = True
+                self.look_into(value[1:])
+                continue
+            position = self._nodes.position_of(value)
+            if position >= 0:
+                self.inputs.append(position)
+            elif kind is list or kind is tuple:
+                self.look_into(value)
+            elif kind is dict:
+                self.look_into(value.values())
+            elif kind is ObjectRef:
+                self.has_references = True
+
+
+def is_call(value: Any) -> bool:
+    """Whether this stands for the result of a call."""
+    return type(value) is tuple and len(value) > 0 and callable(value[0])
+
+
+def _named(keys: Sequence[Hashable], separator: str) -> str:
+    """Some of these."""
+    shown = separator.join(map(repr, keys[:MOST_NAMED]))
+    return shown if len(keys) <= MOST_NAMED else f"{shown}{separator}... ({len(keys):,} in all)"

@@ -1,0 +1,308 @@
+"""A graph's nodes as rows to submit: functions, payloads, and which rows read which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ..io import objects
+from ..pickling.call_pickles import CALL_BEGIN, CALL_END, SIMPLE, TAKEN, simple
+from ..pickling.custom_serializer import Serializer
+from ..pickling.functions import Function
+from ..pickling.references import NodeRef, ObjectRef, ReadingCall, Reference
+from ..protocol.messages import Payload
+from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, same
+from .nodes import ALIAS, CALL, LITERAL, TREE_OF_CALLS, Nodes, is_call
+
+SHARED_LITERAL_BYTES = 4096
+"""A literal of at least this size that several nodes read is sent once, as an object, and not with each of them."""
+
+MOST_BY_HAND = 16
+"""Arguments of a call whose payload is put together here."""
+
+_CONTAINERS = (list, tuple, dict)
+
+
+class Caller(Protocol):
+    """What turns functions and arguments into bytes for a client."""
+
+    @property
+    def agent(self) -> objects.ObjectSender: ...
+
+    _serializer: Serializer | type | None
+    _dump_call: Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
+
+    def _function(self, fn: Callable[..., Any]) -> Function: ...
+
+
+class Rows(NamedTuple):
+    """As GraphTasks takes them."""
+
+    functions: dict[int, Function]
+    numbers: list[int]
+    payloads: list[Payload]
+    inputs: list[int]
+    input_counts: list[int]
+    objects: list[ObjectRef]
+
+
+class RowMaker:
+    """Goes through the nodes of a graph, inputs first.
+
+    Args:
+        caller: the client.
+        nodes: those that the order has were read.
+    """
+
+    def __init__(self, caller: Caller, nodes: Nodes) -> None:
+        self.rows = Rows({}, [], [], [], [], [])
+        self.places: list[int | None] = [None] * len(nodes)
+        """Of each node by its position: its row, `~k` where it is the k-th object, None where it is a literal."""
+        self.new_objects: list[ObjectRef] = []
+        """Those of the objects that are to be handed over before the rows."""
+        self._caller = caller
+        self._nodes = nodes
+        self._is_default = caller._serializer is None
+        self._numbers: dict[Any, int] = {}
+        """Numbers of functions, by identity: the graph keeps them alive."""
+        self._references: dict[int, NodeRef] = {}
+        self._object_places: dict[ObjectRef, int] = {}
+
+    def add(self, order: Sequence[int]) -> None:
+        """Make rows of these nodes.
+
+        Raises:
+            TypeError: a function or argument can't be pickled; the text names it, and the node.
+            ObjectNotFoundError, ValueError: a reference is stale, or another client's.
+        """
+        nodes, places = self._nodes, self.places
+        shapes, values, named, begins, ends = nodes.shapes, nodes.values, nodes.named, nodes.begins, nodes.ends
+        large = self._large_literals(order)
+        add_call = self._add_simple if self._is_default else self._add_flat
+        position = -1
+        try:
+            for position in order:
+                shape = shapes[position]
+                value = values[position]
+                if shape == CALL:
+                    places[position] = add_call(value, named[begins[position] : ends[position]])
+                elif shape == LITERAL:
+                    if type(value) is ObjectRef:
+                        places[position] = self._object_place(value)
+                    elif position in large:
+                        places[position] = self._object_place(large[position])
+                elif shape == ALIAS:
+                    (other,) = nodes.inputs(position)
+                    places[position] = places[other]
+                    values[position] = values[other]
+                else:
+                    places[position] = self._add_tree(value, shape == TREE_OF_CALLS)
+        except TypeError as error:
+            self._say_node(error, position)
+            raise
+
+    def _say_node(self, error: TypeError, position: int) -> None:
+        error.args = (f"node {self._nodes.keys[position]!r} of the graph: {error}",)
+
+    def names(self) -> Callable[[int], str]:
+        """What names each row for an error's text."""
+        return _RowNames(self._nodes, self.places)
+
+    def add_object(self, reference: ObjectRef) -> int:
+        """Make a row whose result is the object."""
+        return self._add_call(same, (reference,))
+
+    # ------------------------------------------------------------------------------------------------------------ calls
+
+    def _add_simple(self, value: tuple[Any, ...], found: list[int]) -> int:
+        """A call of keys and literals, mostly of simple types."""
+        if len(found) > MOST_BY_HAND:
+            return self._add_flat(value, found)
+        places = self.places
+        parts = [CALL_BEGIN]
+        inputs: list[int] = []
+        index = 0
+        for position in found:
+            index += 1
+            if position < 0:
+                argument = value[index]
+            else:
+                place = places[position]
+                if place is not None:
+                    if place not in inputs:
+                        inputs.append(place)
+                    parts.append(TAKEN[inputs.index(place)])
+                    continue
+                argument = self._nodes.values[position]
+            if type(argument) not in SIMPLE:
+                return self._add_flat(value, found)
+            parts.append(simple(argument))
+        parts.append(CALL_END)
+        fn = value[0]
+        number = self._numbers.get(id(fn))
+        rows = self.rows
+        rows.payloads.append(b"".join(parts))
+        rows.numbers.append(self._number(fn, id(fn)) if number is None else number)
+        rows.input_counts.append(len(inputs))
+        rows.inputs.extend(inputs)
+        return len(rows.numbers) - 1
+
+    def _add_flat(self, value: tuple[Any, ...], found: list[int]) -> int:
+        """A call of keys and literals."""
+        arguments = [each if named < 0 else self._value_of(named) for each, named in zip(value[1:], found)]
+        return self._add_call(value[0], tuple(arguments))
+
+    def _add_tree(self, value: Any, has_calls: bool) -> int:
+        if has_calls or not self._is_default:
+            return self._add_expression(value)
+        if is_call(value):
+            return self._add_call(value[0], tuple(map(self._substituted, value[1:])))
+        return self._add_call(same, (self._substituted(value),))
+
+    def _add_expression(self, value: Any) -> int:
+        """A function put together of the calls within calls, and its arguments.
+
+        A serializer of the user's knows nothing of references: then what contains any is put together as well.
+        """
+        arguments: list[Any] = []
+        fn = value[0] if is_call(value) else same
+        part, key = self._part(value, arguments)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._number(Expression(part, getattr(fn, "__qualname__", type(fn).__qualname__)), key)
+        return self._add_dumped(number, tuple(arguments))
+
+    def _add_call(self, fn: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
+        return self._add_dumped(self._number(fn, id(fn)), arguments)
+
+    def _add_dumped(self, number: int, arguments: tuple[Any, ...]) -> int:
+        payload = self._caller._dump_call(arguments, {})
+        references = payload.inputs if type(payload) is ReadingCall else ()
+        rows = self.rows
+        rows.payloads.append(payload)
+        rows.numbers.append(number)
+        rows.input_counts.append(len(references))
+        rows.inputs.extend(map(self._place, references))
+        return len(rows.numbers) - 1
+
+    def _number(self, fn: Callable[..., Any], key: Any) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            function = self._caller._function(fn)
+            if function.by_name is not None:
+                raise TypeError(f"{fn!r} can't be a node of a graph: other nodes could not read its result")
+            number = self._numbers[key] = function.number
+            self.rows.functions[number] = function
+        return number
+
+    # -------------------------------------------------------------------------------------------------------- arguments
+
+    def _value_of(self, position: int) -> Any:
+        """What stands for the node among arguments."""
+        place = self.places[position]
+        if place is None:
+            return self._nodes.values[position]
+        if place < 0:
+            return self.rows.objects[~place]
+        reference = self._references.get(place)
+        if reference is None:
+            reference = self._references[place] = NodeRef(place)
+        return reference
+
+    def _substituted(self, value: Any) -> Any:
+        """The value with what stands for nodes in the place of their keys."""
+        position = self._nodes.position_of(value)
+        if position >= 0:
+            return self._value_of(position)
+        kind = type(value)
+        if kind not in _CONTAINERS:
+            return value
+        if kind is dict:
+            return {key: self._substituted(each) for key, each in value.items()}
+        if self._nodes.are_bare(value):
+            return value
+        return kind(map(self._substituted, value))
+
+    def _part(self, value: Any, arguments: list[Any]) -> tuple[Part, Any]:
+        """The value as a part of an expression, and what makes it the same as others; what it takes is appended."""
+        if is_call(value):
+            parts, key = self._parts(value[1:], arguments)
+            return CallPart(value[0], parts), ("call", id(value[0]), key)
+        position = self._nodes.position_of(value)
+        kind = type(value)
+        if position < 0 and kind in _CONTAINERS:
+            if kind is dict and not self._nodes.are_bare(value.values()):
+                parts, key = self._parts(value.values(), arguments)
+                return DictPart(tuple(value), parts), ("dict", tuple(value), key)
+            if kind is not dict and not self._nodes.are_bare(value):
+                parts, key = self._parts(value, arguments)
+                return (ListPart if kind is list else TuplePart)(parts), (kind, key)
+        arguments.append(value if position < 0 else self._value_of(position))
+        return len(arguments) - 1, None
+
+    def _parts(self, values: Iterable[Any], arguments: list[Any]) -> tuple[tuple[Part, ...], Any]:
+        found = [self._part(each, arguments) for each in values]
+        return tuple(part for part, _ in found), tuple(key for _, key in found)
+
+    # ---------------------------------------------------------------------------------------------------------- objects
+
+    def _place(self, reference: Reference | int) -> int:
+        if isinstance(reference, NodeRef):
+            return reference.row
+        assert isinstance(reference, ObjectRef)
+        return self._object_place(reference)
+
+    def _object_place(self, reference: ObjectRef) -> int:
+        place = self._object_places.get(reference)
+        if place is None:
+            reference.check(self._caller.agent)
+            self.rows.objects.append(reference)
+            place = self._object_places[reference] = ~(len(self.rows.objects) - 1)
+        return place
+
+    def _large_literals(self, order: Sequence[int]) -> dict[int, ObjectRef]:
+        """Those that several nodes read, as objects that are not handed over yet."""
+        nodes = self._nodes
+        shapes, values = nodes.shapes, nodes.values
+        readers = {each: 0 for each in order if shapes[each] == LITERAL and _may_be_large(values[each])}
+        if not readers:
+            return {}
+        for position in order:
+            count = 2 if shapes[position] == ALIAS else 1  # an alias may be read several times
+            for each in nodes.inputs(position):
+                if each in readers:
+                    readers[each] += count
+        large = {}
+        for position, count in readers.items():
+            if count > 1:
+                try:
+                    frames = objects.dump_object(values[position], self._caller._serializer)
+                except TypeError as error:
+                    self._say_node(error, position)
+                    raise
+                if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:
+                    large[position] = objects.make_object(self._caller.agent, frames)
+        self.new_objects = list(large.values())
+        return large
+
+
+class _RowNames:
+    """Which node each row is: turned around when the first one is asked for, as hardly any graph fails."""
+
+    def __init__(self, nodes: Nodes, places: Sequence[int | None]) -> None:
+        self._keys = nodes.keys
+        self._shapes = nodes.shapes
+        self._places = places
+        self._found: dict[int | None, Hashable] = {}
+
+    def __call__(self, row: int) -> str:
+        if not self._found:
+            rows = zip(self._places, self._keys, self._shapes)
+            self._found = {place: key for place, key, shape in rows if shape != ALIAS}
+        return f"node {self._found[row]!r} of the graph"
+
+
+def _may_be_large(value: Any) -> bool:
+    if type(value) is str or type(value) is bytes:
+        return len(value) >= SHARED_LITERAL_BYTES
+    return type(value) not in SIMPLE and type(value) is not ObjectRef

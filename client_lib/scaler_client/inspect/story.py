@@ -1,0 +1,187 @@
+"""`scaler_client story`: each thing that is known to have happened to a task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..monitor.snapshot_view import Picture
+from ..monitor.task_names import exact_name
+from ..monitor.text_layout import BOLD, Page, clean, clock, count, moment, span, wrapped
+from ..protocol.messages import Outcome
+from ..protocol.snapshots import HistoryKind
+from .task_lookup import Event, Story
+
+_OUTCOMES = {
+    Outcome.VALUE: "returned a value",
+    Outcome.EXCEPTION: "raised",
+    Outcome.FUNCTION_FAILED: "its function could not be loaded",
+    Outcome.RESULT_FAILED: "its result could not be pickled",
+    Outcome.RETRYABLE: "raised, and is tried again",
+    Outcome.WORKER_DIED: "given up: its workers died",
+    Outcome.CANCELLED: "cancelled",
+    Outcome.TIMED_OUT: "stopped at its time limit",
+    Outcome.KEPT: "done, its result is kept",
+    Outcome.INPUT_LOST: "what it reads is lost",
+    Outcome.STORED: "returned a value, which is kept on its host",
+}
+
+
+def story_text(page: Page, story: Story, picture: Picture) -> list[str]:
+    """A head, a line an event, and what is so now."""
+    begun = _started_at(picture)
+    first = begun + story.events[0].uptime_seconds
+    clients = {row.incarnation: row.name for row in picture.clients}
+    client = clean(clients[story.client]) if story.client in clients else "which has left"
+    lines = [
+        page.styled(f"{clean(story.name)}#{story.id}", BOLD) + f"  task {exact_name(story.client, story.id)}",
+        *([f"its function: {clean(story.function)}"] if story.function != story.name else []),
+        *wrapped(f"its client: {story.client}, {client}", page.columns),
+        *wrapped(f"from {moment(first)} on, times of the scheduler's clock:", page.columns),
+    ]
+    for event in story.events:
+        at = begun + event.uptime_seconds
+        since = event.uptime_seconds - story.events[0].uptime_seconds
+        head = f"{f'+{since:,.6f} s':>13}  {clock(at)}  "
+        text, *more = wrapped(_said(event, story, picture), page.columns - len(head))
+        lines += [head + text, *(" " * len(head) + line for line in more)]
+        lines += _traceback(event, page.columns)
+    return [*lines, *wrapped(f"now: {now_of(story, picture)}", page.columns)]
+
+
+def _traceback(event: Event, columns: int) -> list[str]:
+    """The remote traceback, indented; a line that is too wide goes on in the next one."""
+    wide = columns - len(_INDENT)
+    lines = [clean(line.rstrip()) for line in event.traceback.splitlines()]
+    return [_INDENT + line[begin : begin + wide] for line in lines for begin in range(0, len(line) or 1, wide)]
+
+
+_INDENT = "    "
+
+
+def _started_at(picture: Picture) -> float:
+    """In unix time by the scheduler's clock."""
+    return picture.snapshot.unix_seconds - picture.snapshot.uptime_seconds
+
+
+def _said(event: Event, story: Story, picture: Picture) -> str:
+    attempt, worker = f"attempt {event.attempt}", worker_name(event.worker, picture)
+    if event.kind == HistoryKind.SUBMITTED:
+        return "submitted again, after the scheduler's restart" if _is_from_before(story) else "submitted"
+    if event.kind == HistoryKind.DISPATCHED:
+        return f"given to {worker}, {attempt}"
+    if event.kind == HistoryKind.STARTED:
+        return f"runs there, {attempt}"
+    if event.kind == HistoryKind.ADOPTED:
+        if _worker_of(event.attempt, story):
+            return f"goes on, {attempt}: {worker} has joined again"
+        return f"resumed after the scheduler's restart, on {worker}, {attempt}"
+    if event.kind == HistoryKind.RETURNED and event.worker:
+        return _return(event, worker)
+    if event.kind == HistoryKind.RETURNED:
+        is_lost = not any(row.incarnation == _worker_of(event.attempt, story) for row in picture.workers)
+        why = "its worker was lost" if is_lost else "its worker gave it back, or it is to be tried again"
+        return f"{attempt} is over without an end: {why}"
+    if event.kind == HistoryKind.ENDED:
+        return _end(event, worker)
+    return f"something that this version does not know ({int(event.kind)})"
+
+
+def _is_from_before(story: Story) -> bool:
+    """Whether another scheduler has given it to a worker that goes on with it."""
+    return any(event.kind == HistoryKind.ADOPTED and not _worker_of(event.attempt, story) for event in story.events)
+
+
+def _return(event: Event, worker: str) -> str:
+    if event.outcome == Outcome.VALUE:
+        return f"attempt {event.attempt} was taken back from {worker}"
+    if event.outcome == Outcome.WORKER_DIED:
+        why = f": {clean(event.error)}" if event.error else ""
+        return f"attempt {event.attempt} is over without an end, {worker} was lost{why}"
+    return _end(event, worker)
+
+
+def _worker_of(attempt: int, story: Story) -> int:
+    """That which it was given to."""
+    given = [
+        event.worker for event in story.events if event.kind == HistoryKind.DISPATCHED and event.attempt == attempt
+    ]
+    return given[-1] if given else 0
+
+
+def _end(event: Event, worker: str) -> str:
+    text = _OUTCOMES.get(event.outcome, f"ended, by outcome {event.outcome}")  # type: ignore[call-overload]
+    if event.error and event.error != text:
+        text += f": {clean(event.error)}"
+    if not event.worker:
+        return f"{text}; the scheduler has ended it"
+    return f"{text}; attempt {event.attempt} ran {span(event.run_seconds)} on {worker}"
+
+
+def worker_name(worker: int, picture: Picture) -> str:
+    """The worker's, with its host, where it is still there."""
+    for row in picture.workers:
+        if row.incarnation == worker:
+            return f"{clean(row.name)} on {clean(row.host)}"
+    return f"worker {worker}, which is gone" if worker else "no worker"
+
+
+def now_of(story: Story, picture: Picture) -> str:
+    """What is so of the task when the picture was made."""
+    for row in picture.workers:
+        if row.task and (row.task.client, row.task.id) == (story.client, story.id):
+            return f"it runs on {clean(row.name)}, for {span(row.task.seconds)}, attempt {row.task.attempt}"
+    last = story.events[-1]
+    ago = span(picture.snapshot.uptime_seconds - last.uptime_seconds)
+    if last.kind == HistoryKind.ENDED:
+        return f"it is over, since {ago}"
+    if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ADOPTED):
+        return f"it is with {worker_name(last.worker, picture)}, since {ago}"
+    is_whole = len(picture.clients) >= picture.snapshot.clients
+    if is_whole and all(row.incarnation != story.client for row in picture.clients):
+        return "it is over: its client has left"
+    waiting = picture.snapshot.waiting
+    return f"it waits for a worker or for what it reads, since {ago}; {count(waiting)} tasks wait for workers in all"
+
+
+def story_json(story: Story, picture: Picture) -> dict[str, Any]:
+    """The same; keys stay as they are."""
+    workers = {row.incarnation: row for row in picture.workers}
+    begun = _started_at(picture)
+    events = []
+    for event in story.events:
+        row = workers.get(event.worker)
+        # An attempt that is tried again has an outcome too, one that was taken back has none.
+        is_end = event.kind == HistoryKind.ENDED or (event.kind == HistoryKind.RETURNED and event.outcome != 0)
+        events.append(
+            {
+                "event": event.kind.name.lower() if isinstance(event.kind, HistoryKind) else str(event.kind),
+                "seconds": event.uptime_seconds - story.events[0].uptime_seconds,
+                "unix_seconds": begun + event.uptime_seconds,
+                "attempt": event.attempt,
+                "worker": str(event.worker) if event.worker else None,
+                "worker_name": row.name if row else None,
+                "host": row.host if row else None,
+                "outcome": _outcome_name(event.outcome) if is_end else None,
+                "run_seconds": event.run_seconds if is_end and event.worker and event.outcome != _DIED else None,
+                "error": event.error or None,
+                "traceback": event.traceback or None,
+            }
+        )
+    names = {row.incarnation: row.name for row in picture.clients}
+    return {
+        "task": exact_name(story.client, story.id),
+        "client": str(story.client),
+        "client_name": names.get(story.client),
+        "id": str(story.id),
+        "name": story.name,
+        "function": story.function,
+        "events": events,
+        "now": now_of(story, picture),
+    }
+
+
+_DIED = Outcome.WORKER_DIED
+
+
+def _outcome_name(outcome: int) -> str:
+    return next((each.name.lower() for each in Outcome if each == outcome), f"outcome_{outcome}")

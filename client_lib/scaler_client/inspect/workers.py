@@ -1,0 +1,151 @@
+"""`scaler_client workers`: the table of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..monitor.snapshot_view import Picture, WorkerRow
+from ..monitor.task_names import exact_name
+from ..monitor.text_layout import BAD, GAP, Page, clean, cut_within, many, percent, rate, size, span, table
+from ..protocol.snapshots import WorkerState
+
+LONGEST_NAME = 36
+LONGEST_TASK = 32
+"""What a worker runs, with the task's number and the time: so much room it gets before other columns."""
+
+_KEYS: dict[str, tuple[Callable[[WorkerRow], Any], bool]] = {
+    "name": (lambda row: row.name, False),
+    "host": (lambda row: (row.host, row.name), False),
+    "state": (lambda row: (state_of(row), row.name), False),
+    "cpu": (lambda row: row.cpu_percent, True),
+    "memory": (lambda row: row.resident_bytes, True),
+    "held": (lambda row: row.held, True),
+    "free": (lambda row: row.free, True),
+    "done": (lambda row: row.done, True),
+    "rate": (lambda row: row.done_rate, True),
+    "lag": (lambda row: row.lag_seconds, True),
+    "running": (lambda row: row.task.seconds if row.task else -1.0, True),
+}
+"""By what one may sort, and whether the largest comes first."""
+
+SORT_KEYS = tuple(_KEYS)
+
+
+def state_of(row: WorkerRow) -> str:
+    """In a word."""
+    if row.state & WorkerState.DOES_NOT_ANSWER:
+        return "silent"
+    if row.state & WorkerState.RETIRES:
+        return "retires"
+    if row.suspended and not row.running:
+        return "waits"
+    if row.state & WorkerState.HOLDS_TASK:
+        return "busy"
+    return "idle"
+
+
+def chosen(picture: Picture, sort: str, wanted: str) -> list[WorkerRow]:
+    """The workers that have the text somewhere, sorted."""
+    key, is_reversed = _KEYS[sort]
+    rows = sorted(picture.workers, key=lambda row: row.name)
+    return sorted((row for row in rows if wanted.lower() in _words(row)), key=key, reverse=is_reversed)
+
+
+def _words(row: WorkerRow) -> str:
+    task = row.task.name if row.task else ""
+    return "\n".join((row.name, row.host, state_of(row), row.capabilities, task)).lower()
+
+
+_COLUMNS: tuple[tuple[str, Callable[[WorkerRow], str]], ...] = (
+    ("WORKER", lambda row: cut_within(clean(row.name), LONGEST_NAME)),
+    ("STATE", state_of),
+    ("CPU", lambda row: percent(row.cpu_percent)),
+    ("MEMORY", lambda row: size(row.resident_bytes)),
+    ("HELD", lambda row: str(row.held)),
+    ("FREE", lambda row: str(row.free)),
+    ("DONE/s", lambda row: rate(row.done_rate)),
+    ("LAG", lambda row: span(row.lag_seconds) if row.lag_seconds else "-"),
+)
+_DISPENSABLE = ("LAG", "FREE", "MEMORY", "DONE/s", "CPU")
+"""Left out, in this order, where names would have no room."""
+_LEFT = ("WORKER", "STATE")
+
+
+def workers_text(page: Page, picture: Picture, rows: list[WorkerRow]) -> list[str]:
+    """A line a worker, and one that counts them. Whatever is left out, a worker and what it runs are named."""
+    cells = {title: [text(row) for row in rows] for title, text in _COLUMNS}
+    runs_width = max((len(_runs(row, LONGEST_TASK)) for row in rows), default=0)
+    for title in _DISPENSABLE:
+        if _width_of(cells) + runs_width <= page.columns:
+            break
+        del cells[title]
+    cells["RUNS"] = [_runs(row, page.columns - _width_of(cells)) for row in rows]
+    titles = list(cells)
+    left = {titles.index(title) for title in (*_LEFT, "RUNS")}
+    lines = table(page, titles, list(zip(*cells.values())), left)
+    for at, row in enumerate(rows, 1):
+        if row.state & WorkerState.DOES_NOT_ANSWER:
+            lines[at] = page.styled(lines[at], BAD)
+    of = "" if len(rows) == picture.snapshot.workers else f" of {picture.snapshot.workers:,}"
+    return [*lines, f"{many(len(rows), 'worker')}{of} on {many(len({row.host for row in rows}), 'host')}"]
+
+
+def _width_of(cells: Mapping[str, list[str]]) -> int:
+    """With the gaps between these columns, and the one behind them."""
+    return sum(max(map(len, (title, *texts))) + GAP for title, texts in cells.items())
+
+
+def _runs(row: WorkerRow, width: int) -> str:
+    """In so much room as `fit#17 2.5 s`: of the three it is the name that gives way."""
+    if row.task is None:
+        return ""
+    told = f"#{row.task.id} {span(row.task.seconds)}"
+    return cut_within(clean(row.task.name), max(0, width - len(told))) + told
+
+
+def worker_json(row: WorkerRow) -> dict[str, Any]:
+    """One worker; keys stay as they are."""
+    task = row.task
+    return {
+        "worker": str(row.incarnation),
+        "name": row.name,
+        "host": row.host,
+        "pid": row.pid,
+        "language": row.language,
+        "version": row.version,
+        "capabilities": row.capabilities,
+        "state": state_of(row),
+        "runs_long": bool(row.state & WorkerState.RUNS_LONG),
+        "agent": str(row.agent),
+        "agent_is_here": bool(row.state & WorkerState.AGENT_IS_HERE),
+        "agent_cpu_percent": row.agent_cpu_percent,
+        "agent_resident_bytes": row.agent_resident_bytes,
+        "lag_seconds": row.lag_seconds,
+        "cpu_percent": row.cpu_percent,
+        "resident_bytes": row.resident_bytes,
+        "free": row.free,
+        "held": row.held,
+        "queued": row.queued,
+        "running": row.running,
+        "suspended": row.suspended,
+        "sent": row.sent,
+        "sent_per_second": row.sent_rate,
+        "done": row.done,
+        "done_per_second": row.done_rate,
+        "task": None
+        if task is None
+        else {
+            "task": exact_name(task.client, task.id),
+            "client": str(task.client),
+            "id": str(task.id),
+            "attempt": task.attempt,
+            "name": task.name,
+            "seconds": task.seconds,
+        },
+    }
+
+
+def workers_json(picture: Picture, rows: list[WorkerRow]) -> dict[str, Any]:
+    """The chosen ones, and how many there are."""
+    return {"workers_there": picture.snapshot.workers, "workers": [worker_json(row) for row in rows]}

@@ -1,1 +1,0 @@
-"""`scaler_client`: what a person at a prompt asks a scheduler for."""

@@ -1,0 +1,149 @@
+"""One conversation with a scheduler: what a client shares with its views, and all handles of a worker process."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import platform
+import random
+import socket
+import time
+from collections.abc import Callable
+
+from .. import __version__
+from ..commands.addresses import Address
+from ..commands.key_files import CLIENT, WORKER
+from ..commands.program_name import client_name
+from ..errors import UnauthorizedError
+from ..monitor.newest_snapshot import Watch
+from ..net.curve import given_keys, warn_of_secrets
+from ..net.file_limit import shortage
+from ..net.host_lookup import unresolved, warn_if_unresolved
+from ..pickling.custom_serializer import Serializer
+from ..pickling.functions import FunctionTable
+from ..protocol import messages
+from ..protocol.snapshots import Snapshot
+from ..session.session import Session, State, not_taken_text, refusal_text
+from .io_thread import Agent
+
+PATIENCE_SECONDS = 5.0
+"""Whoever waits longer for a scheduler is told so."""
+
+QUICK_SECONDS = 0.25
+"""And after this long, where its host can't be found."""
+
+_log = logging.getLogger(__name__)
+
+
+class Connection:
+    """Made when a scheduler has accepted the client.
+
+    Args:
+        worker: for the nested client of a worker, that worker's incarnation.
+        keys: the folder of keys; None takes it from SCALER_KEYS, and empty means none.
+
+    Raises:
+        ConnectionError: no scheduler answers in time, or it refuses the client.
+        KeyFileError: the folder of keys has not what a client needs.
+        OSError: too few file descriptors are left for a client; the text names the limit.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        timeout_seconds: float,
+        heartbeat_interval_seconds: float,
+        worker: int = 0,
+        keys: str | None = None,
+    ) -> None:
+        self.address = str(address)
+        self._session = Session(
+            _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
+        )
+        self.keys = given_keys(keys, WORKER if worker else CLIENT)
+        if not worker:  # else its agent has said it
+            warn_of_secrets(self.keys, address)
+        self.agent = Agent(address, self._session, self.keys, is_nested=worker != 0)
+        self._watch = Watch(address)
+        self._numbers = itertools.count(1)
+        self._functions: dict[type | None, FunctionTable] = {}
+        try:
+            if not self._wait_joined(address, timeout_seconds):
+                why = self._session.turned_away
+                raise ConnectionError(not_taken_text(self.address, why) if why else _silence(address, timeout_seconds))
+            if self._session.refused is not None:
+                is_unauthorized = self._session.refused.reason == messages.NOT_AUTHORIZED
+                kind = UnauthorizedError if is_unauthorized else ConnectionError
+                raise kind(refusal_text(self.address, self._session.refused))
+        except BaseException:
+            self.agent.close("the client did not join")
+            raise
+
+    def _wait_joined(self, address: Address, timeout_seconds: float) -> bool:
+        # Whoever answers at once has been found: no name is looked up for them.
+        if timeout_seconds > QUICK_SECONDS and not self.agent.wait_joined(QUICK_SECONDS):
+            warn_if_unresolved(address, _log)
+        left = timeout_seconds - PATIENCE_SECONDS
+        if left > 0 and not self.agent.wait_joined(PATIENCE_SECONDS) and not self._session.turned_away:
+            _log.warning("no scheduler answers at %s yet; giving up in %.0f s", self.address, left)
+        return self.agent.wait_joined(max(left, 0) or timeout_seconds)
+
+    @property
+    def scheduler(self) -> int:
+        """The scheduler's incarnation; 0 before it has answered."""
+        welcome = self._session.scheduler
+        return 0 if welcome is None else welcome.incarnation
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether the scheduler has accepted the client, and has not forgotten it."""
+        return self._session.state is State.JOINED
+
+    @property
+    def open_tasks(self) -> int:
+        """How many tasks have no answer yet."""
+        return self._session.tasks.count()
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """What the scheduler says of itself, if it runs on this machine; see Watch."""
+        return self._watch.latest(self.scheduler)
+
+    def wait_for_snapshot(self, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
+        """The same, waited for; see Watch."""
+        return self._watch.wait(self.scheduler, seconds, is_wanted)
+
+    def close(self, reason: str) -> None:
+        """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
+        self.agent.close(reason)
+        self._watch.close()
+
+    def functions(self, serializer: Serializer | type | None) -> FunctionTable:
+        """The table of functions for clients with this serializer."""
+        if serializer is not None and not isinstance(serializer, type):
+            # Of an object every client that is unpickled has another one: these tables go with their clients.
+            return FunctionTable(self.agent.forget_function, serializer, self._numbers)
+        table = self._functions.get(serializer)
+        if table is None:
+            made = FunctionTable(self.agent.forget_function, serializer, self._numbers)  # type: ignore[arg-type]
+            table = self._functions.setdefault(serializer, made)
+        return table
+
+
+def _silence(address: Address, seconds: float) -> str:
+    complaint = shortage() or unresolved(address)
+    return f"no scheduler answers at {address} within {seconds:g} seconds{': ' if complaint else ''}{complaint}"
+
+
+def _hello(worker: int) -> messages.Hello:
+    host, pid = socket.gethostname(), os.getpid()
+    return messages.Hello(
+        role=messages.Role.CLIENT,
+        incarnation=random.SystemRandom().getrandbits(62) + 1,
+        language_version=platform.python_version(),
+        version=__version__,
+        host=host,
+        pid=pid,
+        name="" if worker else client_name(pid, host),  # the scheduler names nested ones by their worker
+        worker=worker,
+    )

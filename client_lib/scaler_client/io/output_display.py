@@ -1,0 +1,138 @@
+"""What tasks print, shown in the client: each line behind its host, process and task.
+
+A thread of its own writes it, as far as somebody reads: what comes while too much waits is dropped and counted, so that
+neither the client's connection nor a task ever waits for a terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from ..protocol.messages import STANDARD_ERROR, Output
+from .writable import SURE_BYTES, is_writable
+
+MOST_WAITING_BYTES = 4 << 20
+LOOK_SECONDS = 0.02
+"""Between two looks whether a stream that takes nothing takes something."""
+
+LAST_SECONDS = 1.0
+"""How long the end of a client waits for what has not been written yet."""
+
+_Part = tuple[int, str, int]
+"""Stream, text, and the bytes that it counts."""
+
+
+class OutputDisplay:
+    """Its thread starts with the first output."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[_Part] = deque()
+        self._waiting_bytes = 0
+        self._dropped = 0
+        """Bytes, of which nothing has been said yet."""
+        self._news = threading.Event()
+        self._deadline: float | None = None
+        """When the thread must be over, by the monotonic clock; None: not yet."""
+        self._thread: threading.Thread | None = None
+
+    def put(self, output: Output) -> None:
+        """Show this, some time. Never blocks."""
+        with self._lock:
+            if self._deadline is not None:
+                return
+            self._dropped += output.dropped
+            if self._waiting_bytes >= MOST_WAITING_BYTES:
+                self._dropped += sum(map(len, output.texts))
+                return
+            self._note_dropped()
+            for stream, label, text in zip(output.streams, output.labels, output.texts):
+                self._add(stream, _shown(label, text))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._show, name="scaler-client-output", daemon=True)
+                self._thread.start()
+        self._news.set()
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        with self._lock:
+            self._deadline = time.monotonic() + LAST_SECONDS
+            self._note_dropped()
+        self._news.set()
+
+    def join(self) -> None:
+        """Wait until all is written, after `end`; a second at most."""
+        thread = self._thread
+        if thread is not None and threading.current_thread() is not thread:
+            thread.join(LAST_SECONDS)
+
+    def _add(self, stream: int, text: str) -> None:
+        self._waiting.append((stream, text, len(text)))
+        self._waiting_bytes += len(text)
+
+    def _note_dropped(self) -> None:
+        if self._dropped:
+            text = f"[scaler] {self._dropped} bytes of what tasks printed were dropped on their way here\n"
+            self._add(STANDARD_ERROR, text)
+            self._dropped = 0
+
+    def _show(self) -> None:
+        while True:
+            self._news.wait()
+            self._news.clear()
+            while self._waiting:
+                stream, text, size = self._waiting.popleft()
+                if not self._write(stream, text):
+                    return
+                with self._lock:
+                    self._waiting_bytes -= size
+                    if self._dropped and not self._waiting:
+                        self._note_dropped()
+            if self._deadline is not None and not self._waiting:
+                return
+
+    def _write(self, number: int, text: str) -> bool:
+        """False when it takes too long while the client ends."""
+        for piece in _pieces(text):
+            stream: Any = sys.stderr if number == STANDARD_ERROR else sys.stdout
+            while not is_writable(stream):
+                if self._deadline is not None and time.monotonic() > self._deadline:
+                    return False
+                time.sleep(LOOK_SECONDS)
+            try:
+                _write_whole(stream, piece)
+            except Exception:  # closed, or of the user's own: there is nobody to be told
+                return True
+        return True
+
+
+def _shown(label: bytes, text: bytes) -> str:
+    """The lines, each behind the label."""
+    before = f"[{label.decode('utf-8', 'replace')}] "
+    return "".join(f"{before}{line}\n" for line in text.decode("utf-8", "replace").split("\n"))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Whole lines as far as possible, in pieces of not much more than a quarter of SURE_BYTES characters."""
+    most = SURE_BYTES // 4
+    begin = 0
+    while begin < len(text):
+        end = text.rfind("\n", begin, begin + most) + 1 or begin + most
+        yield text[begin:end]
+        begin = end
+
+
+def _write_whole(stream: Any, text: str) -> None:
+    if stream is None:  # a program without a console
+        return
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        encoding = stream.encoding
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()

@@ -1,0 +1,44 @@
+"""A picture by hosts: what their agents and workers come to together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .snapshot_view import Picture
+
+MOST_HOSTS = 500
+"""Beyond so many the rest, those with fewest workers, is one row."""
+
+OTHER_HOSTS = "other"
+
+
+@dataclass(slots=True)
+class HostRow:
+    agents: int = 0
+    workers: int = 0
+    cpu_percent: float = 0.0
+    """Of one core."""
+    resident_bytes: int = 0
+    lag_seconds: float = 0.0
+    """The longest of its agents."""
+
+    def add(self, other: HostRow) -> None:
+        self.agents += other.agents
+        self.workers += other.workers
+        self.cpu_percent += other.cpu_percent
+        self.resident_bytes += other.resident_bytes
+        self.lag_seconds = max(self.lag_seconds, other.lag_seconds)
+
+
+def host_rows(picture: Picture) -> dict[str, HostRow]:
+    """By name, those with most workers first."""
+    found: dict[str, HostRow] = {}
+    for agent in picture.agents:
+        row = HostRow(1, 0, agent.cpu_percent, agent.resident_bytes, agent.lag_seconds)
+        found.setdefault(agent.host, HostRow()).add(row)
+    for worker in picture.workers:
+        found.setdefault(worker.host, HostRow()).add(HostRow(0, 1, worker.cpu_percent, worker.resident_bytes))
+    rows: dict[str, HostRow] = {}
+    for host, row in sorted(found.items(), key=lambda item: (-item[1].workers, item[0])):
+        rows.setdefault(host if len(rows) < MOST_HOSTS else OTHER_HOSTS, HostRow()).add(row)
+    return rows

@@ -1,0 +1,328 @@
+"""A scheduler as one sees it: the rows of its newest snapshot, with rates and percentages from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..protocol.snapshots import ObjectState, Snapshot, WorkerState
+
+
+@dataclass(frozen=True)
+class RunningTask:
+    client: int
+    id: int
+    attempt: int
+    name: str
+    seconds: float
+    """For how long it is known to run, when the snapshot was made."""
+
+
+@dataclass(frozen=True)
+class WorkerRow:
+    """Rates are a second's; percentages are of one core, and 0 until they are known."""
+
+    incarnation: int
+    name: str
+    host: str
+    pid: int
+    language: str
+    version: str
+    capabilities: str
+    state: WorkerState
+    agent: int
+    agent_cpu_percent: float
+    agent_resident_bytes: int
+    lag_seconds: float
+    """From a heartbeat of its agent's to the echo."""
+    cpu_percent: float
+    resident_bytes: int
+    free: int
+    held: int
+    queued: int
+    running: int
+    suspended: int
+    sent: int
+    sent_rate: float
+    done: int
+    done_rate: float
+    task: RunningTask | None
+
+
+@dataclass(frozen=True)
+class AgentRow:
+    incarnation: int
+    name: str
+    host: str
+    pid: int
+    language: str
+    version: str
+    cpu_percent: float
+    resident_bytes: int
+    lag_seconds: float
+    silent_seconds: float
+    """Since its last heartbeat."""
+    workers: int
+
+
+@dataclass(frozen=True)
+class ClientRow:
+    """`worker` is that which a nested client lives in, 0 for others; `others` are open tasks that do not wait."""
+
+    incarnation: int
+    name: str
+    worker: int
+    waiting: int
+    others: int
+    objects: int
+    object_bytes: int
+    done: int
+    """Tasks that it was sent an answer to."""
+    done_rate: float
+
+
+@dataclass(frozen=True)
+class FunctionRow:
+    number: int
+    name: str
+    tasks: int
+    done: int
+    done_rate: float
+    failed: int
+    mean_seconds: float
+    """Of all results; 0 while there is none."""
+    bytes: int
+    clients: int
+    given: str
+    """Names that its tasks were given lately by `options(name=)`, commas between them."""
+
+
+@dataclass(frozen=True)
+class ObjectRow:
+    client: int
+    id: int
+    name: str
+    bytes: int
+    tasks: int
+    state: ObjectState | int
+    """A number where a newer scheduler knows more of them."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """`seconds` is the time that rates are of, 0 where there are none yet. All of them are a second's."""
+
+    snapshot: Snapshot
+    seconds: float
+    cpu_percent: float
+    """Of the scheduler's process, in percent of one core."""
+    loop_percent: float
+    """Of the time, what its loop was busy."""
+    loop_mean_seconds: float
+    """Of its turns in that time."""
+    resolved_rate: float
+    received_rates: Mapping[str, float]
+    sent_rates: Mapping[str, float]
+    workers: list[WorkerRow]
+    agents: list[AgentRow]
+    clients: list[ClientRow]
+    functions: list[FunctionRow]
+    objects: list[ObjectRow]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Processor time of a process, and when its host said so; the percentage is that of the time before."""
+
+    at_milliseconds: int
+    cpu_milliseconds: int
+    percent: float = 0.0
+
+    def then(self, at_milliseconds: int, cpu_milliseconds: int) -> Usage:
+        """What the host says now; the same as long as it has said nothing new."""
+        passed, spent = at_milliseconds - self.at_milliseconds, cpu_milliseconds - self.cpu_milliseconds
+        if passed <= 0:
+            return self
+        return Usage(at_milliseconds, cpu_milliseconds, max(0.0, 100 * spent / passed))
+
+
+Usages = dict[int, Usage]
+"""By the incarnation of an agent or a worker."""
+
+
+def usages_of(snapshot: Snapshot, before: Usages) -> Usages:
+    """Those of all agents and workers that are there, given what they were before."""
+    agents, workers = snapshot.agent_columns, snapshot.worker_columns
+    heard = dict(zip(agents.incarnations, agents.heard_milliseconds))
+    found: Usages = {}
+    for incarnation, spent in zip(agents.incarnations, agents.cpu_milliseconds):
+        found[incarnation] = _then(before.get(incarnation), heard[incarnation], spent)
+    for incarnation, agent, spent in zip(workers.incarnations, workers.agents, workers.cpu_milliseconds):
+        if agent in heard:
+            found[incarnation] = _then(before.get(incarnation), heard[agent], spent)
+    return found
+
+
+def _then(before: Usage | None, at_milliseconds: int, cpu_milliseconds: int) -> Usage:
+    # A worker's first snapshot may be older than its agent's first word of it: 0 is no beginning to count from.
+    if before is None or not before.cpu_milliseconds:
+        return Usage(at_milliseconds, cpu_milliseconds)
+    return before.then(at_milliseconds, cpu_milliseconds)
+
+
+def picture_of(snapshot: Snapshot, base: Snapshot | None, usages: Usages) -> Picture:
+    """With rates since `base`, an earlier snapshot of the same scheduler."""
+    seconds = 0.0 if base is None else max(0.0, snapshot.uptime_seconds - base.uptime_seconds)
+    if base is None or not seconds:
+        base, seconds = snapshot, 0.0
+    since = _Since(seconds)
+    process, process_before = snapshot.process, base.process
+    loop_seconds = (process.loop_microseconds - process_before.loop_microseconds) / 1e6
+    turns = process.loop_turns - process_before.loop_turns
+    return Picture(
+        snapshot=snapshot,
+        seconds=seconds,
+        cpu_percent=since.rate(process.cpu_milliseconds, process_before.cpu_milliseconds) / 10,
+        loop_percent=100 * loop_seconds / seconds if seconds else 0.0,
+        loop_mean_seconds=loop_seconds / turns if turns else 0.0,
+        resolved_rate=since.rate(snapshot.resolved, base.resolved),
+        received_rates=since.rates(snapshot.received, base.received),
+        sent_rates=since.rates(snapshot.sent, base.sent),
+        workers=_worker_rows(snapshot, base, since, usages),
+        agents=_agent_rows(snapshot, usages),
+        clients=_client_rows(snapshot, base, since),
+        functions=_function_rows(snapshot, base, since),
+        objects=_object_rows(snapshot),
+    )
+
+
+@dataclass(frozen=True)
+class _Since:
+    seconds: float
+
+    def rate(self, now: int, before: int) -> float:
+        return (now - before) / self.seconds if self.seconds else 0.0
+
+    def rates(self, now: Mapping[str, int], before: Mapping[str, int]) -> dict[str, float]:
+        return {name: self.rate(count, before.get(name, 0)) for name, count in now.items()}
+
+
+_NO_USAGE = Usage(0, 0)
+
+
+def _worker_rows(snapshot: Snapshot, base: Snapshot, since: _Since, usages: Usages) -> list[WorkerRow]:
+    columns, before, agents = snapshot.worker_columns, base.worker_columns, snapshot.agent_columns
+    agent_rows = {incarnation: row for row, incarnation in enumerate(agents.incarnations)}
+    earlier = dict(zip(before.incarnations, zip(before.sent, before.done)))
+    rows = []
+    for row, incarnation in enumerate(columns.incarnations):
+        sent, done = columns.sent[row], columns.done[row]
+        sent_before, done_before = earlier.get(incarnation, (0, 0))
+        at = agent_rows.get(columns.agents[row])
+        task = None
+        if columns.attempts[row]:
+            name = columns.clients[row], columns.ids[row], columns.attempts[row]
+            task = RunningTask(*name, columns.tasks[row], columns.run_milliseconds[row] / 1000)
+        held, running, suspended = columns.held[row], columns.running[row], columns.suspended[row]
+        rows.append(
+            WorkerRow(
+                incarnation,
+                columns.names[row],
+                columns.hosts[row],
+                columns.pids[row],
+                columns.languages[row],
+                columns.versions[row],
+                columns.capabilities[row],
+                WorkerState(columns.states[row]),
+                columns.agents[row],
+                0.0 if at is None else usages.get(columns.agents[row], _NO_USAGE).percent,
+                0 if at is None else agents.resident_bytes[at],
+                0.0 if at is None else agents.lag_microseconds[at] / 1e6,
+                usages.get(incarnation, _NO_USAGE).percent,
+                columns.resident_bytes[row],
+                columns.free[row],
+                held,
+                held - running - suspended,
+                running,
+                suspended,
+                sent,
+                since.rate(sent, sent_before),
+                done,
+                since.rate(done, done_before),
+                task,
+            )
+        )
+    return rows
+
+
+def _agent_rows(snapshot: Snapshot, usages: Usages) -> list[AgentRow]:
+    columns = snapshot.agent_columns
+    workers: dict[int, int] = {}
+    for agent in snapshot.worker_columns.agents:
+        workers[agent] = workers.get(agent, 0) + 1
+    return [
+        AgentRow(
+            incarnation,
+            columns.names[row],
+            columns.hosts[row],
+            columns.pids[row],
+            columns.languages[row],
+            columns.versions[row],
+            usages.get(incarnation, _NO_USAGE).percent,
+            columns.resident_bytes[row],
+            columns.lag_microseconds[row] / 1e6,
+            max(0.0, snapshot.uptime_seconds - columns.heard_milliseconds[row] / 1000),
+            workers.get(incarnation, 0),
+        )
+        for row, incarnation in enumerate(columns.incarnations)
+    ]
+
+
+def _client_rows(snapshot: Snapshot, base: Snapshot, since: _Since) -> list[ClientRow]:
+    columns, before = snapshot.client_columns, base.client_columns
+    earlier = dict(zip(before.incarnations, before.done))
+    return [
+        ClientRow(
+            incarnation,
+            columns.names[row],
+            columns.workers[row],
+            columns.waiting[row],
+            columns.others[row],
+            columns.objects[row],
+            columns.object_bytes[row],
+            columns.done[row],
+            since.rate(columns.done[row], earlier.get(incarnation, 0)),
+        )
+        for row, incarnation in enumerate(columns.incarnations)
+    ]
+
+
+def _function_rows(snapshot: Snapshot, base: Snapshot, since: _Since) -> list[FunctionRow]:
+    columns, before = snapshot.function_columns, base.function_columns
+    earlier = dict(zip(before.numbers, before.done))
+    return [
+        FunctionRow(
+            number,
+            columns.names[row],
+            columns.tasks[row],
+            columns.done[row],
+            since.rate(columns.done[row], earlier.get(number, 0)),
+            columns.failed[row],
+            columns.run_nanoseconds[row] / 1e9 / columns.done[row] if columns.done[row] else 0.0,
+            columns.bytes[row],
+            columns.clients[row],
+            columns.given[row],
+        )
+        for row, number in enumerate(columns.numbers)
+    ]
+
+
+def _object_rows(snapshot: Snapshot) -> list[ObjectRow]:
+    columns = snapshot.object_columns
+    known = {int(state): state for state in ObjectState}
+    return [
+        ObjectRow(client, number, name, size, tasks, known.get(state, state))
+        for client, number, name, size, tasks, state in zip(
+            columns.clients, columns.ids, columns.names, columns.bytes, columns.tasks, columns.states
+        )
+    ]

@@ -1,0 +1,262 @@
+"""Functions that a client has submitted: each is pickled and sent once.
+
+A plain function, class, builtin, partial or cached function is pickled when it is first submitted, and again when what
+it takes along by value has changed (`captures.py`). Anything else that is callable (a bound method, an object with
+`__call__`) has state that changes between calls and is pickled each time; equal bytes are still sent once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import itertools
+import sys
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import (
+    ArgumentLoadError,
+    FunctionLoadError,
+    ObjectNotFoundError,
+    RemoteTraceback,
+    ResultPickleError,
+    SerializerError,
+    TaskTimeoutError,
+    WorkerDiedError,
+)
+from ..protocol.messages import Outcome, Payload
+from ..protocol.utf8_text import escaped
+from . import custom_serializer, serializer
+from .captures import Captures, captures_of
+from .cloudpickle_ext import CachedFunction
+from .custom_serializer import RemoteCall, Serializer
+from .large_payloads import LargePayloads
+from .load_failures import add_note, load_failure, this_process
+from .named_function import NamedFunction
+from .retry_policy import Retrying, RetryOn
+
+_PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
+_RECENT = 64
+"""Functions kept after their last use, so that a bound method called again and again is not sent again and again."""
+
+_TEXT_ERRORS: dict[int, type[Exception]] = {
+    Outcome.RESULT_FAILED: ResultPickleError,
+    Outcome.WORKER_DIED: WorkerDiedError,
+    Outcome.TIMED_OUT: TaskTimeoutError,
+    Outcome.INPUT_LOST: ObjectNotFoundError,
+}
+
+
+_NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
+"""Whether tracebacks show an exception's notes by themselves."""
+
+
+class Function:
+    """One function as the scheduler knows it. Once nothing refers to it any more, the scheduler may forget it."""
+
+    __slots__ = ("__weakref__", "by_name", "kind", "name", "number", "payload", "sent_in_join", "serializer")
+
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        payload: bytes,
+        own_serializer: Serializer | None = None,
+        by_name: NamedFunction | None = None,
+    ) -> None:
+        self.serializer = own_serializer
+        """The user's own, where there is one: results are then its bytes."""
+        self.by_name = by_name
+        """What it is where workers offer it by name."""
+        self.kind = serializer.DEFAULT if by_name is None else by_name.kind
+        """Which workers can run it, as the protocol says it."""
+        self.number = number
+        self.name = name
+        self.payload = payload
+        self.sent_in_join = 0
+        """The session's join in which it was sent last: an earlier one's scheduler may be another."""
+
+    def read_answer(
+        self, outcome: int, answer: Payload, function_name: str = "", place: str = ""
+    ) -> tuple[Any, BaseException | None]:
+        """Result and exception from an answer's bytes.
+
+        Args:
+            function_name: of the function that has failed, where it is another one.
+            place: where that was, for the exception's text or its cause's, which is the one that is free to be changed.
+        """
+        text_error = _TEXT_ERRORS.get(outcome)
+        if text_error is not None:
+            return None, text_error(_with_place(bytes(answer).decode(), place))
+        if self.by_name is not None:
+            return self.by_name.read_answer(outcome, answer)
+        try:
+            value = serializer.loads(answer)
+        except Exception as error:
+            what = f"the {'result' if outcome == Outcome.VALUE else 'exception'} of {function_name or self.name}"
+            text = load_failure(what, f"in this process ({this_process()})", _said(error), error)
+            failure = ResultPickleError(_with_place(text, place))
+            failure.__cause__ = error
+            return None, failure
+        if outcome == Outcome.VALUE:
+            return self._read_value(value)
+        raised, text, *more = value
+        note, failure_text = more or ("", "")
+        if note and not _NOTES_ARE_SHOWN:
+            text = f"{text}{note}\n"
+        cause = RemoteTraceback(_with_place(text, place))
+        BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
+        if failure_text:
+            kind = FunctionLoadError if outcome == Outcome.FUNCTION_FAILED else ArgumentLoadError
+            failed = kind(_with_place(failure_text, place))
+            failed.__cause__ = raised
+            raised = failed
+        if note:
+            add_note(raised, note)
+        return None, raised
+
+    @property
+    def answers_pickles(self) -> bool:
+        """Whether what it returns is a pickle, and nothing else around it."""
+        return self.serializer is None and self.by_name is None
+
+    def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
+        if self.serializer is None:
+            return value, None
+        try:
+            kind, payload = value
+            what = f"the result of {self.name} of type {kind}"
+            return custom_serializer.load(self.serializer, payload, what, "in the client"), None
+        except SerializerError as error:
+            return None, error
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _with_place(text: str, place: str) -> str:
+    if not place:
+        return text
+    return f"{text}({place})\n" if text.endswith("\n") else f"{text} ({place})"
+
+
+class FunctionTable:
+    """Finds a callable's Function. Used by any thread."""
+
+    def __init__(
+        self,
+        forgotten: Callable[[int], None],
+        serializer: Serializer | None = None,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
+        """
+        Args:
+            forgotten: called, in any thread, with the number of each function that nothing refers to any more.
+            serializer: the user's own, where there is one.
+            numbers: where functions' numbers come from; tables of one connection share it.
+        """
+        self._forgotten = forgotten
+        self._serializer = serializer
+        self._large = LargePayloads()
+        self._numbers = itertools.count(1) if numbers is None else numbers
+        self._by_identity: dict[object, tuple[weakref.ref[Any], Function]] = {}
+        """Those that never change."""
+        self._capturing: dict[object, tuple[weakref.ref[Any], Function, Captures]] = {}
+        """Those that are pickled by value. Apart, so that a look at these is not on the way of the others."""
+        self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
+        self._recent: deque[Function] = deque(maxlen=_RECENT)
+
+    def get(self, fn: Callable[..., Any]) -> Function:
+        """The Function of this callable.
+
+        Raises:
+            TypeError: it isn't callable or can't be pickled.
+        """
+        known = self._by_identity.get(id(fn))
+        if known is not None and known[0]() is fn:
+            return known[1]
+        capturing = self._capturing.get(id(fn))
+        if capturing is not None and capturing[0]() is fn and capturing[2].are_unchanged(fn):
+            return capturing[1]
+        return self._pickled(fn, id(fn), ())
+
+    def get_retrying(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
+        """The Function of this callable whose tasks are tried again on these exceptions. Raises as `get` does."""
+        key = id(fn), retry_on
+        known = self._by_identity.get(key)
+        if known is not None and known[0]() is fn:
+            return known[1]
+        capturing = self._capturing.get(key)
+        if capturing is not None and capturing[0]() is fn and capturing[2].are_unchanged(fn):
+            return capturing[1]
+        return self._pickled(fn, key, retry_on)
+
+    def _pickled(self, fn: Callable[..., Any], key: object, retry_on: RetryOn) -> Function:
+        if isinstance(fn, NamedFunction):
+            return self._by_name(fn, retry_on)
+        if not callable(fn):
+            raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
+        if inspect.iscoroutinefunction(fn):
+            raise TypeError(f"{_name_of(fn)} is a coroutine function: submit a plain one that runs it")
+        if not isinstance(fn, _PICKLED_ONCE) or _is_builtin_method(fn):
+            return self._by_content(fn, retry_on)
+        captures = captures_of(fn)  # before it is pickled: what another thread changes meanwhile is then seen later
+        function = self._by_content(fn, retry_on)
+        if captures is None:
+            self._by_identity[key] = weakref.ref(fn, lambda gone: _drop(self._by_identity, key, gone)), function
+        else:
+            reference = weakref.ref(fn, lambda gone: _drop(self._capturing, key, gone))
+            self._capturing[key] = reference, function, captures
+        return function
+
+    def _by_name(self, fn: NamedFunction, retry_on: RetryOn) -> Function:
+        if retry_on:
+            raise TypeError(f"retry_on is of Python's exceptions: tasks of {fn!r} raise none")
+        return self._kept(fn.kind.encode(), fn.name, b"", fn)
+
+    def _by_content(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
+        name = _name_of(fn)
+        payload = self._dump(fn, name, retry_on)
+        self._large.note_function(name, len(payload))
+        return self._kept(hashlib.blake2b(payload, digest_size=16).digest(), name, payload, None)
+
+    def _kept(self, digest: bytes, name: str, payload: bytes, by_name: NamedFunction | None) -> Function:
+        function = self._by_digest.get(digest)
+        if function is None:
+            function = Function(next(self._numbers), name, payload, self._serializer, by_name)
+            weakref.finalize(function, self._forgotten, function.number).atexit = False
+            self._by_digest[digest] = function
+        self._recent.append(function)
+        return function
+
+    def _dump(self, fn: Callable[..., Any], name: str, retry_on: RetryOn) -> bytes:
+        own = self._serializer
+        if own is not None:
+            _, payload = custom_serializer.dump(own, fn, f"function {name}", "in the client")
+            fn = RemoteCall(own, name, payload)
+        if retry_on:
+            fn = Retrying(fn, retry_on)
+        return serializer.dump_function(fn, name)
+
+
+def _drop(known: dict[object, Any], key: object, gone: weakref.ref[Any]) -> None:
+    entry = known.get(key)
+    if entry is not None and entry[0] is gone:
+        del known[key]
+
+
+def _is_builtin_method(fn: Callable[..., Any]) -> bool:
+    """Whether it is bound to an object whose state may change, as `some_list.count` is."""
+    return isinstance(fn, types.BuiltinFunctionType) and not isinstance(fn.__self__, (types.ModuleType, type))
+
+
+def _name_of(fn: Callable[..., Any]) -> str:
+    if isinstance(fn, functools.partial):
+        return f"partial({_name_of(fn.func)})"
+    name = getattr(fn, "__qualname__", None)
+    return escaped(str.__str__(name) if isinstance(name, str) else type(fn).__qualname__)

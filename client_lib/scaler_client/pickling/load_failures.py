@@ -1,0 +1,49 @@
+"""What is said of a function, argument or result that can't be unpickled, and of where a task has failed."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Any
+
+from ..commands.options import interpreter
+from ..protocol.utf8_text import escaped
+
+
+def this_process() -> str:
+    """Host and interpreter of this process, for errors."""
+    return escaped(f"host {socket.gethostname()}, {interpreter()}, {sys.executable}")
+
+
+def load_failure(what: str, place: str, said: str, error: BaseException) -> str:
+    """That something can't be unpickled at a place, why, and what to do.
+
+    Args:
+        what: as in "the arguments of f".
+        place: as in "in this process".
+        said: type and text of the error.
+    """
+    return escaped(f"{what} can't be unpickled {place}: {said}{_advice(error)}")
+
+
+def _advice(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f". Install {error.name!r} there; a module of your own can travel with the task instead: "
+            f"cloudpickle.register_pickle_by_value({error.name})"
+        )
+    if isinstance(error, (ImportError, AttributeError)):
+        return ". Both sides need the same version of the module"
+    return ""
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Give an exception a note (PEP 678), also where its class refuses attributes."""
+    # `add_note` is of Python 3.11 and later, and a class may have another one.
+    try:
+        notes: Any = BaseException.__getattribute__(error, "__notes__")
+    except AttributeError:
+        notes = []
+        BaseException.__setattr__(error, "__notes__", notes)
+    if isinstance(notes, list) and note not in notes:
+        notes.append(note)

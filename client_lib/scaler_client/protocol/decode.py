@@ -1,0 +1,479 @@
+"""Frames -> messages. Whatever arrives, the only thing that this raises is WireError."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from ..commands.logs import on_one_line
+from . import one_row_codec
+from .columns import Batch, NotPlainError, Values, write_batch
+from .messages import (
+    OBJECT_FRAMES,
+    PROTOCOL_VERSION,
+    CancelRefused,
+    Credit,
+    Dispatch,
+    EndWorker,
+    Error,
+    FetchObjects,
+    ForgetFunctions,
+    ForgetObjects,
+    Function,
+    Goodbye,
+    HeartbeatEcho,
+    HelloWanted,
+    Message,
+    Notice,
+    Object,
+    Output,
+    Payload,
+    Refused,
+    Resolved,
+    Retract,
+    Shutdown,
+    Started,
+    Stop,
+    TaskName,
+    Welcome,
+)
+from .schema import (
+    BATCH_COLUMNS,
+    CANCEL_REFUSED,
+    DISPATCH,
+    FETCH_OBJECTS,
+    FORGET_FUNCTIONS,
+    FORGET_OBJECTS,
+    GRAPHS,
+    HISTORY,
+    MALFORMED,
+    OUTPUT,
+    RESOLVED,
+    RETRACT,
+    SCHEMA,
+    STARTED,
+    STOP,
+)
+from .snapshot_decoder import read_snapshot, split_texts, split_topic
+from .snapshots import Graphs, History, Snapshot
+
+SPARE_WORDS = 1024
+"""Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
+
+MOST_REASON = 200
+"""Characters of a capnp library's own words in an error."""
+
+
+class WireError(Exception):
+    """The bytes are not a message of this protocol."""
+
+
+class OtherVersionError(WireError):
+    """A scheduler publishes that speaks another version of the protocol.
+
+    Args:
+        protocol_version: its.
+        version: of its library.
+    """
+
+    def __init__(self, protocol_version: int, version: str) -> None:
+        super().__init__(
+            f"the scheduler, version {on_one_line(version)}, has protocol version {protocol_version}: "
+            f"this is {PROTOCOL_VERSION}"
+        )
+        self.protocol_version = protocol_version
+        self.version = version
+
+
+def decode_published(frame: bytes) -> Message:
+    """The message in a frame from a monitor address, behind its topic.
+
+    Raises:
+        OtherVersionError: the scheduler there is of another version.
+        WireError: it is not a message.
+    """
+    return decode([split_topic(frame)[1]])
+
+
+def decode(frames: Sequence[Payload]) -> Message:
+    """The message in these ZeroMQ frames.
+
+    Raises:
+        WireError: the frames are not a message that a peer of the scheduler can receive.
+    """
+    if not frames:
+        raise WireError("a message without frames")
+    first = bytes(frames[0])
+    if len(frames) == 1:
+        message = one_row_codec.decode(first)
+        if message is not None:
+            return message
+    try:
+        batch = Batch(first)
+        decoder = _BATCH_DECODERS.get(batch.tag)
+        if decoder is not None:
+            return decoder(batch, frames[1:])
+    except NotPlainError:
+        pass  # an unusual message, or none: pycapnp tells
+    return _decode_with_capnp(first, frames[1:])
+
+
+def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
+    try:
+        # In words: each byte may be read eight times.
+        with SCHEMA.Message.from_bytes(frame, traversal_limit_in_words=len(frame) + SPARE_WORDS) as root:
+            kind = str(root.which())
+            decoder = _DECODERS.get(kind)
+            if decoder is not None:
+                message: Message = decoder(getattr(root, kind), payloads)
+                return message
+            if kind not in BATCH_COLUMNS:
+                raise WireError(f"message {kind} is not for a peer of the scheduler")
+            # By hand: pycapnp's as_builder ends the process where the message is malformed.
+            struct = getattr(root, kind)
+            tag, columns = BATCH_COLUMNS[kind]
+            values = [(typecode, _values(getattr(struct, name), typecode)) for name, typecode in columns]
+        return _BATCH_DECODERS[tag](Batch(write_batch(tag, values)), payloads)
+    except MALFORMED as error:
+        first_line = " ".join(str(error).splitlines()[:1])
+        # capnpy tells the sizes of all parts of a message, of which a hostile one may claim many.
+        raise WireError(f"malformed message: {first_line[:MOST_REASON]}") from None
+    except NotPlainError:
+        raise WireError("malformed message: a list of another element type") from None
+
+
+def _full(values: list[int], rows: int, name: str) -> list[int]:
+    """The column at full length again."""
+    if len(values) == rows:
+        return values
+    if len(values) == 1:
+        return values * rows
+    raise WireError(f"column {name} has {len(values)} elements for {rows} rows")
+
+
+def _unpack_payloads(batch: Batch, field: int, rows: int, frames: Sequence[Payload]) -> list[Payload]:
+    """Each row's payload, from the columns `sizes`, `large` and `payload`, which begin at `field`."""
+    joined = batch.data(field + 2)
+    sizes = batch.numbers(field, "I")
+    large = batch.numbers(field + 1, "I")
+    if len(frames) != len(large):
+        raise WireError(f"{len(frames)} large payloads where {len(large)} are announced")
+    if rows == 1 and not large:
+        if sizes != [len(joined)]:
+            raise WireError(f"payload of {len(joined)} bytes where {sizes} are announced")
+        return [joined]
+    sizes = _full(sizes, rows, "sizes")
+    ends = list(accumulate(sizes))
+    if rows and ends[-1] != len(joined):
+        raise WireError(f"payload of {len(joined)} bytes where {ends[-1]} are announced")
+    payloads: list[Payload] = [joined[end - size : end] for size, end in zip(sizes, ends)]
+    for row, frame in zip(large, frames):
+        if row >= rows:
+            raise WireError(f"large payload for row {row} of {rows}")
+        payloads[row] = frame
+    return payloads
+
+
+def _values(field: Any, typecode: str) -> Values:
+    return bytes(field) if isinstance(field, bytes) else array(typecode, field)
+
+
+def _decode_forget_functions(batch: Batch, _: Sequence[Payload]) -> Message:
+    return ForgetFunctions(batch.numbers(0, "I"))
+
+
+def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    rows = len(ids)
+    flags, depths, priorities = batch.numbers(7, "B"), batch.numbers(8, "I"), batch.numbers(9, "I")
+    if flags or depths or priorities:
+        flags = _full(flags or [0], rows, "flags")
+        depths = _full(depths or [0], rows, "depths")
+        priorities = [number - (number >> 31 << 32) for number in _full(priorities or [0], rows, "priorities")]
+    inputs, counts, shared = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "B")
+    if inputs or counts or shared:
+        counts = _full(counts, rows, "inputCounts")
+        if sum(counts) != len(inputs):
+            raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
+        shared = _full(shared, len(inputs), "shared") if inputs else []
+    inlined = batch.numbers(13, "I")
+    payloads = _unpack_payloads(batch, 4, rows, frames)
+    if inlined:
+        inlined = _full(inlined, len(inputs), "inlined")
+        _check_inlined(inlined, counts, payloads)
+    name_sizes, names = batch.numbers(15, "I"), batch.data(14)
+    return Dispatch(
+        _full(batch.numbers(0, "Q"), rows, "clients"),
+        ids,
+        _full(batch.numbers(2, "I"), rows, "attempts"),
+        _full(batch.numbers(3, "I"), rows, "functions"),
+        payloads,
+        flags,
+        depths,
+        priorities,
+        inputs,
+        counts,
+        shared,
+        inlined,
+        _unpack_names(names, _full(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
+    )
+
+
+def _unpack_names(names: bytes, sizes: Sequence[int]) -> list[str]:
+    if sum(sizes) != len(names):
+        raise WireError(f"names of {len(names)} bytes where {sum(sizes)} are announced")
+    ends = accumulate(sizes)
+    return [names[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
+
+
+def _check_inlined(inlined: Sequence[int], counts: Sequence[int], payloads: Sequence[Payload]) -> None:
+    begin = 0
+    for row, (count, payload) in enumerate(zip(counts, payloads)):
+        end = begin + count
+        size = sum(each - 1 for each in inlined[begin:end] if each)
+        if size > len(payload):
+            raise WireError(f"inputs of {size} bytes in the payload of row {row}, which has {len(payload)}")
+        begin = end
+
+
+def _decode_resolved(batch: Batch, frames: Sequence[Payload]) -> Message:
+    ids = batch.numbers(0, "Q")
+    rows = len(ids)
+    durations, cpu_times, peaks = batch.numbers(5, "Q"), batch.numbers(6, "Q"), batch.numbers(7, "Q")
+    if durations or cpu_times or peaks:
+        durations = _full(durations, rows, "durations")
+        cpu_times = _full(cpu_times, rows, "cpuTimes")
+        peaks = _full(peaks, rows, "peaks")
+    return Resolved(
+        ids,
+        _full(batch.numbers(1, "B"), rows, "outcomes"),
+        _unpack_payloads(batch, 2, rows, frames),
+        durations,
+        cpu_times,
+        peaks,
+    )
+
+
+def _decode_started(batch: Batch, _: Sequence[Payload]) -> Message:
+    return Started(batch.numbers(1, "Q"), batch.numbers(0, "Q"), batch.numbers(2, "I"))
+
+
+def _tasks(batch: Batch) -> list[TaskName]:
+    ids = batch.numbers(1, "Q")
+    clients = _full(batch.numbers(0, "Q"), len(ids), "clients")
+    return list(zip(clients, ids, _full(batch.numbers(2, "I"), len(ids), "attempts")))
+
+
+def _decode_retract(batch: Batch, _: Sequence[Payload]) -> Message:
+    return Retract(_tasks(batch))
+
+
+def _decode_stop(batch: Batch, _: Sequence[Payload]) -> Message:
+    return Stop(_tasks(batch))
+
+
+def _decode_cancel_refused(batch: Batch, _: Sequence[Payload]) -> Message:
+    return CancelRefused(batch.numbers(0, "Q"))
+
+
+def _decode_forget_objects(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    return ForgetObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
+
+
+def _decode_output(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    rows = len(ids)
+    labels = _full(batch.numbers(3, "I"), rows, "labels")
+    sizes = _full(batch.numbers(4, "I"), rows, "sizes")
+    text = batch.data(5)
+    if sum(sizes) != len(text):
+        raise WireError(f"text of {len(text)} bytes where {sum(sizes)} are announced")
+    streams = _full(batch.numbers(2, "B"), rows, "streams")
+    output = Output(ids, streams, [], [], batch.numbers(0, "Q"), sum(batch.numbers(6, "Q")[:1]))
+    begin = 0
+    for label, size in zip(labels, sizes):
+        if label > size:
+            raise WireError(f"a label of {label} bytes in a row of {size}")
+        output.labels.append(text[begin : begin + label])
+        output.texts.append(text[begin + label : begin + size])
+        begin += size
+    return output
+
+
+def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    return FetchObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
+
+
+def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(5, "Q")
+    rows = len(ids)
+    errors, functions, tracebacks = (batch.numbers(field, "I") for field in (13, 14, 15))
+    names, lines, of_functions, of_tracebacks = _named(
+        batch.data(11),
+        batch.numbers(12, "I"),
+        _full(batch.numbers(8, "I"), rows, "names"),
+        _full(errors, rows, "errors") if errors else [],
+        _full(functions, rows, "functions") if functions else [],
+        _full(tracebacks, rows, "tracebacks") if tracebacks else [],
+    )
+    return History(
+        sum(batch.numbers(0, "Q")[:1]),
+        sum(batch.numbers(1, "Q")[:1]),
+        _full(batch.numbers(2, "B"), rows, "kinds"),
+        _full(batch.numbers(3, "Q"), rows, "times"),
+        _full(batch.numbers(4, "Q"), rows, "clients"),
+        ids,
+        _full(batch.numbers(6, "I"), rows, "attempts"),
+        _full(batch.numbers(7, "Q"), rows, "workers"),
+        names,
+        _full(batch.numbers(9, "B"), rows, "outcomes"),
+        _full(batch.numbers(10, "Q"), rows, "durations"),
+        lines or [""] * rows,
+        of_functions or names,
+        of_tracebacks or [""] * rows,
+    )
+
+
+def _decode_graphs(batch: Batch, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(3, "Q")
+    rows = len(ids)
+    inputs, counts = batch.numbers(6, "Q"), batch.numbers(7, "I")
+    counts = _full(counts, rows, "inputCounts") if counts else [0] * rows
+    if sum(counts) != len(inputs):
+        raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
+    ends = accumulate(counts)
+    graphs, keys, begun = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "Q")
+    names, of_graphs = _named(
+        batch.data(8),
+        batch.numbers(9, "I"),
+        _full(batch.numbers(4, "I"), rows, "names"),
+        _full(keys, rows, "keys") if keys else [],
+    )
+    return Graphs(
+        sum(batch.numbers(0, "Q")[:1]),
+        sum(batch.numbers(1, "Q")[:1]),
+        _full(batch.numbers(2, "Q"), rows, "clients"),
+        ids,
+        names,
+        _full(batch.numbers(5, "B"), rows, "states"),
+        [inputs[end - count : end] for end, count in zip(ends, counts)],
+        _full(graphs, rows, "graphs") if graphs else [0] * rows,
+        of_graphs or [""] * rows,
+        _full(begun, rows, "begun") if begun else [0] * rows,
+    )
+
+
+def _named(text: bytes, sizes: Sequence[int], *columns: Sequence[int]) -> list[list[str]]:
+    """The texts that each of these columns has the numbers of."""
+    try:
+        texts = split_texts(text, sizes)
+        return [[texts[number] for number in column] for column in columns]
+    except (ValueError, IndexError) as error:
+        raise WireError(f"malformed message: {error}") from None
+
+
+_BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
+    FORGET_FUNCTIONS: _decode_forget_functions,
+    DISPATCH: _decode_dispatch,
+    RESOLVED: _decode_resolved,
+    STARTED: _decode_started,
+    CANCEL_REFUSED: _decode_cancel_refused,
+    RETRACT: _decode_retract,
+    STOP: _decode_stop,
+    FORGET_OBJECTS: _decode_forget_objects,
+    OUTPUT: _decode_output,
+    FETCH_OBJECTS: _decode_fetch_objects,
+    HISTORY: _decode_history,
+    GRAPHS: _decode_graphs,
+}
+
+
+def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
+    return Welcome(
+        welcome.protocolVersion,
+        welcome.version,
+        welcome.incarnation,
+        welcome.leaseMilliseconds / 1000,
+        welcome.credit,
+        welcome.resultWindow,
+        welcome.messageSizeLimit,
+    )
+
+
+def _decode_refused(refused: Any, _: Sequence[Payload]) -> Refused:
+    try:
+        reason = str(refused.reason)
+    except RuntimeError:  # of a newer scheduler: it is all the more to be understood that it refuses
+        reason = f"reason {refused.reason.raw}"
+    return Refused(reason, refused.text, refused.protocolVersion, refused.version)
+
+
+def _decode_hello_wanted(_wanted: Any, _: Sequence[Payload]) -> HelloWanted:
+    return HelloWanted()
+
+
+def _decode_shutdown(_shutdown: Any, _: Sequence[Payload]) -> Shutdown:
+    return Shutdown()
+
+
+def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
+    return Goodbye(goodbye.reason)
+
+
+def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
+    return HeartbeatEcho(echo.sequence, echo.isDrained)
+
+
+def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
+    if len(frames) != 1:
+        raise WireError(f"{len(frames)} payload frames with a function, not 1")
+    return Function(function.number, function.name, function.kind, frames[0])
+
+
+def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
+    if not 0 < len(frames) <= OBJECT_FRAMES:
+        raise WireError(f"{len(frames)} frames of an object, not 1 to {OBJECT_FRAMES}")
+    return Object(struct.id, list(frames), struct.client, struct.name)
+
+
+def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:
+    return Notice(notice.text)
+
+
+def _decode_error(error: Any, _: Sequence[Payload]) -> Error:
+    return Error(error.text, list(error.tasks))
+
+
+def _decode_end_worker(end: Any, _: Sequence[Payload]) -> EndWorker:
+    return EndWorker(end.incarnation, (end.client, end.id, end.attempt), end.reason)
+
+
+def _decode_credit(credit: Any, _: Sequence[Payload]) -> Credit:
+    return Credit(credit.bytes)
+
+
+def _decode_snapshot(snapshot: Any, _: Sequence[Payload]) -> Snapshot:
+    if snapshot.protocolVersion != PROTOCOL_VERSION:
+        raise OtherVersionError(snapshot.protocolVersion, snapshot.version)
+    return read_snapshot(snapshot)
+
+
+_DECODERS: dict[str, Any] = {
+    "welcome": _decode_welcome,
+    "refused": _decode_refused,
+    "helloWanted": _decode_hello_wanted,
+    "goodbye": _decode_goodbye,
+    "heartbeatEcho": _decode_heartbeat_echo,
+    "function": _decode_function,
+    "error": _decode_error,
+    "notice": _decode_notice,
+    "snapshot": _decode_snapshot,
+    "endWorker": _decode_end_worker,
+    "credit": _decode_credit,
+    "object": _decode_object,
+    "shutdown": _decode_shutdown,
+}

@@ -1,0 +1,313 @@
+"""Messages -> frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from . import one_row_codec
+from .columns import Body, Values, body_of, write_batch
+from .messages import (
+    Cancel,
+    ForgetFunctions,
+    ForgetObjects,
+    Frames,
+    Function,
+    Goodbye,
+    Heartbeat,
+    Hello,
+    Message,
+    Object,
+    Options,
+    Output,
+    Payload,
+    Received,
+    Results,
+    Resumed,
+    Retracted,
+    Shutdown,
+    Started,
+    Submit,
+    Suspended,
+    TaskName,
+    WorkerDied,
+)
+from .schema import (
+    CANCEL,
+    FORGET_FUNCTIONS,
+    FORGET_OBJECTS,
+    OUTPUT,
+    RESULTS,
+    RESUMED,
+    RETRACTED,
+    SCHEMA,
+    STARTED,
+    SUBMIT,
+    SUSPENDED,
+)
+from .utf8_text import escaped
+
+LARGE_PAYLOAD_BYTES = 64 * 1024
+"""A payload of at least this size travels in a frame of its own: it is then never copied to be joined or cut out."""
+
+
+def _column(values: Sequence[int]) -> Sequence[int]:
+    """The column as it travels: a constant one shrinks to a single element."""
+    if len(values) > 1 and values.count(values[0]) == len(values):
+        return values[:1]
+    return values
+
+
+def _pack_payloads(payloads: Sequence[Payload]) -> tuple[list[tuple[str, Values]], Frames]:
+    """The columns `sizes`, `large` and `payload` of a batch, and the frames of its large payloads."""
+    sizes = list(map(len, payloads))
+    if not sizes or max(sizes) < LARGE_PAYLOAD_BYTES:
+        return [("I", _column(sizes)), ("I", ()), ("B", b"".join(payloads))], []
+    large = [row for row, size in enumerate(sizes) if size >= LARGE_PAYLOAD_BYTES]
+    frames = [payloads[row] for row in large]
+    small = list(payloads)
+    for row in large:
+        sizes[row] = 0
+        small[row] = b""
+    return [("I", _column(sizes)), ("I", large), ("B", b"".join(small))], frames
+
+
+def encode(message: Message) -> Frames:
+    """The ZeroMQ frames of a message. Text that UTF-8 can't encode is escaped: no name may keep a message back."""
+    return _ENCODERS[type(message)](message)
+
+
+def _new(words: int = 64) -> Any:
+    # One segment of the right size: growing by further segments costs pycapnp more, and every reader too.
+    return SCHEMA.Message.new_message(num_first_segment_words=words)
+
+
+def _set_capabilities(owner: Any, capabilities: Sequence[tuple[str, int]]) -> None:
+    for entry, (name, amount) in zip(owner.init("capabilities", len(capabilities)), capabilities):
+        entry.name = escaped(name)
+        entry.amount = amount
+
+
+def _encode_hello(message: Hello) -> Frames:
+    root = _new(256 + 8 * len(message.capabilities) + 3 * len(message.running) + 32 * len(message.kinds))
+    hello = root.init("hello")
+    hello.protocolVersion = message.protocol_version
+    hello.role = int(message.role)
+    hello.incarnation = message.incarnation
+    hello.agent = message.agent
+    hello.language = escaped(message.language)
+    hello.languageVersion = escaped(message.language_version)
+    hello.version = escaped(message.version)
+    hello.host = escaped(message.host)
+    hello.pid = message.pid
+    hello.name = escaped(message.name)
+    hello.worker = message.worker
+    _set_capabilities(hello, sorted(message.capabilities.items()))
+    if message.running:
+        clients, ids, attempts = zip(*message.running)
+        running = hello.init("running")
+        running.clients, running.ids, running.attempts = list(clients), list(ids), list(attempts)
+    if message.kinds:
+        hello.kinds = list(map(escaped, message.kinds))
+    hello.scheduler = message.scheduler
+    return [root.to_bytes()]
+
+
+def _encode_goodbye(message: Goodbye) -> Frames:
+    root = _new()
+    root.init("goodbye").reason = escaped(message.reason)
+    return [root.to_bytes()]
+
+
+def _encode_heartbeat(message: Heartbeat) -> Frames:
+    root = _new(64 + 4 * len(message.workers))
+    heartbeat = root.init("heartbeat")
+    heartbeat.sequence = message.sequence
+    heartbeat.residentBytes = message.resident_bytes
+    heartbeat.cpuMilliseconds = message.cpu_milliseconds
+    heartbeat.lagMicroseconds = message.lag_microseconds
+    heartbeat.isRetiring = message.is_retiring
+    workers = heartbeat.init("workers", len(message.workers))
+    for entry, worker in zip(workers, message.workers):
+        entry.incarnation = worker.incarnation
+        entry.residentBytes = worker.resident_bytes
+        entry.cpuMilliseconds = worker.cpu_milliseconds
+    return [root.to_bytes()]
+
+
+def _encode_function(message: Function) -> Frames:
+    root = _new(128)
+    function = root.init("function")
+    function.number = message.number
+    function.name = escaped(message.name)
+    function.kind = escaped(message.kind)
+    return [root.to_bytes(), message.payload]
+
+
+def _encode_worker_died(message: WorkerDied) -> Frames:
+    root = _new()
+    died = root.init("workerDied")
+    died.incarnation = message.incarnation
+    died.pid = message.pid
+    died.cause = escaped(message.cause)
+    died.peakBytes = message.peak_bytes
+    died.client = message.client
+    died.id = message.id
+    died.attempt = message.attempt
+    return [root.to_bytes()]
+
+
+def _encode_forget_functions(message: ForgetFunctions) -> Frames:
+    return [write_batch(FORGET_FUNCTIONS, [("I", message.numbers)])]
+
+
+@lru_cache(maxsize=64)
+def _options_body(options: Options) -> Body:
+    # Made by pycapnp once, and then copied into every batch that has the same options.
+    texts = [options.name, options.keys, *(name for name, _ in options.capabilities)]
+    root = SCHEMA.Options.new_message(num_first_segment_words=64 + sum(len(text) + 4 for text in texts))
+    root.priority = options.priority
+    root.depth = options.depth
+    root.retries = options.retries
+    root.timeoutMilliseconds = options.timeout_milliseconds
+    root.profiling = options.profiling
+    root.name = escaped(options.name)
+    root.streamOutput = options.stream_output
+    root.graph = options.graph
+    root.keys = escaped(options.keys)
+    _set_capabilities(root, options.capabilities)
+    return body_of(root.to_bytes())
+
+
+def _encode_submit(message: Submit) -> Frames:
+    if len(message.ids) == 1:
+        frame = one_row_codec.submit(message)
+        if frame is not None:
+            return [frame]
+    payload_columns, frames = _pack_payloads(message.payloads)
+    columns = [("Q", message.ids), ("I", _column(message.functions)), *payload_columns]
+    # Fields at the end that say nothing are left out, as Cap'n Proto allows.
+    has_inputs = message.input_counts or message.inputs or message.keep
+    if message.options is not None:
+        columns.append(("", _options_body(message.options)))
+    elif has_inputs:
+        columns.append(("", ()))
+    if has_inputs:
+        columns += [("Q", message.inputs), ("I", _column(message.input_counts)), ("B", _column(message.keep))]
+    return [write_batch(SUBMIT, columns), *frames]
+
+
+def _encode_results(message: Results) -> Frames:
+    if len(message.ids) == 1:
+        frame = one_row_codec.results(message)
+        if frame is not None:
+            return [frame]
+    payload_columns, frames = _pack_payloads(message.payloads)
+    columns = [
+        ("Q", _column(message.clients)),
+        ("Q", message.ids),
+        ("I", _column(message.attempts)),
+        ("B", _column(message.outcomes)),
+        ("Q", message.durations),
+        *payload_columns,
+        ("Q", message.cpu_times),
+        ("Q", message.peaks),
+        *_pack_lines(message.errors),
+        *_pack_lines(message.tracebacks),
+    ]
+    return [write_batch(RESULTS, columns), *frames]
+
+
+def _pack_lines(lines: Sequence[str]) -> list[tuple[str, Values]]:
+    if not lines:
+        return [("B", b""), ("I", ())]
+    encoded = [line.encode("utf-8", "replace") for line in lines]
+    return [("B", b"".join(encoded)), ("I", _column(list(map(len, encoded))))]
+
+
+def _encode_started(message: Started) -> Frames:
+    return [write_batch(STARTED, [("Q", message.clients), ("Q", message.ids), ("I", message.attempts)])]
+
+
+def _task_columns(tasks: Sequence[TaskName]) -> list[tuple[str, Values]]:
+    clients, ids, attempts = zip(*tasks) if tasks else ((), (), ())
+    return [("Q", _column(clients)), ("Q", ids), ("I", _column(attempts))]
+
+
+def _encode_retracted(message: Retracted) -> Frames:
+    return [write_batch(RETRACTED, [*_task_columns(message.tasks), ("B", _column(message.given))])]
+
+
+def _encode_suspended(message: Suspended) -> Frames:
+    return [write_batch(SUSPENDED, _task_columns(message.tasks))]
+
+
+def _encode_resumed(message: Resumed) -> Frames:
+    return [write_batch(RESUMED, _task_columns(message.tasks))]
+
+
+def _encode_received(message: Received) -> Frames:
+    root = _new()
+    root.init("received").bytes = message.bytes
+    return [root.to_bytes()]
+
+
+def _encode_object(message: Object) -> Frames:
+    root = _new(64 + len(message.name))  # a character has up to four bytes
+    struct = root.init("object")
+    struct.client = message.client
+    struct.id = message.id
+    struct.name = escaped(message.name)
+    return [root.to_bytes(), *message.frames]
+
+
+def _encode_forget_objects(message: ForgetObjects) -> Frames:
+    return [write_batch(FORGET_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
+
+
+def _encode_output(message: Output) -> Frames:
+    parts = [part for row in zip(message.labels, message.texts) for part in row]
+    sizes = [len(label) + len(text) for label, text in zip(message.labels, message.texts)]
+    columns: list[tuple[str, Values]] = [
+        ("Q", _column(message.clients)),
+        ("Q", message.ids),
+        ("B", _column(message.streams)),
+        ("I", _column(list(map(len, message.labels)))),
+        ("I", _column(sizes)),
+        ("B", b"".join(parts)),
+        ("Q", [message.dropped] if message.dropped else ()),
+    ]
+    return [write_batch(OUTPUT, columns)]
+
+
+def _encode_shutdown(message: Shutdown) -> Frames:
+    root = _new()
+    root.shutdown = None
+    return [root.to_bytes()]
+
+
+def _encode_cancel(message: Cancel) -> Frames:
+    return [write_batch(CANCEL, [("Q", message.ids), ("B", [1] if message.force else ())])]
+
+
+_ENCODERS: dict[type, Callable[[Any], Frames]] = {
+    Hello: _encode_hello,
+    Goodbye: _encode_goodbye,
+    Heartbeat: _encode_heartbeat,
+    Function: _encode_function,
+    ForgetFunctions: _encode_forget_functions,
+    Submit: _encode_submit,
+    Results: _encode_results,
+    Started: _encode_started,
+    Cancel: _encode_cancel,
+    WorkerDied: _encode_worker_died,
+    Retracted: _encode_retracted,
+    Suspended: _encode_suspended,
+    Resumed: _encode_resumed,
+    Received: _encode_received,
+    Object: _encode_object,
+    ForgetObjects: _encode_forget_objects,
+    Shutdown: _encode_shutdown,
+    Output: _encode_output,
+}

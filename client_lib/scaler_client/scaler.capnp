@@ -1,1 +1,0 @@
-../../scheduler_daemon/protocol/scaler.capnp

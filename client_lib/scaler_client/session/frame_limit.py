@@ -1,0 +1,177 @@
+"""Messages that can't be sent: a frame is longer than the scheduler takes, or the message can't be encoded.
+
+The scheduler would cut the connection at a frame that is too long, and again after each new try. So such messages are
+not sent. Of a Submit the rows that can't be sent fail, and the others go. An error in encoding one message never ends
+the thread that sends.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from ..errors import MessageTooLargeError, ScalerError
+from ..pickling.large_payloads import LargePayloads
+from ..pickling.serializer import dump_exception
+from ..protocol import wire
+from ..protocol.messages import Frames, Function, Message, Object, Outcome, Payload, Resolved, Results, Submit
+from ..protocol.utf8_text import escaped
+from .backlog import Backlog, rows_of
+
+_log = logging.getLogger(__name__)
+
+
+def are_within(frames: Sequence[Payload], limit: int) -> bool:
+    """Whether none has more bytes than the limit; 0 is none."""
+    return not limit or max(map(len, frames)) <= limit
+
+
+def too_large(what: str, size: int, limit: int) -> str:
+    """What is wrong, in one line."""
+    return f"{what} has {size:,} bytes in one frame, and the scheduler takes {limit:,} (--message-size-limit)"
+
+
+def not_encoded(what: str, error: Exception) -> str:
+    """What is wrong, in one line."""
+    return f"{what} can't be encoded as a message: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def encoded_or_logged(message: Message) -> list[Frames]:
+    """The message's frames, as the only item; none where it can't be encoded, which is logged."""
+    try:
+        return [wire.encode(message)]
+    except Exception as error:
+        _log.error("not sent: %s", not_encoded(f"a message ({type(message).__name__})", error))
+        return []
+
+
+def failed(ids: Sequence[int], error: ScalerError, is_named: bool) -> Resolved:
+    """Tasks that have failed without a worker, as if one had said so.
+
+    Args:
+        is_named: whether their function is one that workers offer by name.
+    """
+    payload: Payload = escaped(str(error)).encode() if is_named else dump_exception(error, str(error))
+    return Resolved(list(ids), [Outcome.EXCEPTION.value] * len(ids), [payload] * len(ids))
+
+
+def result_frames(results: Results, limit: int) -> list[Frames]:
+    """A worker's results as messages within the limit. A result that can't be sent is replaced by a failure."""
+    problem = None
+    try:
+        frames = wire.encode(results)
+        if are_within(frames, limit):
+            return [frames]
+    except Exception as error:
+        problem = error
+    rows = range(len(results.ids))
+    if len(rows) == 1:
+        if problem is None:
+            text = too_large("the result", max(map(len, frames)), limit)
+        else:
+            text = not_encoded("the result", problem)
+            results.durations, results.cpu_times, results.peaks = [0], [], []  # one of these may be what is wrong
+            results.tracebacks = []
+        results.outcomes, results.errors = [Outcome.RESULT_FAILED.value], [text]
+        results.payloads = [escaped(text).encode()]
+        return encoded_or_logged(results)
+    half = len(rows) // 2
+    return [each for part in (rows[:half], rows[half:]) for each in result_frames(_part(results, part), limit)]
+
+
+def _part(results: Results, rows: range) -> Results:
+    def of(column: Sequence[object]) -> list[object]:
+        return [column[row] for row in rows] if len(column) > 1 else list(column)
+
+    columns = {name: of(getattr(results, name)) for name in vars(results)}
+    return Results(**columns)  # type: ignore[arg-type]
+
+
+class FrameLimit:
+    """Of a client.
+
+    Args:
+        backlog: what has counted the rows that do not go.
+        resolved: called with the failures of those.
+        is_named: whether the task's function is one that workers offer by name.
+    """
+
+    def __init__(self, backlog: Backlog, resolved: Callable[[Resolved], None], is_named: Callable[[int], bool]) -> None:
+        self.bytes = 0
+        """0: none."""
+        self._backlog = backlog
+        self._resolved = resolved
+        self._is_named = is_named
+        self._large = LargePayloads()
+        self._functions: dict[int, ScalerError] = {}
+        """What the tasks of those raise that were not sent, by their numbers."""
+
+    def restart(self, limit: int) -> None:
+        """A scheduler has accepted the client, which takes so many bytes."""
+        self.bytes = limit
+        self._functions.clear()
+
+    def encode(self, message: Message) -> list[Frames]:
+        """The messages to send for this one."""
+        problem = None
+        try:
+            frames = wire.encode(message)
+        except Exception as error:
+            problem = error
+        if problem is None and not self._functions and are_within(frames, self.bytes):
+            if len(frames) > 1 and type(message) is Submit:
+                self._large.count_frames(frames[1:])
+            return [frames]
+        if isinstance(message, Submit):
+            return self._submit(message)
+        if problem is None and are_within(frames, self.bytes):
+            return [frames]
+        what = "a message"
+        size = 0 if problem is not None else max(map(len, frames))
+        if isinstance(message, Function):
+            what, size = f"the function {message.name}", len(message.payload)
+            self._functions[message.number] = self._error("the task's function", size, problem)
+        elif isinstance(message, Object):
+            what = f"object {message.name or message.id}"
+            self._backlog.uncount_object(message)
+        _log.error("not sent: %s", self._error(what, size, problem))
+        return []
+
+    def _submit(self, batch: Submit) -> list[Frames]:
+        functions = batch.functions if len(batch.functions) > 1 else [*batch.functions] * len(batch.ids)
+        fitting: list[int] = []
+        for row, number in enumerate(functions):
+            if number in self._functions:
+                self._fail(batch, row, self._functions[number])
+            elif len(batch.payloads[row]) > self.bytes > 0:
+                self._fail(batch, row, self._error("the task", len(batch.payloads[row])))
+            else:
+                fitting.append(row)
+        if not fitting:
+            return []
+        batch = rows_of(batch, fitting)
+        problem = None
+        size = 0
+        try:
+            frames = wire.encode(batch)
+            if are_within(frames, self.bytes):
+                return [frames]
+            size = max(map(len, frames))
+        except Exception as error:
+            problem = error
+        if len(fitting) == 1:
+            self._fail(batch, 0, self._error("the task", size, problem))
+            return []
+        half = len(fitting) // 2
+        parts = (range(half), range(half, len(fitting)))
+        return [each for part in parts for each in self._submit(rows_of(batch, part))]
+
+    def _error(self, what: str, size: int, problem: Exception | None = None) -> ScalerError:
+        if problem is not None:
+            return ScalerError(not_encoded(what, problem))
+        return MessageTooLargeError(too_large(what, size, self.bytes))
+
+    def _fail(self, batch: Submit, row: int, error: ScalerError) -> None:
+        self._backlog.uncount(batch.payloads[row])
+        task_id = batch.ids[row]
+        self._resolved(failed([task_id], error, self._is_named(task_id)))

@@ -1,0 +1,201 @@
+"""Who may connect: the file `authorized` in the folder of keys, a line each of role, public key and name.
+
+It is replaced whole, so that who reads it sees the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Callable, Dict, Iterator, List, Optional
+
+from ..commands.key_files import (
+    KEY_BYTES,
+    PUBLIC_SUFFIX,
+    ROLES,
+    SERVER,
+    KeyFileError,
+    check_writers,
+    not_schedulers,
+    read_public,
+)
+from ..commands.options import shown
+
+FILE_NAME = "authorized"
+LONGEST_NAME = 64  # characters
+_HEADER = "# Who may connect: role, public key, name. For scaler_scheduler authorize and revoke; SIGHUP applies it.\n"
+
+
+@dataclass(frozen=True)
+class Entry:
+    role: str
+    """One of key_files.ROLES."""
+    key: str
+    """The public key, 64 hex digits in lower case."""
+    name: str
+
+    @property
+    def user(self) -> str:
+        """What a connection of this key is called by."""
+        return f"{self.role}:{self.key}"
+
+
+def read(directory: str) -> Dict[str, Entry]:
+    """Who may connect, by key. Raises KeyFileError naming the first wrong line."""
+    path = os.path.join(directory, FILE_NAME)
+    try:
+        with open(path, encoding="utf-8") as file:
+            check_writers(directory)
+            check_writers(path)
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        raise KeyFileError(not_schedulers(directory, FILE_NAME)) from None
+    except OSError as error:
+        raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise KeyFileError(f"{path} is not UTF-8 text") from None
+    entries: Dict[str, Entry] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != 3 or words[0] not in ROLES or not re.fullmatch("[0-9a-f]{64}", words[1]):
+            raise KeyFileError(f"{path}:{number}: this is not a role ({', '.join(ROLES)}), 64 hex digits and a name")
+        if words[1] in entries:
+            raise KeyFileError(f"{path}:{number}: the key {words[1]} is there more than once")
+        entries[words[1]] = Entry(*words)
+    return entries
+
+
+def add(directory: str, entry: Entry) -> None:
+    """One more who may connect. Raises KeyFileError where key or name are taken."""
+
+    def change(entries: Dict[str, Entry]) -> None:
+        for other in entries.values():
+            if other.key == entry.key or other.name == entry.name:
+                what = "key" if other.key == entry.key else "name"
+                raise KeyFileError(f"this {what} is authorized already, as {other.role} {other.name}: revoke it first")
+        entries[entry.key] = entry
+
+    _change(directory, change)
+
+
+def remove(directory: str, name_or_key: str) -> List[Entry]:
+    """Take one away, by its name or key; returns who that was. Raises KeyFileError where there is none such."""
+    gone: List[Entry] = []
+
+    def change(entries: Dict[str, Entry]) -> None:
+        gone.extend(entry for entry in entries.values() if name_or_key in (entry.name, entry.key))
+        if not gone:
+            raise KeyFileError(f"nobody is authorized in {directory} by the name or key {shown(name_or_key)}")
+        for entry in gone:
+            del entries[entry.key]
+
+    _change(directory, change)
+    return gone
+
+
+def create(directory: str, entries: List[Entry]) -> None:
+    """The file, where there is none yet. Raises KeyFileError."""
+    write_new(os.path.join(directory, FILE_NAME), _text(entries))
+
+
+def write_new(path: str, text: str) -> None:
+    """Make a file for its owner alone. Raises KeyFileError; no part of the file is left then."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+        except BaseException:
+            os.unlink(path)
+            raise
+    except OSError as error:
+        raise KeyFileError(f"cannot make {path}: {error.strerror}") from None
+
+
+def checked_name(given: str) -> str:
+    """A name that may stand in the file. Raises KeyFileError."""
+    if not 0 < len(given) <= LONGEST_NAME or not given.isprintable() or given.split() != [given] or given[0] == "#":
+        raise KeyFileError(f"{shown(given)} is not a name of 1 to {LONGEST_NAME} printable characters without blanks")
+    return given
+
+
+def checked_key(given: str, decode_z85: Callable[[str], bytes]) -> str:
+    """A public key given as 64 hex digits, as ZeroMQ writes them (40 characters), or as a file; in hex. Raises
+    KeyFileError."""
+    key: Optional[bytes] = None
+    if re.fullmatch("[0-9a-fA-F]{64}", given):
+        key = bytes.fromhex(given)
+    elif given.endswith(PUBLIC_SUFFIX):
+        key = read_public(os.path.dirname(given) or ".", os.path.basename(given)[: -len(PUBLIC_SUFFIX)])
+    elif len(given) == 40:
+        try:
+            key = decode_z85(given)
+        except (ValueError, KeyError, UnicodeError):
+            pass
+    if key is None or len(key) != KEY_BYTES:
+        raise KeyFileError(f"{shown(given)} is no public key: 64 hex digits, ZeroMQ's 40 characters, or a file *.key")
+    return key.hex()
+
+
+def check_role(given: str, role: str) -> None:
+    """Raises KeyFileError where the key is given as a file that by its name is for another role: programs take theirs
+    by name, and so it would never be used."""
+    name = os.path.basename(given)
+    for other in (SERVER, *ROLES):
+        if name == other + PUBLIC_SUFFIX and other != role:
+            whose = "the scheduler's own" if other == SERVER else f"a {other}'s"
+            wanted = f"{role}{PUBLIC_SUFFIX} of `scaler_scheduler keygen DIR --as {role}`"
+            raise KeyFileError(f"{given!r} is {whose} key: a {role} connects with {wanted}")
+
+
+def _change(directory: str, change: Callable[[Dict[str, Entry]], None]) -> None:
+    with _locked(directory):
+        entries = read(directory)
+        change(entries)
+        _replace(directory, _text(list(entries.values())))
+
+
+@contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    """Two that change the file at the same time do so one after the other."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise KeyFileError(f"cannot open {directory}: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(directory: str, text: str) -> None:
+    path = os.path.join(directory, FILE_NAME)
+    try:
+        import tempfile  # here and not above: the daemon only reads
+
+        before = os.stat(path)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{FILE_NAME}-", dir=directory)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fchmod(descriptor, before.st_mode & 0o7777)
+                if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                    os.fchown(descriptor, before.st_uid, before.st_gid)  # root changes what the scheduler's user reads
+                os.fsync(descriptor)
+            os.rename(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise KeyFileError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _text(entries: List[Entry]) -> str:
+    return _HEADER + "".join(f"{entry.role} {entry.key} {entry.name}\n" for entry in entries)

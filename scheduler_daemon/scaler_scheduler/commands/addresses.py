@@ -1,0 +1,138 @@
+"""ZeroMQ addresses as users write them: `tcp://HOST:PORT` and `ipc://PATH`.
+
+scaler_client has a link to this file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+from dataclasses import dataclass
+
+from .options import shown
+
+ADDRESS_VARIABLE = "SCALER_ADDRESS"
+# What fits into the kernel's struct sockaddr_un, without its closing zero byte.
+LONGEST_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
+HIGHEST_PORT = 65535
+_HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
+_IPV4_LIKE = re.compile(r"[0-9.]+")
+
+
+class AddressError(ValueError):
+    """A bad address; the text is one line that repeats it and says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """One address. `str()` of it is what ZeroMQ binds or connects to."""
+
+    transport: str
+    """`tcp` or `ipc`."""
+    host: str
+    """For tcp: a name, an IPv4 address, an IPv6 address without its brackets, or `*`; else empty."""
+    port: int
+    """For tcp: 1 to 65535, or 0 for any free port; else 0."""
+    path: str
+    """For ipc: a file's path, or `@name` for Linux's abstract names; else empty."""
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether a socket needs ZeroMQ's IPV6 option for it."""
+        return ":" in self.host
+
+    def __str__(self) -> str:
+        if self.transport == "ipc":
+            return f"ipc://{self.path}"
+        return f"tcp://{f'[{self.host}]' if self.is_ipv6 else self.host}:{self.port or '*'}"
+
+
+def parse_bind_address(text: str) -> Address:
+    """An address to bind: host `*` is every interface, port 0 or `*` any free port. Raises AddressError."""
+    transport, separator, rest = text.strip().partition("://")
+    if separator and transport == "ipc":
+        return Address("ipc", "", 0, _checked_path(text, rest))
+    if separator and transport == "tcp":
+        host, colon, port = rest.rpartition(":")
+        if not colon or rest.endswith("]"):
+            raise _wrong(text, "the port is missing, as in tcp://HOST:2345")
+        return Address("tcp", _checked_host(text, host), _checked_port(text, port), "")
+    raise _wrong(text, "it must be tcp://HOST:PORT or ipc://PATH")
+
+
+def parse_connect_address(text: str) -> Address:
+    """An address to connect to, so with a port and a host. Raises AddressError."""
+    address = parse_bind_address(text)
+    if address.transport == "tcp" and address.host == "*":
+        raise _wrong(text, "the host * is only for binding")
+    if address.transport == "tcp" and address.port == 0:
+        raise _wrong(text, "any free port is only for binding")
+    return address
+
+
+def default_monitor_address(bound: Address, runtime_directories: str = "") -> Address:
+    """Where a scheduler bound to this address (its port known) publishes its state unless told otherwise.
+
+    `ipc:///tmp/<host>_<port>_monitor`; beside an ipc socket, `<path>_monitor`. A service has its own /tmp,
+    that nobody else sees: `runtime_directories` are those that systemd has made for it ($RUNTIME_DIRECTORY), and it is
+    `monitor` in the first. Raises AddressError where that is longer than a socket's path may be.
+    """
+    path = f"/tmp/{bound.host}_{bound.port}_monitor" if bound.transport == "tcp" else f"{bound.path}_monitor"
+    directory = runtime_directories.split(":")[0]
+    path = f"{directory}/monitor" if directory.startswith("/") else path
+    return Address("ipc", "", 0, _checked_path(f"ipc://{path}", path))
+
+
+def _wrong(text: str, complaint: str) -> AddressError:
+    return AddressError(f"bad address {shown(text)}: {complaint}")
+
+
+def _checked_path(text: str, path: str) -> str:
+    if path in ("", "*", "@"):
+        raise _wrong(text, "the path is missing, as in ipc:///tmp/scaler")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise _wrong(text, "ZeroMQ takes paths in UTF-8 alone") from None
+    if "\0" in path or len(os.fsencode(path)) > LONGEST_PATH_BYTES:
+        raise _wrong(text, f"a socket's path has at most {LONGEST_PATH_BYTES} bytes, none of them zero")
+    if os.path.isdir(path):
+        raise _wrong(text, "this is a directory")
+    return path
+
+
+def _checked_port(text: str, port: str) -> int:
+    if port == "*":
+        return 0
+    if not (port.isascii() and port.isdigit()) or len(port) > len(str(HIGHEST_PORT)) or int(port) > HIGHEST_PORT:
+        raise _wrong(text, f"the port must be a number from 0 to {HIGHEST_PORT} or *")
+    return int(port)
+
+
+def _checked_host(text: str, host: str) -> str:
+    if host.startswith("[") and host.endswith("]"):
+        bare = host[1:-1]
+        number, percent, zone = bare.partition("%")
+        if not _is_numeric(socket.AF_INET6, number) or (percent and not _HOST_NAME.fullmatch(zone)):
+            raise _wrong(text, f"{shown(bare)} is not an IPv6 address")
+        return bare
+    if _is_numeric(socket.AF_INET6, host):
+        raise _wrong(text, f"an IPv6 address needs brackets, as in tcp://[{host}]:2345")
+    if not host:
+        raise _wrong(text, "the host is missing, as in tcp://127.0.0.1:2345")
+    if _IPV4_LIKE.fullmatch(host):
+        if not _is_numeric(socket.AF_INET, host):
+            raise _wrong(text, f"{shown(host)} is not an IPv4 address")
+    elif host != "*" and not _HOST_NAME.fullmatch(host):
+        raise _wrong(text, f"{shown(host)} is not a host name")
+    return host
+
+
+def _is_numeric(family: int, host: str) -> bool:
+    try:
+        socket.inet_pton(family, host)
+    except (OSError, ValueError):
+        return False
+    return True

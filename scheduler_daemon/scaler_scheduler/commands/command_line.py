@@ -1,0 +1,195 @@
+"""A command's line taken apart by its table of options, and put together with the environment and the file.
+
+Arguments go before the environment, the environment before the file, the file before the default. scaler_client has a
+link to this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence
+
+from .options import Command, Found, OptionError, parse_text, shown, suggestion
+from .toml_file import check_file, read_file
+
+OWN_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "--help"]
+"""Of every command, beside those of its table."""
+
+OUR_VARIABLES = "SCALER_"
+OF_OTHERS = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER CI TEST".split())
+"""How variables begin that are for one command, or for the tests."""
+OF_CLIENTS = ("SCALER_SCHEDULER_PYTHON", "SCALER_KEYS")
+LEAST_LIKENESS_OF_VARIABLES = 0.75  # they begin alike
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A command line taken apart; values are still text."""
+
+    help: bool
+    version: bool
+    config: Optional[str]
+    check_config: Optional[str]
+    print_config: bool
+    texts: Dict[str, Any]
+
+
+def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
+    """Take a command line apart. Raises OptionError for an unknown option or one without its value."""
+    parsed, unknown = argument_parser(command, "").parse_known_args(argv)
+    for argument in unknown:
+        if argument.startswith("-") and argument != "--":
+            name = argument.split("=", 1)[0]
+            known = ["--" + option.name for option in command.options if not option.positional]
+            raise OptionError(f"unknown option {name}{suggestion(name, known + OWN_OPTIONS)}")
+    if unknown:
+        raise OptionError(f"unexpected argument {shown(unknown[-1])}")
+    texts = vars(parsed)
+    own = {name: texts.pop(name) for name in ("help", "version", "config", "check_config", "print_config")}
+    return Arguments(texts=texts, **own)
+
+
+def answer(command: Command, program: str, version: Callable[[], str], arguments: Arguments) -> Optional[int]:
+    """Do what `-h`, `--version`, `--check-config` and `--print-config` ask for; the exit status, or None where none of
+    them was given. `version` says what stands behind the program's name."""
+    if arguments.help:
+        print(argument_parser(command, program, shutil.get_terminal_size().columns).format_help(), end="")
+    elif arguments.version:
+        print(f"{program} {version()}")
+    elif arguments.print_config:
+        from .default_file import default_file  # here and not above: most starts don't need it
+
+        print(default_file(command, program), end="")
+    elif arguments.check_config is not None:
+        problems = check_file(command, arguments.check_config)
+        for problem in problems:
+            print(" ".join(problem.splitlines()), file=sys.stderr, flush=True)
+        if problems:
+            return 2
+        print(f"{arguments.check_config}: OK")
+    else:
+        return None
+    return 0
+
+
+def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> Dict[str, Any]:
+    """The value of every option by its key. Raises OptionError at the first wrong or missing one."""
+    from_arguments = _read_arguments(command, arguments)
+    from_environment = _read_environment(command, environ)
+    path = _file_to_read(command, arguments, environ)
+    found: Dict[str, Found] = {}
+    if path is not None:
+        found, problems = read_file(command, path)
+        if problems:
+            raise OptionError(problems[0])
+    found.update(from_environment)
+    found.update(from_arguments)
+    for option in command.options:
+        if option.required and option.key not in found:
+            raise OptionError(
+                f"no {option.key}: give it as an argument, in {command.variable(option)}, "
+                f"or as `{option.key}` in {path or command.default_file}"
+            )
+    for complaint in command.check(found):
+        raise OptionError(complaint)
+    values = {option.key: option.default for option in command.options}
+    values.update((key, one.value) for key, one in found.items())
+    return values
+
+
+def ignored_variables(command: Command, environ: Mapping[str, str]) -> List[str]:
+    """What to warn of: variables that look like Scaler's and set nothing, a line for each."""
+    known = [command.variable(option) for option in command.options] + [command.config_variable, *OF_CLIENTS]
+    others = tuple(begin for begin in OF_OTHERS if begin != command.environment_prefix + "_")
+    return [
+        f"the environment variable {name} is unknown, and ignored{suggestion(name, known, LEAST_LIKENESS_OF_VARIABLES)}"
+        for name in sorted(environ)
+        if name.startswith(OUR_VARIABLES) and environ[name] and name not in known and not name.startswith(others)
+    ]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Instead of argparse's page of usage."""
+        raise OptionError(message[len("argument ") :] if message.startswith("argument ") else message)
+
+
+def argument_parser(command: Command, program: str, columns: int = 80) -> argparse.ArgumentParser:
+    """What takes a command line apart and writes the help, that many columns wide; values stay text."""
+
+    def formatter(prog: str) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(prog, max_help_position=32, width=columns)
+
+    parser = _Parser(
+        prog=program,
+        description=command.description,
+        epilog=_sources(command),
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    for option in command.options:
+        help_text = f"{option.help} [default: {option.describe_default()}]".replace("%", "%%")
+        if option.positional:
+            parser.add_argument(option.key, nargs="?", metavar=option.kind.metavar, help=help_text)
+        elif bool in option.kind.toml_types:
+            switch = parser.add_mutually_exclusive_group()
+            switch.add_argument("--" + option.name, dest=option.key, action="store_const", const="true", help=help_text)
+            switch.add_argument("--no-" + option.name, dest=option.key, action="store_const", const="false")
+        else:
+            flags = [flag for flag in (option.short, "--" + option.name) if flag]
+            action = "append" if option.kind.many else "store"
+            parser.add_argument(*flags, dest=option.key, action=action, metavar=option.kind.metavar, help=help_text)
+    default_file = f"TOML file to read [default: {command.default_file} where it exists]"
+    parser.add_argument("--config", metavar="FILE", help=default_file)
+    parser.add_argument(
+        "--check-config", metavar="FILE", help="say all that is wrong with a TOML file, by line and key"
+    )
+    printed = "print a TOML file that has every option with its default, as a comment"
+    parser.add_argument("--print-config", action="store_true", help=printed)
+    parser.add_argument(
+        "--version", action="store_true", help="print the versions: its own and those of what it runs on"
+    )
+    parser.add_argument("-h", "--help", action="store_true", help="print this text")
+    return parser
+
+
+def _sources(command: Command) -> str:
+    example = next(option for option in command.options if not option.positional and not option.environment)
+    renamed = [f"{option.key} is {option.environment}" for option in command.options if option.environment]
+    others = f"; {', '.join(renamed)} in the environment" if renamed else ""
+    return (
+        f"Every option may also come from the environment or the file: --{example.name} is "
+        f"{command.variable(example)} in the environment and {example.key} in the file{others}. "
+        "Arguments go before the environment, the environment before the file."
+    )
+
+
+def _read_arguments(command: Command, arguments: Arguments) -> Dict[str, Found]:
+    found = {}
+    for option in command.options:
+        given = arguments.texts[option.key]
+        if given is not None:
+            given = ",".join(given) if option.kind.many else given
+            found[option.key] = parse_text(option, given, option.label)
+    return found
+
+
+def _read_environment(command: Command, environ: Mapping[str, str]) -> Dict[str, Found]:
+    found = {}
+    for option in command.options:
+        variable = command.variable(option)
+        if environ.get(variable):  # an empty variable is the usual way to unset one in a unit or a container
+            found[option.key] = parse_text(option, environ[variable], variable)
+    return found
+
+
+def _file_to_read(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> Optional[str]:
+    named = arguments.config if arguments.config is not None else environ.get(command.config_variable) or None
+    if named is None and os.path.exists(command.default_file):
+        return command.default_file
+    return named

@@ -1,0 +1,163 @@
+"""Keys of ZeroMQ's CURVE in a folder: a file for the public part of each and one for the secret part.
+
+A file has one line of 64 hex digits; lines that begin with # are for people. scaler_client has a link to this file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from typing import List, Tuple, Union
+
+KEYS_VARIABLE = "SCALER_KEYS"
+SERVER = "server"
+CLIENT = "client"
+WORKER = "worker"
+MONITOR = "monitor"
+ROLES = (CLIENT, WORKER, MONITOR)
+"""What a key may be for; each program takes the pair of that name from the folder that it is given."""
+PUBLIC_SUFFIX = ".key"
+SECRET_SUFFIX = ".secret"
+KEY_BYTES = 32
+MOST_FILE_BYTES = 4096
+_READ_ONLY = 1  # ST_RDONLY
+_HEX = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class KeyFileError(ValueError):
+    """A key can't be had; the text is one line that names the file and says what is wrong with it."""
+
+
+class KeyAccessError(KeyFileError):
+    """A key can't be read by this user."""
+
+
+@dataclass(frozen=True)
+class PeerKeys:
+    """What somebody who connects needs: the server's public key, to know it by, and a pair of its own."""
+
+    directory: str
+    role: str
+    server: bytes
+    public: bytes
+    secret: bytes = field(repr=False)
+
+
+def absolute(directory: Union[str, os.PathLike[str]]) -> str:
+    """A folder's name that holds wherever the process goes; empty stays empty, which means none."""
+    given = os.fspath(directory)
+    return os.path.abspath(given) if given else ""
+
+
+def read_peer_keys(directory: str, role: str) -> PeerKeys:
+    """What a program of this role connects with. Raises KeyFileError."""
+    _check_role(directory, role)
+    public, secret = read_pair(directory, role)
+    return PeerKeys(directory, role, read_public(directory, SERVER), public, secret)
+
+
+def unwanted_secrets(directory: str, role: str) -> List[str]:
+    """Secrets in a folder that a program of this role does not use and must not have on another machine than the
+    scheduler's: who has the server's can pretend to be the scheduler. A worker's host must not have those of other
+    roles either, as tasks of others run there."""
+    names = (SERVER, *(each for each in ROLES if each != role)) if role == WORKER else (SERVER,)
+    paths = [os.path.join(directory, name + SECRET_SUFFIX) for name in names]
+    return [path for path in paths if os.path.exists(path)]
+
+
+def check_writers(path: str) -> None:
+    """Raises KeyFileError where others than the owner can write to a folder of keys or to a file in it: they could
+    authorize keys of their own, or have a program take another scheduler for the right one."""
+    try:
+        status = os.stat(path)
+        mode = stat.S_IMODE(status.st_mode)
+        if not mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return
+        # In a folder with the sticky bit files are their owners'. Kubernetes mounts secrets in such ones, read-only.
+        is_sticky = stat.S_ISDIR(status.st_mode) and mode & stat.S_ISVTX
+        if is_sticky or os.statvfs(path).f_flag & _READ_ONLY:
+            return
+    except OSError as error:
+        raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
+    what = "folder of keys" if stat.S_ISDIR(status.st_mode) else "file"
+    raise KeyFileError(f"others can write to the {what} {path} (mode {mode:04o}): chmod go-w {path}")
+
+
+def _check_role(directory: str, role: str) -> None:
+    """Raises KeyFileError where the folder has keys, but of other roles."""
+    there = [each for each in ROLES if os.path.exists(os.path.join(directory, each + SECRET_SUFFIX))]
+    if there and role not in there:
+        needed = f"{SERVER}{PUBLIC_SUFFIX}, {role}{PUBLIC_SUFFIX} and {role}{SECRET_SUFFIX}"
+        has = " and ".join(f"a {each}'s key" for each in there)
+        raise KeyFileError(f"{directory} has {has}; a {role} needs {needed}")
+
+
+def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
+    """A public key and the secret that belongs to it. Raises KeyFileError."""
+    path = os.path.join(directory, name + SECRET_SUFFIX)
+    secret = _read(directory, path)
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
+    if stat.S_IMODE(mode) & (stat.S_IRWXO | stat.S_IWGRP):
+        raise KeyFileError(f"the key {path} is open to others (mode {stat.S_IMODE(mode):04o}): chmod 600 {path}")
+    public = read_public(directory, name)
+    if not _belongs(public, secret):
+        raise KeyFileError(f"{path} is not the secret of {name + PUBLIC_SUFFIX} beside it: copy both of one pair")
+    return public, secret
+
+
+def _belongs(public: bytes, secret: bytes) -> bool:
+    import zmq  # here and not above: -h and a wrong option get their answer without
+    from zmq.utils import z85
+
+    expected: bytes = zmq.curve_public(z85.encode(secret))
+    return z85.decode(expected) == public
+
+
+def read_public(directory: str, name: str) -> bytes:
+    """A public key. Raises KeyFileError."""
+    path = os.path.join(directory, name + PUBLIC_SUFFIX)
+    key = _read(directory, path)
+    check_writers(path)
+    return key
+
+
+def _read(directory: str, path: str) -> bytes:
+    if not os.path.isdir(directory):
+        raise KeyFileError(f"there is no folder of keys at {directory or 'an empty path'}")
+    check_writers(directory)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
+    except PermissionError:
+        raise KeyAccessError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
+    except FileNotFoundError:
+        raise KeyFileError(_missing(directory, path)) from None
+    except OSError as error:
+        raise KeyFileError(f"cannot read the key {path}: {error.strerror}") from None
+    lines = [line.strip() for line in content.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if len(lines) != 1 or not _HEX.fullmatch(lines[0]):
+        raise KeyFileError(f"{path} is no key: it must have one line of 64 hex digits")
+    return bytes.fromhex(lines[0])
+
+
+def _missing(directory: str, path: str) -> str:
+    name, servers = os.path.basename(path), SERVER + SECRET_SUFFIX
+    if name == servers:
+        return not_schedulers(directory, name)
+    text = f"cannot read the key {path}: No such file or directory"
+    if name == SERVER + PUBLIC_SUFFIX and not os.path.exists(os.path.join(directory, servers)):
+        return f"{text}: copy it from the scheduler's folder of keys"
+    return text
+
+
+def not_schedulers(directory: str, missing: str) -> str:
+    """What is wrong with a folder that was given as the scheduler's."""
+    if not os.path.isdir(directory):
+        return f"there is no folder of keys at {directory or 'an empty path'}"
+    return f"{directory} is no scheduler's folder of keys: it has no {missing}"

@@ -1,0 +1,170 @@
+"""Handlers of a command's log that count the lines which cannot be written, for example because the disk is full.
+
+The standard library prints a traceback to standard error for every such line. These handlers print one line a minute
+there. When the log can be written again they say in it how many lines were lost.
+
+scaler_client has a link to this file.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+import time
+from typing import Any, Callable, Optional
+
+REPORT_SECONDS = 60.0
+
+LINE_FORMAT = "[%(levelname)s]%(asctime)s: %(message)s"
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S%z"
+
+
+class Losses:
+    """Counts the lines that one log has lost, and reports them on standard error, at most once a minute."""
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """`name` is what the report calls the log."""
+        self.lines = 0
+        self._name = name
+        self._clock = clock
+        self._reason = ""
+        self._next_report: Optional[float] = None
+
+    def add(self, error: Exception) -> None:
+        """One more line is lost because of this error."""
+        self.lines += 1
+        self._reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        now = self._clock()
+        if self._next_report is None or now >= self._next_report:
+            self._next_report = now + REPORT_SECONDS
+            lost = f"{_lines(self.lines, 'is', 'are')} lost so far, logging goes on when it can"
+            _to_standard_error(f"cannot write to the log {self._name}: {self._reason}; {lost}")
+
+    def notice(self) -> logging.LogRecord:
+        """What the log itself says when it can be written again."""
+        text = f"{_lines(self.lines, 'was', 'were')} not written to this log: {self._reason}"
+        return logging.LogRecord(__name__, logging.WARNING, "", 0, text, (), None)
+
+    def forget(self) -> None:
+        """The log says how many lines it has lost."""
+        self.lines = 0
+
+
+class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes each line with one system call to the descriptor of its stream.
+
+    A stream's buffer keeps what could not be written and writes it later, as torn lines and lines that were counted as
+    lost. A stream without a descriptor is written to as it is.
+    """
+
+    def __init__(self, stream: Any, name: str) -> None:
+        super().__init__(stream)
+        self._losses = Losses(name)
+        self._is_torn = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = self.format(record) + "\n"
+        except Exception:  # the message does not fit its arguments
+            self.handleError(record)
+            return
+        try:
+            self._prepare()
+            if self._losses.lines:
+                text = f"{self.format(self._losses.notice())}\n{text}"
+            self._write(text)
+        except (OSError, ValueError) as error:  # ValueError: the stream is closed
+            self._losses.add(error)
+        else:
+            self._losses.forget()
+
+    def _prepare(self) -> None:
+        """What is to be done before each line. Raises OSError."""
+
+    def _write(self, text: str) -> None:
+        """Raises OSError or ValueError unless all of it is written."""
+        try:
+            descriptor = self.stream.fileno()
+        except (AttributeError, io.UnsupportedOperation):
+            self.stream.write(text)
+            self.stream.flush()
+            return
+        self.stream.flush()  # what others have printed comes before it
+        data = text.encode("utf-8", "backslashreplace")
+        if self._is_torn:
+            data = b"\n" + data
+        while data:
+            written = os.write(descriptor, data)
+            data = data[written:]
+            self._is_torn = bool(data)
+
+
+class FollowingHandler(LineHandler):
+    """Appends to a file, and goes on in a new one where somebody has moved the old one away.
+
+    Costs 2 us a line. The standard library's handler for that imports pickle and sockets.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError when the file cannot be opened."""
+        self._path = os.path.abspath(path)
+        super().__init__(_appending(self._path), self._path)
+
+    def close(self) -> None:
+        self.acquire()
+        try:
+            self.stream.close()
+        finally:
+            self.release()
+        super().close()
+
+    def flush(self) -> None:
+        """Nothing waits in a buffer."""
+
+    def _prepare(self) -> None:
+        if self.stream.closed or not self._is_in_place():
+            self.stream.close()
+            self.stream = _appending(self._path)
+            self._is_torn = False
+
+    def _is_in_place(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self.stream.fileno()))
+        except OSError:
+            return False
+
+
+def bound_errors(handler: logging.Handler) -> None:
+    """Let a handler of the standard library report lines that it cannot write as the handlers here do."""
+    losses = Losses(str(getattr(handler, "baseFilename", None) or handler))
+    otherwise = handler.handleError
+
+    def handle_error(record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            losses.add(error)
+        else:
+            otherwise(record)
+
+    handler.handleError = handle_error  # type: ignore[method-assign]
+
+
+def _appending(path: str) -> io.FileIO:
+    return io.FileIO(path, "a")
+
+
+def _lines(count: int, one: str, many: str) -> str:
+    return f"1 line {one}" if count == 1 else f"{count} lines {many}"
+
+
+def _to_standard_error(text: str) -> None:
+    """Write one line past all buffers, which would keep it where standard error cannot be written either."""
+    record = logging.LogRecord(__name__, logging.WARNING, "", 0, text, (), None)
+    line = logging.Formatter(LINE_FORMAT, TIME_FORMAT).format(record) + "\n"
+    try:
+        # Not sys.stderr: in a worker that is the output of the task that runs.
+        os.write(sys.__stderr__.fileno(), line.encode("utf-8", "backslashreplace"))  # type: ignore[union-attr]
+    except (AttributeError, OSError, ValueError):
+        pass

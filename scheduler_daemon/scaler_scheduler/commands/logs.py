@@ -1,0 +1,120 @@
+"""Logging of a command: lines as in `[INFO]2026-03-19 12:16:10-0400: message`.
+
+scaler_client has a link to this file.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from typing import Sequence
+
+from .log_handlers import LINE_FORMAT, TIME_FORMAT, FollowingHandler, LineHandler, bound_errors
+from .options import Option, OptionError, choice, text
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+JOURNAL_VARIABLE = "JOURNAL_STREAM"
+LONGEST_LINE = 500  # characters of what somebody else has said
+_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+"""syslog's, as systemd's journal takes them at the beginning of a line (sd-daemon(3))."""
+
+LOGGING_OPTIONS = (
+    Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
+    Option(
+        "logging-paths",
+        text("PATHS", many=True, is_file=True),
+        ("/dev/stderr",),
+        "files to append log lines to, comma separated or by giving the option several times; /dev/stdout and "
+        "/dev/stderr are the command's own",
+    ),
+    Option(
+        "logging-config-file",
+        text("FILE", is_file=True),
+        "",
+        "a configuration of Python's logging.config, INI or JSON, in place of the two options above",
+    ),
+)
+
+
+def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
+    """Set up the root logger, replacing what was there. Raises OptionError naming a file that can't be used.
+
+    Where `config_file` is not empty it alone counts.
+    """
+    if config_file:
+        _set_up_from_file(config_file)
+        return
+    plain, for_journal = logging.Formatter(LINE_FORMAT, TIME_FORMAT), _JournalFormatter()
+    handlers = [_handler(path) for path in paths]
+    for handler in handlers:
+        handler.setFormatter(for_journal if _is_journal(handler) else plain)
+    logging.basicConfig(level=level, handlers=handlers, force=True)
+
+
+def on_one_line(said: str) -> str:
+    """What somebody else has said, fit for the log: it can neither begin lines of its own nor steer a terminal."""
+    cut = said if len(said) <= LONGEST_LINE else said[:LONGEST_LINE] + "..."
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
+
+
+class _JournalFormatter(logging.Formatter):
+    """systemd's journal has the time, and takes the level as a number before each line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = f"<{_PRIORITIES.get(record.levelname, 5)}>"
+        return "\n".join(prefix + line for line in super().format(record).split("\n"))
+
+
+def _is_journal(handler: logging.Handler) -> bool:
+    """Whether it writes to what the service manager says is its journal."""
+    if type(handler) is not LineHandler or not os.environ.get(JOURNAL_VARIABLE):
+        return False
+    try:
+        there = os.fstat(handler.stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return os.environ[JOURNAL_VARIABLE] == f"{there.st_dev}:{there.st_ino}"
+
+
+def _handler(path: str) -> logging.Handler:
+    # The streams themselves: a socket (systemd's journal) can't be opened by that name, and a file would be written
+    # from two offsets.
+    if path == "/dev/stdout":
+        return LineHandler(sys.stdout, path)
+    if path == "/dev/stderr":
+        return LineHandler(sys.stderr, path)
+    try:
+        return FollowingHandler(path)
+    except OSError as error:
+        raise OptionError(f"cannot log to {path}: {error.strerror}") from None
+
+
+def _set_up_from_file(path: str) -> None:
+    import json  # here, as the next: few need them, and the next brings pickle, sockets and threads along
+    import logging.config
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+    except OSError as error:
+        raise OptionError(f"cannot read the logging configuration {path}: {error.strerror}") from None
+    except ValueError:
+        raise OptionError(f"the logging configuration {path} is not UTF-8 text") from None
+    try:
+        if content.lstrip().startswith("{"):
+            logging.config.dictConfig({"disable_existing_loggers": False, **json.loads(content)})
+        else:
+            logging.config.fileConfig(io.StringIO(content), disable_existing_loggers=False)
+    except Exception as error:  # the file names classes and their arguments, so any error may come out of it
+        raise OptionError(f"the logging configuration {path} is wrong: {_reason(error)}") from None
+    named = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
+    for handler in {handler for logger in (logging.root, *named) for handler in logger.handlers}:
+        bound_errors(handler)
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return f"{error} ({cause})" if cause is not error else f"{type(error).__name__}: {error}"

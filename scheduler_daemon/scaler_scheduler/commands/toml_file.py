@@ -1,0 +1,158 @@
+"""Options from a TOML file, with complaints that name line and key.
+
+scaler_client has a link to this file.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, Callable, Dict, List, Tuple
+
+from .options import Command, Found, Kind, Option, OptionError, parse_parts, parse_text, shown, suggestion
+
+MOST_SYNTAX_ERRORS = 20
+LONGEST_ENTRY = 1000  # lines
+
+
+def check_file(command: Command, path: str) -> List[str]:
+    """Everything that is wrong with a TOML file, a line for each: `FILE:LINE: KEY: what is wrong`."""
+    try:
+        found, problems = read_file(command, path)
+    except OptionError as error:
+        return [str(error)]
+    return problems + list(command.check(found))
+
+
+def read_file(command: Command, path: str) -> Tuple[Dict[str, Found], List[str]]:
+    """What a file sets, and what is wrong with its syntax and single keys. Raises OptionError where it can't be read.
+
+    Empty quotes set nothing, as an empty variable in the environment."""
+    content = _read_text(path)
+    entries, problems = _entries(path, content)
+    options = {option.key: option for option in command.options}
+    found: Dict[str, Found] = {}
+    for key, value in entries.items():
+        line = _line_of(content, key)
+        source = f"{_place(path, line)}: {key}"
+        try:
+            if key not in options:
+                raise OptionError(f"{source}: unknown key{suggestion(key, list(options))}")
+            _refuse_swallowed(path, content, options, key, value)
+            if value != "":
+                found[key] = _parse_toml(options[key], value, source)
+        except OptionError as error:
+            problems.append((line, str(error)))
+    return found, [text for _, text in sorted(problems, key=lambda problem: problem[0])]
+
+
+def _read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except OSError as error:
+        raise OptionError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise OptionError(f"{path} is not UTF-8 text") from None
+
+
+def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, str]]]:
+    """What a file says, and what is wrong with its syntax, by line. A wrong line is passed over, to find the next; of
+    an entry over several lines it is not known where it ends, so that only what stands above it is read."""
+    loads = _toml_reader()
+    lines = content.split("\n")
+    problems: List[Tuple[int, str]] = []
+    while len(problems) < MOST_SYNTAX_ERRORS:
+        try:
+            return loads("\n".join(lines)), problems
+        except RecursionError:
+            problems.append((0, f"{path}: too deeply nested"))
+            break
+        except ValueError as error:
+            number, complaint = _syntax_problem(lines, str(error))
+            entries, begin = _read_above(lines[:number])
+            is_last = begin != number or not lines[number - 1] or "(at line" not in str(error)
+            if "(at line" not in str(error) or complaint.startswith("Unclosed"):
+                number = begin
+            within = f", in what begins in line {begin}" if begin != number else ""
+            line = shown(lines[number - 1].strip())
+            problems.append((number, f"{_place(path, number)}: {complaint}{within}: {line}"))
+            if is_last:
+                return entries, problems
+            lines[number - 1] = ""
+    return {}, problems
+
+
+def _read_above(lines: List[str]) -> Tuple[Dict[str, Any], int]:
+    """What stands above the entry that the last line belongs to, and the line where that begins."""
+    loads = _toml_reader()
+    for length in range(len(lines) - 1, max(0, len(lines) - LONGEST_ENTRY), -1):
+        try:
+            return loads("\n".join(lines[:length])), length + 1
+        except (ValueError, RecursionError):
+            continue
+    return {}, 1
+
+
+def _toml_reader() -> Callable[[str], Dict[str, Any]]:
+    if sys.version_info >= (3, 11):  # here and not above: most starts read no file
+        import tomllib
+    else:
+        import tomli as tomllib
+    loads: Callable[[str], Dict[str, Any]] = tomllib.loads
+    return loads
+
+
+def _syntax_problem(lines: List[str], complaint: str) -> Tuple[int, str]:
+    """The line that a complaint of the reader's is about, and the complaint without that."""
+    where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", complaint)
+    if where is None:
+        return 1, complaint
+    last = len("\n".join(lines).rstrip().split("\n"))
+    return int(where.group(1) or last), complaint[: where.start()]
+
+
+def _refuse_swallowed(path: str, content: str, options: Dict[str, Option], key: str, value: Any) -> None:
+    """An option below a [table] belongs to the table, for TOML: what was meant has to stand above."""
+    if not isinstance(value, dict) or re.search(rf"^[ \t]*\[[ \t]*{re.escape(key)}\b", content, re.MULTILINE) is None:
+        return
+    for name in value:
+        if name in options:
+            place = _place(path, _line_of(content, name))
+            raise OptionError(f"{place}: {name}: stands below [{key}] and so belongs to it; move it above")
+
+
+def _parse_toml(option: Option, value: Any, source: str) -> Found:
+    kind = option.kind
+    if isinstance(value, dict) and dict in kind.toml_types:
+        named = [name if amount is True else f"{name}={amount}" for name, amount in value.items()]
+        return parse_parts(option, named, source)
+    parts = value if kind.many and isinstance(value, list) else [value]
+    single = tuple(kind_of for kind_of in kind.toml_types if kind_of is not dict)
+    if any(isinstance(part, bool) != (bool in single) or not isinstance(part, single) for part in parts):
+        raise OptionError(f"{source}: {shown(value)} is not {_wanted(kind)}")
+    if isinstance(value, str):
+        return parse_text(option, value, source)
+    return parse_parts(option, [str(part) for part in parts], source)
+
+
+def _wanted(kind: Kind) -> str:
+    types = set(kind.toml_types)
+    names = [
+        ("a number" if float in types else "a whole number", int in types),
+        ("a string in quotes", str in types),
+        ("true or false", bool in types),
+        ("an array of such", kind.many),
+        ("a table", dict in types),
+    ]
+    return " or ".join(name for name, is_wanted in names if is_wanted)
+
+
+def _place(path: str, line: int) -> str:
+    return f"{path}:{line}" if line else path
+
+
+def _line_of(content: str, key: str) -> int:
+    """The line where a key is set; 0 where that is not seen."""
+    line = re.search(rf"""^[ \t]*\[*[ \t]*["']?{re.escape(key)}["']?[ \t]*[=.\]]""", content, re.MULTILINE)
+    return 0 if line is None else content.count("\n", 0, line.start()) + 1

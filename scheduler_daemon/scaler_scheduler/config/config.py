@@ -1,0 +1,212 @@
+"""The scheduler's options and the frozen configuration that comes out of them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Iterator, Mapping, Optional
+
+from ..commands import options
+from ..commands.addresses import ADDRESS_VARIABLE, Address, parse_bind_address
+from ..commands.command_line import Arguments, resolve
+from ..commands.key_files import KEYS_VARIABLE
+from ..commands.logs import LOGGING_OPTIONS
+from ..commands.machine import usable_memory
+from ..commands.options import Command, Found, Kind, Option, parse_text
+from . import limits
+from .limits import LIMIT_OPTIONS, PeerLimits
+
+PROGRAM = "scaler_scheduler"
+EVENT_LOOPS = ("zmq", "builtin", "uvloop")
+MOST_IO_THREADS = 256
+LONGEST_WORKER_QUEUE = 1_000_000
+MOST_TASK_RETRIES = 1_000_000
+HIGHEST_PROCESS = 2**31 - 1
+DEFAULT_MEMORY_LIMIT = "50%"
+
+
+@dataclass(frozen=True)
+class Config(PeerLimits):
+    """What a scheduler is told at its start. Every limit with its unit."""
+
+    address: Address
+    """Where clients, workers and host agents connect; port 0: any free one."""
+    io_threads: int
+    """Threads of ZeroMQ's own that move bytes."""
+    event_loop: str
+    """One of EVENT_LOOPS; uvloop is known to be importable."""
+    client_timeout_seconds: float
+    """A client silent for longer is given up."""
+    worker_timeout_seconds: float
+    """A worker or host agent silent for longer is given up."""
+    per_worker_queue_size: int
+    """Tasks: upper bound of what a worker is sent ahead of what it runs."""
+    task_retries: int
+    """Further attempts of a task whose worker died while it ran."""
+    memory_limit_bytes: int
+    """Payload bytes and what goes with them: beyond it clients are granted no more."""
+    protected: bool
+    """Whether clients are refused to end the scheduler and its clusters."""
+    keys: str
+    """The folder with the server's key and the list of those who may connect; empty: nobody has keys."""
+    insecure: bool
+    """Whether addresses that others reach are bound without keys."""
+    monitor_address: Optional[Address]
+    """Where snapshots are published; None: what `addresses` has for the bound address, or for a service."""
+    parent_process: int
+    """End when the process with this id is not the parent any more; 0: never."""
+    logging_level: str
+    """One of `logs.LEVELS`."""
+    logging_paths: tuple[str, ...]
+    """Files to append to; /dev/stdout and /dev/stderr are the process' own."""
+    logging_config_file: str
+    """A file for Python's logging.config in place of level and paths; empty: none."""
+
+
+def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
+    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    values = resolve(COMMAND, arguments, environ)
+    limit = values.pop("memory_limit")
+    values["memory_limit_bytes"] = limit or parse_text(_MEMORY_LIMIT, DEFAULT_MEMORY_LIMIT, _MEMORY_LIMIT.label).value
+    limits.complete(values)
+    return Config(**values)
+
+
+def fail(message: str, status: int = options.WRONG) -> int:
+    """Print `scaler_scheduler: message` to standard error, on one line; returns the exit status."""
+    return options.fail(PROGRAM, message, status)
+
+
+def _parse_event_loop(given: str) -> str:
+    value: str = options.choice("LOOP", EVENT_LOOPS).parse(given)
+    if value == "uvloop" and sys.implementation.name == "pypy":
+        raise ValueError("uvloop does not run under PyPy: use zmq or builtin, or run the scheduler with CPython")
+    if value == "uvloop":
+        try:
+            import uvloop  # noqa: F401
+        except ImportError as error:
+            raise ValueError(f"uvloop can't be imported here ({error}): install it, or use zmq or builtin") from None
+    return value
+
+
+def _check(found: Mapping[str, Found]) -> Iterator[str]:
+    address, monitor = found.get("address"), found.get("monitor_address")
+    if address is None or monitor is None:
+        return
+    one, other = address.value, monitor.value
+    hosts = {one.host, other.host}
+    is_same_host = len(hosts) == 1 or bool(hosts & _EVERY_HOST)
+    if one == other if one.transport == "ipc" else is_same_host and one.port == other.port != 0:
+        yield f"{monitor.source}: {other} is taken, by the scheduler's own address {one}: give another port or path"
+
+
+_EVERY_HOST = {"*", "0.0.0.0", "::"}
+
+_ADDRESS = Kind("ADDRESS", parse_bind_address, (str,))
+
+_MEMORY_LIMIT = Option(
+    "memory-limit",
+    options.memory_size(usable_memory),
+    None,
+    "the most that the tasks, results and objects it holds may take; past it clients keep their tasks until there is "
+    "room again, and objects are refused; " + options.SIZE_HELP,
+    default_text=DEFAULT_MEMORY_LIMIT,
+    sample=DEFAULT_MEMORY_LIMIT,
+)
+
+COMMAND = Command(
+    description="The scheduler: takes tasks from clients and hands them to workers. Who may connect is said by "
+    "scaler_scheduler keygen, authorize, revoke and list (-h behind each explains it).",
+    environment_prefix="SCALER_SCHEDULER",
+    default_file="/etc/scaler/scheduler.toml",
+    check=_check,
+    options=(
+        Option(
+            "address",
+            _ADDRESS,
+            None,
+            "where clients and workers connect, tcp://HOST:PORT or ipc://PATH; host * is every interface, port 0 or * "
+            "any free port, and IPv6 is written tcp://[::1]:2345",
+            positional=True,
+            required=True,
+            environment=ADDRESS_VARIABLE,
+            default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
+            sample="tcp://127.0.0.1:2345",
+        ),
+        Option("io-threads", options.whole(1, MOST_IO_THREADS), 1, "threads of ZeroMQ that move bytes", unit="thread"),
+        Option(
+            "event-loop",
+            Kind("LOOP", _parse_event_loop, (str,), choices=EVENT_LOOPS),
+            "zmq",
+            "what drives the scheduler: zmq is a plain loop on the socket, builtin Python's asyncio, uvloop asyncio on "
+            "uvloop (CPython only)",
+        ),
+        Option(
+            "client-timeout-seconds",
+            options.seconds(),
+            60.0,
+            "give up a client that is silent for longer, and cancel its tasks",
+            unit="seconds",
+        ),
+        Option(
+            "worker-timeout-seconds",
+            options.seconds(),
+            60.0,
+            "give up a worker or host agent that is silent for longer, and run its tasks elsewhere",
+            unit="seconds",
+        ),
+        Option(
+            "per-worker-queue-size",
+            options.whole(1, LONGEST_WORKER_QUEUE),
+            1000,
+            "the most tasks that a worker is sent ahead of what it runs; how many it is, is adapted to their run time",
+            unit="tasks",
+        ),
+        Option(
+            "task-retries",
+            options.whole(0, MOST_TASK_RETRIES),
+            3,
+            "how many more times a task is run when the worker that ran it died",
+            unit="retries",
+        ),
+        _MEMORY_LIMIT,
+        Option(
+            "protected",
+            options.switch(),
+            True,
+            "refuse clients that ask to end the scheduler and its clusters (Client.shutdown)",
+        ),
+        Option(
+            "keys",
+            options.text("DIR", is_file=True),
+            "",
+            "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only the keys "
+            "that it lists may connect; needed wherever others than this machine reach the address. It belongs to the "
+            "user that this runs as: for the service, chown -R scaler: DIR",
+            environment=KEYS_VARIABLE,
+        ),
+        Option(
+            "insecure",
+            options.switch(),
+            False,
+            "bind an address that others reach without keys: whoever reaches it can run code on the workers",
+        ),
+        Option(
+            "monitor-address",
+            _ADDRESS,
+            None,
+            "where the scheduler publishes its state",
+            default_text="ipc:///tmp/<host>_<port>_monitor, of the address above; of a systemd service with a "
+            "RuntimeDirectory monitor in there, as in ipc:///run/scaler/monitor",
+        ),
+        Option(
+            "parent-process",
+            options.whole(0, HIGHEST_PROCESS),
+            0,
+            "end when the process with this id is not the parent any more, as an application's own local scheduler and "
+            "cluster do; 0 never",
+        ),
+        *LIMIT_OPTIONS,
+        *LOGGING_OPTIONS,
+    ),
+)

@@ -1,0 +1,307 @@
+"""Taking tasks back from workers and stopping them: for a cancel, a time limit, a client that is gone, balance.
+
+A task that a worker holds is retracted first, unless it is known to have begun; the worker says whether it gives it
+back. What has begun is stopped, if that is wanted: its worker interrupts it, and when it has not ended after a while
+its host agent is asked to end the process, if that is what it runs. What is wanted of a task is its `wish`.
+"""
+
+from array import array
+from typing import Dict, Iterable, List, Set
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.completion.endings import Endings
+from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.completion.suspension import Name
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.events import Retracted
+from scaler_scheduler.core.state.counts import VAIN_ROW
+from scaler_scheduler.core.state.records import (
+    ABANDON,
+    BALANCE,
+    CANCEL,
+    FORCE,
+    NO_WISH,
+    RERUN,
+    TIME_LIMIT,
+    Client,
+    Lane,
+    Task,
+    Worker,
+)
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, RETRACT, START, WAITING, WORKER_LOST
+
+GRACE_SECONDS = 2.0
+"""From the interruption of a task to the end of its worker's process, and between two requests for that."""
+
+
+_REASONS = {ABANDON: "its client is gone", RERUN: "its client was gone"}
+
+
+class Withdrawals:
+    def __init__(
+        self,
+        tables: Tables,
+        dispatcher: Dispatcher,
+        outbox: Outbox,
+        graphs: Graphs,
+        host_results: HostResults,
+        endings: Endings,
+    ) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._graphs = graphs
+        self._host_results = host_results
+        self._endings = endings
+        self._retracts: Dict[Worker, List[Name]] = {}
+        """Those that go out at the next collect: one message a worker."""
+        self._stops: Dict[Worker, List[Name]] = {}
+
+    # ------------------------------------------------------------------------------------------------ the user's cancel
+
+    def cancel(self, client: Client, ids: Iterable[int], force: bool, now: float) -> None:
+        refused = array("q")
+        touched: Set[Lane] = set()
+        for task_id in ids:
+            task = client.tasks.get(task_id)
+            if task is None:
+                self._cancel_row(client, task_id, touched)
+            elif task.state == BLOCKED:
+                self._graphs.cancel_blocked(task)
+            elif task.state == WAITING:
+                touched.add(client.lane_of(task))
+                self._cancel_waiting(task)
+            elif task.wish == RERUN:
+                task.wish = FORCE  # it is being stopped already
+            elif force:
+                self._withdraw(task, FORCE, now)
+            elif task.wish in (NO_WISH, BALANCE) and task.state != DISPATCHED:
+                refused.append(task_id)
+            else:
+                self._withdraw(task, CANCEL, now)
+        for lane in touched:
+            self._dispatcher.let_go(lane)
+        if refused:
+            self._outbox.add(effects.CancelRefused(client.route, refused))
+
+    def _cancel_row(self, client: Client, task_id: int, touched: Set[Lane]) -> None:
+        """A task that was never dispatched, or that is over: of that one the answer is on its way."""
+        for lane in client.lanes.values():
+            found = lane.batches.find(task_id)
+            if found is None:
+                continue
+            batch, row = found
+            client.returned += batch.size_of(row) + TASK_OVERHEAD
+            self._tables.counts.payload_bytes -= batch.size_of(row)
+            batch.cancelled.add(row)
+            batch.large.pop(row, None)
+            touched.add(lane)
+            self._count_down(lane)
+            self._tables.counts.resolved += 1
+            self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += 1
+            function = batch.function_at(row)
+            name = batch.options.name
+            self._tables.history.ended(client, task_id, 0, function, name, effects.OUTCOME_CANCELLED, b"")
+            self._tables.functions.let_go(function)
+            self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
+            return
+        self._tables.counts.vain_microseconds += VAIN_ROW
+
+    def _cancel_waiting(self, task: Task) -> None:
+        self._count_down(task.client.lane_of(task))
+        task.wish = CANCEL
+        self._endings.settle_returned(task, None)
+
+    def _count_down(self, lane: Lane) -> None:
+        lane.waiting -= 1
+        self._tables.counts.waiting -= 1
+
+    def cancel_unneeded(self) -> None:
+        """Tasks whose kept results nobody is going to read; one that runs goes on."""
+        while self._graphs.unneeded:
+            for task in self._graphs.take_unneeded():
+                if task.worker is None or task.state == DISPATCHED:
+                    self.cancel(task.client, [task.id], False, 0.0)  # without force no time is looked at
+
+    # ----------------------------------------------------------------------------------------------------- other wishes
+
+    def abandon(self, client: Client, now: float) -> None:
+        """The client is gone, and nothing of it waits any more: what workers hold is to end."""
+        for task in client.tasks.values():
+            if task.wish == RERUN:
+                task.wish = ABANDON  # it was gone before, and came back
+            else:
+                self._withdraw(task, ABANDON, now)
+
+    def take_up_again(self, client: Client) -> None:
+        """The client is back: what was abandoned is wanted again."""
+        for task in client.tasks.values():
+            if task.wish == ABANDON:
+                task.wish = RERUN
+
+    def ask_again(self, task: Task, wish: int, now: float) -> None:
+        """The task runs, and its worker has a new connection: what was asked on the old one may not have arrived."""
+        if task.worker is None:
+            self._ask_for_waiting(task, wish)
+        elif wish == CANCEL:
+            self._outbox.add(effects.CancelRefused(task.client.route, [task.id]))
+        elif wish >= FORCE:
+            self._withdraw(task, wish, now)
+
+    def _ask_for_waiting(self, task: Task, wish: int) -> None:
+        """The same of one that was not taken over: it is over, or what it reads is to be made anew."""
+        if task.client.tasks.get(task.id) is not task or wish not in (CANCEL, FORCE, ABANDON):
+            return
+        if task.state == BLOCKED:
+            self._graphs.cancel_blocked(task)
+        elif task.state == WAITING:
+            self._cancel_waiting(task)
+
+    def stop_copy(self, worker: Worker, name: Name) -> None:
+        """The worker runs a task that is over or that another one holds: whatever it answers counts no longer."""
+        self._tables.counts.stopped += 1
+        self._stops.setdefault(worker, []).append(name)
+
+    def end_copy(self, worker: Worker, name: Name) -> None:
+        """The worker still runs such a task, although it was told to stop it."""
+        agent = self._tables.agents.find(worker.agent)
+        if agent is not None:
+            self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, *name, "nobody waits for it any more"))
+
+    def take_back(self, tasks: Iterable[Task]) -> None:
+        """Have these dispatched tasks come back to be run elsewhere."""
+        for task in tasks:
+            if task.wish == NO_WISH and task.state == DISPATCHED:
+                task.wish = BALANCE
+                self._retract(task)
+
+    def take_away(self, tasks: List[Task]) -> None:
+        """Have these queued tasks of one worker, which does not answer, run elsewhere.
+
+        It is asked (again) not to begin them, which it reads before it goes on; what it says of them counts no longer.
+        """
+        worker = tasks[0].worker
+        assert worker is not None
+        for task in tasks:
+            task.is_retracting = False
+            self._retract(task)
+            self._endings.leave_worker(task)
+            task.move(WORKER_LOST)
+            if task.may_store:
+                self._host_results.forget_file(worker, task.client.incarnation, task.id)
+            self._endings.settle_returned(task, worker)
+
+    def look(self, now: float) -> None:
+        """What the timers say."""
+        for task in self._tables.timers.take_due(now):
+            if task.is_stopping or task.wish >= FORCE:
+                self._end_worker(task)
+                self._tables.timers.set(task, now + GRACE_SECONDS)
+            else:
+                self._withdraw(task, TIME_LIMIT, now)
+
+    def _withdraw(self, task: Task, wish: int, now: float) -> None:
+        """Take the task back from its worker or, by a wish from FORCE on, stop it."""
+        if wish <= task.wish:
+            return
+        task.wish = wish
+        if task.is_stopping or (task.state != DISPATCHED and wish < FORCE):
+            return
+        if task.state == DISPATCHED:
+            self._retract(task)
+            if wish >= FORCE and task.timer is None:
+                # It may run already, and hold the interpreter's lock so that its worker can't even answer.
+                self._tables.timers.set(task, now + GRACE_SECONDS)
+        else:
+            self._stop(task, now)
+
+    def _retract(self, task: Task) -> None:
+        if task.is_retracting or task.worker is None:
+            return
+        task.is_retracting = True
+        self._retracts.setdefault(task.worker, []).append((task.client.incarnation, task.id, task.attempt))
+
+    def _stop(self, task: Task, now: float) -> None:
+        assert task.worker is not None
+        task.is_stopping = True
+        self._tables.counts.stopped += 1
+        self._stops.setdefault(task.worker, []).append((task.client.incarnation, task.id, task.attempt))
+        self._tables.timers.set(task, now + GRACE_SECONDS)
+
+    def _end_worker(self, task: Task) -> None:
+        worker = task.worker
+        assert worker is not None
+        agent = self._tables.agents.find(worker.agent)
+        if agent is not None:
+            reason = _REASONS.get(task.wish, "cancelled")
+            if task.wish == TIME_LIMIT:
+                reason = f"time limit of {task.options.timeout_seconds:g} s"
+            client = task.client.incarnation
+            self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, client, task.id, task.attempt, reason))
+
+    # ---------------------------------------------------------------------------------------------- the worker's answer
+
+    def take_retracted(self, event: Retracted, worker: Worker, now: float) -> None:
+        refused: Dict[Client, List[int]] = {}
+        for row in range(len(event.ids)):
+            task = self._tables.held(worker, event.clients[row], event.ids[row], event.attempts[row])
+            if task is None or not task.is_retracting:
+                continue
+            task.is_retracting = False
+            if event.given[row]:
+                self._tables.counts.retracted += 1
+                self._take_from(worker, task)
+                continue
+            if task.state == DISPATCHED:
+                begin(task, now)
+            if task.wish >= FORCE:
+                if not task.is_stopping:
+                    self._stop(task, now)
+                continue
+            if task.wish == CANCEL:
+                refused.setdefault(task.client, []).append(task.id)
+            task.wish = NO_WISH
+        for client, ids in refused.items():
+            self._outbox.add(effects.CancelRefused(client.route, ids))
+
+    def take_undelivered(self, dispatch: effects.Dispatch, worker: Worker) -> None:
+        """The worker can't have these, nor anything else before it joins again."""
+        for client, task_id, attempt in zip(dispatch.clients, dispatch.ids, dispatch.attempts):
+            task = self._tables.held(worker, client, task_id, attempt)
+            if task is not None and task.state == DISPATCHED:
+                self._take_from(worker, task)
+
+    def _take_from(self, worker: Worker, task: Task) -> None:
+        """The task has not begun, and is this worker's no longer."""
+        self._endings.leave_worker(task)
+        task.move(RETRACT)
+        self._endings.settle_returned(task, worker)
+
+    def flush(self) -> None:
+        """Put what gathered into the outbox."""
+        for worker, names in self._retracts.items():
+            clients, ids, attempts = zip(*names)
+            self._outbox.add_last(effects.Retract(worker.route, clients, ids, attempts))
+        for worker, names in self._stops.items():
+            clients, ids, attempts = zip(*names)
+            self._outbox.add_last(effects.Stop(worker.route, clients, ids, attempts))
+        self._retracts, self._stops = {}, {}
+
+    def forget(self, worker: Worker) -> None:
+        """The worker is gone."""
+        self._retracts.pop(worker, None)
+        self._stops.pop(worker, None)
+
+
+def begin(task: Task, now: float) -> None:
+    """The task is known to have begun."""
+    worker = task.worker
+    assert worker is not None
+    if task.state == DISPATCHED:
+        worker.running += 1
+    worker.begun.setdefault(task, now)
+    task.move(START)

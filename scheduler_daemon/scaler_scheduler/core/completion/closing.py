@@ -1,0 +1,31 @@
+"""A task is over: what every end has in common."""
+
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.effects import OUTCOME_KEPT, OUTCOME_VALUE
+from scaler_scheduler.core.state.records import Task
+from scaler_scheduler.core.state.tables import Tables
+
+
+def close(tables: Tables, task: Task) -> None:
+    """Drop the task, which has reached a final state and is no worker's, from its client and its function."""
+    client = task.client
+    del client.tasks[task.id]
+    client.returned += task.size + TASK_OVERHEAD
+    tables.counts.payload_bytes -= task.size
+    tables.functions.let_go(task.function)
+    tables.clients.bury(client)
+
+
+def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
+    """Close a task that the scheduler itself has an answer to, and tell its client."""
+    tables.counts.resolved += 1
+    tables.counts.outcomes[outcome] += 1
+    if outcome not in (OUTCOME_VALUE, OUTCOME_KEPT):
+        task.function.failed += 1
+    client = task.client
+    if outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
+        tables.history.ended(client, task.id, task.attempt, task.function, task.options.name, outcome, payload)
+    close(tables, task)
+    if not client.is_gone:
+        outbox.answer(client, task.id, outcome, payload)

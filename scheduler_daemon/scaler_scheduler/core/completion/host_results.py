@@ -1,0 +1,108 @@
+"""Large results that stay where they were made, as files of their host.
+
+They are fetched when they are wanted elsewhere, lost when the host is, and removed where they do not count.
+"""
+
+from typing import Iterable
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.completion.suspension import Name
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.state.records import Agent, Copies, StoredObject, Task, Worker
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+
+
+class HostResults:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, graphs: Graphs) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._graphs = graphs
+
+    def can_store(self, task: Task, worker: Worker) -> bool:
+        """Whether the task's result may stay on the worker's host."""
+        return task.keep == events.KEEP_YES and self._tables.agents.find(worker.agent) is not None
+
+    def fetch_unread(self, task: Task) -> None:
+        """The task, which waits, could not read some file of the host that it was on: what is only there comes here, or
+        is lost."""
+        away = [stored for stored in task.inputs if stored.is_away]
+        if away:
+            self._dispatcher.fetch(task, away)
+            self._dispatcher.let_go(task.client.lane_of(task))
+
+    def take_fetched(self, agent: Agent, event: events.Object) -> None:
+        """The host agent sends what it was asked for."""
+        client = self._tables.clients.find(event.client)
+        stored = None if client is None else client.objects.get(event.id)
+        if stored is not None and stored.home is agent and stored.is_away:
+            self._tables.objects.fill(stored, event.frames)
+            self._graphs.produced(stored)
+
+    def take_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
+        """The host agent has not got these."""
+        lost = []
+        for name, object_id in zip(event.clients, event.ids):
+            client = self._tables.clients.find(name)
+            stored = None if client is None else client.objects.get(object_id)
+            if stored is not None and stored.home is agent and stored.is_away:
+                lost.append(stored)
+        self.lose(lost)
+
+    def lose(self, lost: Iterable[StoredObject]) -> None:
+        """Nobody has the bytes of these any more: what has yet to read them fails, and the client can have them made
+        again. Tasks that workers hold may have them at hand."""
+        gone = dict.fromkeys(lost)
+        for client in dict.fromkeys(stored.client for stored in gone):
+            for task in list(client.tasks.values()):
+                if task.state == WAITING or task.state == BLOCKED:  # and not over, or failed by another one
+                    for stored in task.inputs:
+                        if stored in gone:
+                            self._give_up(task, stored)
+                            break
+        for stored in gone:
+            if self._tables.objects.find(stored.client, stored.id) is stored:
+                stored.is_referred = False
+                stored.readers = 0
+                self._graphs.drop_unneeded(stored)
+
+    def _give_up(self, task: Task, lost: StoredObject) -> None:
+        """The task, which waits, can't read this one any more."""
+        lane = None
+        if task.state == WAITING:
+            lane = task.client.lane_of(task)
+            lane.waiting -= 1
+            self._tables.counts.waiting -= 1
+        text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it"
+        self._graphs.input_lost(task, text)
+        if lane is not None:
+            self._dispatcher.let_go(lane)
+
+    def forget_file(self, worker: Worker, client_name: int, task_id: int) -> None:
+        """What this worker has stored, or may have, does not count: its host agent removes it, once no other attempt's
+        can be what is there."""
+        agent = self._tables.agents.find(worker.agent)
+        if agent is not None:
+            self._forget_file(agent, client_name, task_id)
+
+    def take_files(self, agent: Agent, names: Iterable[Name]) -> None:
+        """The host agent, which has just joined again, has these files of its workers: those that do not count are
+        removed, as the message that said so may have been lost."""
+        for client_name, task_id, _ in names:
+            self._forget_file(agent, client_name, task_id)
+
+    def _forget_file(self, agent: Agent, client_name: int, task_id: int) -> None:
+        client = self._tables.clients.find(client_name)
+        stored = None if client is None else client.objects.get(task_id)
+        task = None if client is None else client.tasks.get(task_id)
+        if stored is not None:
+            if stored.copies is None:
+                stored.copies = Copies()
+            if agent not in stored.copies.agents:
+                stored.copies.leftovers.add(agent)
+                agent.objects.add(stored)
+        elif task is None or task.worker is None or task.worker.agent != agent.incarnation:
+            self._outbox.forget_object(agent.route, client_name, task_id)

@@ -1,0 +1,213 @@
+"""A worker's results: the hot half of the way back."""
+
+from typing import List, Optional
+
+from scaler_scheduler.core.completion.endings import Endings
+from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.input_delivery import send_unread
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.effects import (
+    OUTCOME_EXCEPTION,
+    OUTCOME_INPUT_LOST,
+    OUTCOME_RETRYABLE,
+    OUTCOME_STORED,
+    OUTCOME_VALUE,
+    OUTCOME_WORKER_DIED,
+    Resolved,
+)
+from scaler_scheduler.core.events import Results
+from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.records import FORCE, NO_WISH, RERUN, Client, Task, Worker
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import DISPATCHED, RESULT, RETRY, WAITING
+
+_AGAIN = -1
+"""In place of an outcome: the task waits again. And: it has been answered already."""
+_ANSWERED = -2
+
+
+def take_results(
+    event: Results,
+    worker: Worker,
+    tables: Tables,
+    outbox: Outbox,
+    endings: Endings,
+    graphs: Graphs,
+    host_results: HostResults,
+) -> None:
+    """Resolve each row that is still waited for. Bytes of rows in a row for one client go on as one slice."""
+    ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
+    durations, sizes, payload = event.durations, event.sizes, event.payload
+    client_names, large = event.clients, event.large
+    is_profiled = len(event.cpu_times) > 0
+    clients, functions, counts = tables.clients, tables.functions, tables.counts
+    worker_tasks = worker.tasks
+    client: Optional[Client] = None
+    client_name = -1
+    position = 0  # where this row's bytes begin
+    begin = 0  # where the bytes begin that have not gone to the outbox yet
+    pending: Optional[Resolved] = None  # whose they are
+    function: Optional[Function] = None
+    name = ""  # of the tasks whose results come behind one another, where they have one of their own
+    spent = 0
+    count = 0
+    freed = 0
+    late_before = counts.late
+    history = tables.history
+    tracebacks = event.tracebacks
+    noted = 0  # rows before this one are in the history, those in `skipped` do not belong there
+    skipped: List[int] = []
+    for row in range(len(ids)):
+        if client_names[row] != client_name:
+            client_name = client_names[row]
+            client = clients.by_incarnation.get(client_name)
+        size = sizes[row]
+        task = None if client is None else client.tasks.get(ids[row])
+        if task is None or task.worker is not worker or task.attempt != attempts[row]:
+            counts.late += 1
+            skipped.append(row)
+            if tables.unclaimed:
+                drop_unclaimed(tables, worker, client_name, ids[row])
+            if outcomes[row] == OUTCOME_STORED:
+                host_results.forget_file(worker, client_name, ids[row])
+            if pending is not None:
+                pending.rows.parts.append(payload[begin:position])
+                pending = None
+            position += size
+            continue
+        assert client is not None
+        outcome = outcomes[row]
+        if outcome and tracebacks and tracebacks[row]:
+            history.tracebacks.keep(client_name, task.id, task.attempt, tracebacks[row])
+        if task.function is not function or task.options.name != name:
+            if function is not None:
+                function.take(spent, count)
+                history.results(event, worker, function, name, noted, row, skipped)
+                noted = row
+            function, name = task.function, task.options.name
+            spent = count = 0
+        spent += durations[row]
+        count += 1
+        if task.state != DISPATCHED or task.wish or outcome >= OUTCOME_RETRYABLE or task.is_node:
+            if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
+                pending.rows.parts.append(payload[begin:position])
+                pending = None
+            outcome = _take_special(task, event, row, worker, endings, host_results, outbox)
+            if outcome < 0:
+                skipped.append(row)
+            if outcome >= 0 and task.is_node:
+                value = large[row] if row in large else payload[position : position + size]
+                if not graphs.take_result(task, outcome, value, worker):
+                    outcome = _ANSWERED
+            if outcome < 0:
+                position += size
+                continue
+        else:
+            task.move(RESULT)
+            task.worker = None
+            del worker_tasks[task.serial]
+            worker.load -= task.cost
+            worker.bytes -= task.size
+            counts.dispatched -= 1
+        del client.tasks[task.id]
+        client.returned += task.size + TASK_OVERHEAD
+        freed += task.size
+        counts.resolved += 1
+        if outcome:
+            counts.outcomes[outcome] += 1
+            function.failed += 1
+        functions.let_go(function)
+        batch = None if client.is_gone else outbox.resolved(client)
+        if batch is not pending:
+            if pending is not None:
+                pending.rows.parts.append(payload[begin:position])
+            pending = batch
+            begin = position
+        if batch is None:
+            clients.bury(client)
+        else:
+            if large and row in large:
+                batch.rows.large_rows.append(len(batch.ids))
+                batch.rows.large_frames.append(large[row])
+                client.sent += len(large[row])
+            if is_profiled and task.options.profiling:
+                batch.profiles[len(batch.ids)] = durations[row], event.cpu_times[row], event.peaks[row]
+            batch.ids.append(task.id)
+            batch.outcomes.append(outcome)
+            batch.rows.sizes.append(size)
+            client.sent += size
+        position += size
+    if pending is not None:
+        pending.rows.parts.append(payload[begin:position])
+    if function is not None:
+        function.take(spent, count)
+        history.results(event, worker, function, name, noted, len(ids), skipped)
+    counts.payload_bytes -= freed
+    worker.done += len(ids) - (counts.late - late_before)
+
+
+def _take_special(
+    task: Task,
+    event: Results,
+    row: int,
+    worker: Worker,
+    endings: Endings,
+    host_results: HostResults,
+    outbox: Outbox,
+) -> int:
+    """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
+    outcome, duration = event.outcomes[row], event.durations[row]
+    error = event.errors[row] if event.errors else ""
+    endings.leave_worker(task)
+    wish = task.wish
+    if outcome == OUTCOME_VALUE:
+        pass
+    elif outcome == OUTCOME_STORED:
+        if not host_results.can_store(task, worker):
+            task.failures += 1
+            death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): its result is there, out of reach"
+            task.deaths = [*(task.deaths or []), death]
+            return _wait_again(
+                task, worker, endings, OUTCOME_WORKER_DIED, "its result is there, out of reach", duration
+            )
+    elif wish == RERUN:
+        return _wait_again(task, worker, endings, outcome, error, duration)
+    elif wish >= FORCE:
+        if task.may_store:  # it may have been interrupted when the file was there
+            host_results.forget_file(worker, task.client.incarnation, task.id)
+        task.move(RESULT)
+        endings.settle_stopped(task)
+        return _ANSWERED
+    if outcome == OUTCOME_INPUT_LOST and task.reads_files:
+        # No space there for a file, or its host agent is gone, or was: what it reads is here.
+        send_unread(task.inputs, worker, outbox)
+        outcome = _wait_again(task, worker, endings, outcome, error, duration)
+        if task.state == WAITING:
+            host_results.fetch_unread(task)
+        return outcome
+    if outcome == OUTCOME_RETRYABLE:
+        task.failures += 1
+        if endings.has_retries_left(task):
+            return _wait_again(task, worker, endings, outcome, error, duration)
+        outcome = OUTCOME_EXCEPTION
+    task.wish = NO_WISH
+    task.move(RESULT)
+    return outcome
+
+
+def _wait_again(task: Task, worker: Worker, endings: Endings, outcome: int, error: str, duration: int) -> int:
+    """If nothing else is wanted of it by now."""
+    task.move(RETRY)
+    endings.settle_returned(task, worker, outcome, error, duration)
+    return _AGAIN
+
+
+def drop_unclaimed(tables: Tables, worker: Worker, client: int, task_id: int) -> None:
+    """The worker is done with a task that nobody has asked for."""
+    unclaimed = tables.unclaimed.get((client, task_id))
+    if unclaimed is not None and unclaimed.worker is worker:
+        del tables.unclaimed[client, task_id]
+        if not unclaimed.is_suspended:
+            worker.unclaimed -= 1

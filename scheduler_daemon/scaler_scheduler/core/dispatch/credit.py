@@ -1,0 +1,107 @@
+"""How much of the scheduler's memory a client may fill: with tasks that wait, and with results that it does not take.
+
+Both are windows in bytes, an equal share of the limit for each client. Objects count with the tasks, for a client that
+sends one with each task and lets go of it; those that it holds are in nobody's way until they fill the limit itself.
+A client counts what it submits, the scheduler what is over, and says from time to time how far it may go; nothing is
+said per task. (Credit-based flow control; the cumulative form makes a lost or repeated message harmless.)
+"""
+
+from typing import List, Tuple
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.state.records import STALLED, Client
+from scaler_scheduler.core.state.tables import Tables
+
+TASK_OVERHEAD = 128
+"""Bytes that a task counts beside its payload; PROTOCOL.md names it, as clients count too."""
+
+_WINDOWS_PART = 8
+"""All windows together are this part of the memory limit. A byte of a window may be there four times: as a task and as
+a result, each of them with a copy in a socket's queue; and PyPy's heap grows to nearly twice of what lives before it is
+collected. Six clients that push tasks of 1 MB through a limit of 500 MB have it at 570 MB at the most; with windows of
+twice the size it is 780 MB."""
+
+_SMALLEST_WINDOW = 64 * 1024
+
+_STEPS = 4
+"""A client is told of its credit in steps of this part of its window."""
+
+UNLIMITED = 1 << 62
+"""For nested clients: a child that had to wait for room might be what makes room."""
+
+
+def _not_coming_back(client: Client, window: int) -> int:
+    """What of the client's count is objects that it may hold for as long as it likes: its tasks must not wait for them.
+
+    As much as a window beside its tasks; all of it where no task of it is left, whose end might free any.
+    """
+    return client.held if not client.tasks and not client.waiting else min(client.held, window)
+
+
+class Credits:
+    def __init__(
+        self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, memory_limit_bytes: int, client_tasks: int
+    ) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._limit = memory_limit_bytes
+        self._tasks = client_tasks
+        """Open ones, past which a client is granted nothing."""
+
+    def window(self) -> int:
+        """Bytes for each client, of tasks and of results."""
+        return max(_SMALLEST_WINDOW, self._limit // _WINDOWS_PART // max(1, len(self._tables.clients)))
+
+    def start(self, client: Client) -> Tuple[int, int]:
+        """The count of a client that was just welcomed begins anew: its credit and its result window."""
+        client.submitted = client.returned = client.sent = client.received = 0
+        client.counted_id = -1
+        client.result_window = self.window()
+        client.granted = UNLIMITED if client.worker else min(client.result_window, self._tasks * TASK_OVERHEAD)
+        self._dispatcher.go_on_with(client, STALLED)
+        return client.granted, client.result_window
+
+    def settle(self) -> None:
+        """Look at the clients that are about to be sent answers."""
+        for client in self._outbox.clients:
+            if client.sent - client.received > client.result_window and not client.is_gone:
+                if not client.pauses & STALLED:
+                    self._dispatcher.pause(client, STALLED)
+        self._top_up(self._outbox.clients)
+
+    def look_at_all(self) -> None:
+        """Others may have left room."""
+        self._top_up(list(self._tables.clients))
+
+    def look_at(self, client: Client) -> None:
+        """Its objects are more, or less."""
+        self._top_up([client])
+
+    def has_room(self, client: Client, event: events.Object) -> bool:
+        """Whether the object may be kept. Where not, its bytes are given back."""
+        weight = event.size + TASK_OVERHEAD
+        if sum(each.held for each in self._tables.clients) + weight <= max(_SMALLEST_WINDOW, self._limit):
+            return True
+        client.returned += weight
+        return False
+
+    def _top_up(self, clients: List[Client]) -> None:
+        window = self.window() if clients else 0
+        step = min(window, self._tasks * TASK_OVERHEAD) // _STEPS
+        for client in clients:
+            more_tasks = self._tasks - client.waiting - len(client.tasks)
+            reach = client.returned + window + _not_coming_back(client, window)
+            reach = min(reach, client.submitted + more_tasks * TASK_OVERHEAD)
+            # Told in few steps, and never withdrawn: what was granted may be on its way already.
+            if reach - client.granted >= step and not client.is_gone:
+                client.granted = reach
+                self._outbox.add(effects.Credit(client.route, reach))
+
+    def take_received(self, client: Client, received: int) -> None:
+        """The client has taken so many bytes of results since its welcome."""
+        client.received = max(client.received, min(received, client.sent))
+        if client.sent - client.received <= client.result_window // 2:
+            self._dispatcher.go_on_with(client, STALLED)

@@ -1,0 +1,246 @@
+"""How tasks come to be a worker's: rows and tasks go into the columns of its Dispatch, or it runs them already."""
+
+from typing import Tuple
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.dispatch.input_delivery import supply
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.prefetch import cost
+from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
+from scaler_scheduler.core.state.batches import Batch, BatchQueue
+from scaler_scheduler.core.state.counts import Counts
+from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.history import History
+from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
+from scaler_scheduler.core.state.transitions import ADOPT, BLOCKED, DISPATCH, WAITING
+from scaler_scheduler.core.state.workers import AgentTable
+
+
+class Giver:
+    def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, history: History) -> None:
+        self._history = history
+        self._outbox = outbox
+        self._counts = counts
+        self._agents = agents
+        self._next_serial = 1
+        """Of the next task that gets an object of its own."""
+
+    def give(self, worker: Worker, lane: Lane, function: Function, count: int) -> None:
+        """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker."""
+        if function not in worker.functions:
+            worker.functions.add(function)
+            self._outbox.add(
+                effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
+            )
+        outgoing = self._outbox.dispatch(worker)
+        if lane.requeued:
+            taken = self._give_again(worker, lane, function, count, outgoing)
+        else:
+            taken = self._give_run(worker, lane.client, function, lane.batches, count, outgoing)
+        worker.sent += taken
+        lane.waiting -= taken
+        self._counts.waiting -= taken
+        self._counts.dispatched += taken
+
+    def _give_again(
+        self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
+    ) -> int:
+        """Dispatch tasks that have objects of their own."""
+        taken = 0
+        while lane.requeued and taken < count:
+            task = lane.first_requeued
+            if task.state == WAITING:
+                if taken and (task.function is not function or _has_holders(task)):
+                    break  # another worker may be a better one
+                self._give_task(worker, task, outgoing)
+                taken += 1
+            lane.pop_requeued()
+        return taken
+
+    def _give_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
+        task.move(DISPATCH)
+        now = self._history.now
+        self._counts.dispatch_latencies.note(now - task.since)
+        task.since = now
+        if task.failures:
+            self._counts.retries += 1
+        task.attempt = task.client.next_attempt(task.attempt)
+        task.cost = cost(task.function)
+        worker.hold(task)
+        may_store = task.may_store and self._agents.find(worker.agent) is not None
+        if may_store or task.options is not DEFAULT_OPTIONS:
+            special = _special(task.options, effects.FLAG_MAY_STORE if may_store else 0)
+            if any(special):
+                outgoing.special[len(outgoing.ids)] = special
+            if task.options.name:
+                outgoing.names[len(outgoing.ids)] = task.options.name
+        if task.inputs:
+            supply(task, worker, outgoing, self._agents, self._outbox)
+        elif task.is_large:
+            outgoing.rows.append_large(task.payload)
+        else:
+            outgoing.rows.append_run([task.size], task.payload[task.start : task.start + task.size])
+        outgoing.clients.append(task.client.incarnation)
+        outgoing.ids.append(task.id)
+        outgoing.attempts.append(task.attempt)
+        outgoing.functions.append(task.function.number)
+        self._history.dispatched(worker, task.client, task.function, task.options.name, (task.id,), task.attempt)
+
+    def _give_run(
+        self,
+        worker: Worker,
+        client: Client,
+        function: Function,
+        batches: BatchQueue,
+        count: int,
+        outgoing: effects.Dispatch,
+    ) -> int:
+        """Dispatch rows from the front of a batch: their bytes lie behind one another and go as one slice."""
+        batch = batches.first
+        first = batch.next
+        count = batch.run_length(count)
+        ids = batch.ids[first : first + count]
+        sizes = batch.sizes[first : first + count]
+        large = batch.large.pop(first, None) if batch.large else None
+        task_cost = cost(function)
+        serial = self._next_serial
+        position = batch.position
+        payload = batch.payload if large is None else large
+        large_size = 0 if large is None else len(large)
+        options = batch.options
+        attempt = client.next_attempt(0)
+        arrived, now = batch.arrived, self._history.now
+        client_tasks = client.tasks
+        worker_tasks = worker.tasks
+        for row in range(count):
+            task_id = ids[row]
+            size = sizes[row]
+            task = Task(
+                task_id,
+                client,
+                function,
+                options,
+                payload,
+                position,
+                size + large_size,
+                large is not None,
+                serial,
+                task_cost,
+                worker,
+                attempt,
+                arrived,
+                now,
+            )
+            client_tasks[task_id] = task
+            worker_tasks[serial] = task
+            serial += 1
+            position += size
+        worker.load += task_cost * count
+        worker.bytes += position - batch.position + large_size
+        if options is not DEFAULT_OPTIONS:
+            special = _special(options)
+            row = len(outgoing.ids)
+            if any(special):
+                outgoing.special.update(dict.fromkeys(range(row, row + count), special))
+            if options.name:
+                outgoing.names.update(dict.fromkeys(range(row, row + count), options.name))
+        outgoing.clients.extend([client.incarnation] * count)
+        outgoing.ids.extend(ids)
+        outgoing.attempts.extend([attempt] * count)
+        outgoing.functions.extend([function.number] * count)
+        if large is not None:
+            outgoing.rows.append_large(large)
+        else:
+            outgoing.rows.append_run(sizes, payload[batch.position : position])
+        self._next_serial = serial
+        self._counts.dispatch_latencies.note(now - batch.arrived, count)
+        self._history.dispatched(worker, client, function, options.name, ids, attempt)
+        batch.next = first + count
+        batch.position = position
+        if batch.is_empty:
+            batches.remove_first()
+        return count
+
+    def new_task(
+        self,
+        task_id: int,
+        client: Client,
+        function: Function,
+        options: Options,
+        payload: bytes,
+        start: int,
+        size: int,
+        is_large: bool,
+    ) -> Task:
+        """A task that may have to wait for what it reads: it is blocked, and on no worker."""
+        serial = self._next_serial
+        self._next_serial += 1
+        now = self._history.now
+        task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None, 0, now, now)
+        task.state = BLOCKED
+        return task
+
+    # --------------------------------------------------------------------------------------------------------- adopting
+
+    def adopt(self, worker: Worker, lane: Lane, task: Task, attempt: int) -> None:
+        """A task of this lane that waits for another attempt is run by this worker already."""
+        task.move(ADOPT)
+        task.attempt = attempt
+        task.since = self._history.now
+        task.cost = cost(task.function)
+        task.reads_files = len(task.inputs) > 0
+        self._adopted(worker, task, lane)
+
+    def adopt_row(self, worker: Worker, lane: Lane, batch: Batch, row: int, attempt: int) -> Task:
+        """A task that was never dispatched (as far as is known here) is run by this worker already."""
+        function = batch.function_at(row)
+        payload, start, size, is_large = batch.take_row(row)
+        serial = self._next_serial
+        self._next_serial += 1
+        client = lane.client
+        task = Task(
+            batch.ids[row],
+            client,
+            function,
+            batch.options,
+            payload,
+            start,
+            size,
+            is_large,
+            serial,
+            cost(function),
+            worker,
+            attempt,
+            batch.arrived,
+            self._history.now,
+        )
+        task.state = WAITING
+        task.move(ADOPT)
+        client.tasks[task.id] = task
+        self._adopted(worker, task, lane)
+        return task
+
+    def _adopted(self, worker: Worker, task: Task, lane: Lane) -> None:
+        worker.hold(task)
+        task.client.newest_attempt = max(task.client.newest_attempt, task.attempt)
+        lane.waiting -= 1
+        self._counts.waiting -= 1
+        self._counts.dispatched += 1
+
+
+def _has_holders(task: Task) -> bool:
+    """Whether some workers have of what the task reads."""
+    for stored in task.inputs:
+        if stored.copies is not None:
+            return True
+    return False
+
+
+def _special(options: Options, flags: int = 0) -> Tuple[int, int, int]:
+    if options.profiling:
+        flags |= effects.FLAG_PROFILE
+    if options.timeout_seconds:
+        flags |= effects.FLAG_TELL_START
+    if options.stream_output:
+        flags |= effects.FLAG_STREAM_OUTPUT
+    return flags, options.depth, options.priority

@@ -1,0 +1,272 @@
+"""Who gets which waiting task: the highest rank first, within it clients in turn, workers as they have room."""
+
+from bisect import insort
+from collections import OrderedDict, deque
+from typing import Deque, Dict, Iterable, List, Optional, Sequence
+
+from scaler_scheduler.core.dispatch.dispatch_writer import Giver
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.prefetch import allowance, wants_work
+from scaler_scheduler.core.state.counts import Counts
+from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.history import History
+from scaler_scheduler.core.state.records import Client, Copies, Lane, StoredObject, Task, Worker
+from scaler_scheduler.core.state.transitions import UNREADY, WAITING
+
+
+class Dispatcher:
+    def __init__(self, outbox: Outbox, counts: Counts, giver: Giver, history: History, queue_size: int) -> None:
+        self.ranks: List[int] = []
+        """Those of the lanes in `lanes`, ascending."""
+        self.lanes: Dict[int, Deque[Lane]] = {}
+        """Lanes with waiting tasks, by rank; within one each gets its turn. None of a client that pauses."""
+        self.idle: List[Worker] = []
+        """Workers that hold nothing."""
+        self.partial: OrderedDict[Worker, None] = OrderedDict()
+        """Workers that hold something and have room for more."""
+        self.stuck: Dict[Worker, None] = {}
+        """Workers that are known to run a task for long, and may have others queued behind it."""
+        self._outbox = outbox
+        self._counts = counts
+        self._giver = giver
+        self._history = history
+        self._queue_size = queue_size
+
+    # ------------------------------------------------------------------------------------------ what waits, who is free
+
+    def enqueue(self, lane: Lane, count: int) -> None:
+        """So many more of the lane's tasks wait."""
+        lane.waiting += count
+        self._counts.waiting += count
+        if not lane.is_queued and not lane.client.pauses:
+            lane.is_queued = True
+            there = self.lanes.get(lane.rank)
+            if there is None:
+                there = self.lanes[lane.rank] = deque()
+                insort(self.ranks, lane.rank)
+            there.append(lane)
+
+    def requeue(self, task: Task) -> None:
+        """The task, which has just been moved there, waits again: before those that never were dispatched."""
+        lane = task.client.lane_of(task)
+        lane.requeue(task)
+        task.since = self._history.now
+        self.enqueue(lane, 1)
+
+    def dequeue(self, lane: Lane) -> None:
+        """Nothing of this lane is to be dispatched, for now or for good."""
+        if lane.is_queued:
+            lane.is_queued = False
+            there = self.lanes[lane.rank]
+            there.remove(lane)
+            if not there:
+                self._drop_rank(lane.rank)
+
+    def pause(self, client: Client, reason: int) -> None:
+        """Give out nothing more of the client's, until `go_on_with` for the same reason."""
+        client.pauses |= reason
+        for lane in client.lanes.values():
+            self.dequeue(lane)
+
+    def go_on_with(self, client: Client, reason: int) -> None:
+        """The client pauses no more for that, if it did; where there is another reason it pauses on."""
+        if not client.pauses & reason:
+            return
+        client.pauses &= ~reason
+        for lane in client.lanes.values():
+            if lane.waiting:
+                self.enqueue(lane, 0)
+
+    def offer(self, worker: Worker) -> None:
+        """The worker can take more: put it where it is looked for, unless it retires or is cut off."""
+        if worker.is_retiring or worker.is_cut_off:
+            return
+        held = worker.held
+        if worker.is_ready:
+            if held or worker not in self.partial:
+                return
+            del self.partial[worker]  # it has run dry
+        worker.is_ready = True
+        if held:
+            self.partial[worker] = None
+        else:
+            # A stack: the worker that was busy last has the warmest caches, and with few tasks the others can rest.
+            self.idle.append(worker)
+
+    def go_on(self, worker: Worker) -> None:
+        """The worker goes on with a task that it was not thought to run: it is idle no longer, and perhaps for long."""
+        self.stuck[worker] = None
+        if worker.is_ready and worker.held and worker not in self.partial:
+            self.idle.remove(worker)
+            self.partial[worker] = None
+
+    def withdraw(self, worker: Worker) -> None:
+        """The worker is gone: what stands in these lists shares the waiting tasks."""
+        self.stuck.pop(worker, None)
+        if worker.is_ready:
+            worker.is_ready = False
+            if worker in self.partial:
+                del self.partial[worker]
+            else:
+                self.idle.remove(worker)
+
+    def _drop_rank(self, rank: int) -> None:
+        del self.lanes[rank]
+        self.ranks.remove(rank)
+
+    # --------------------------------------------------------------------------------------------------------- choosing
+
+    def run(self) -> None:
+        """Give out what waits, as far as workers want it."""
+        declined: List[Worker] = []
+        for rank in self.ranks[::-1]:
+            self._run_rank(self.lanes[rank], declined)
+            if not self.lanes[rank]:
+                self._drop_rank(rank)
+            if not self.idle and not self.partial:
+                break
+        for worker in declined:
+            self.offer(worker)
+
+    def _run_rank(self, lanes: Deque[Lane], declined: List[Worker]) -> None:
+        queue_size = self._queue_size
+        unserved = 0
+        while unserved < len(lanes) and (self.idle or self.partial):
+            lane = lanes[0]
+            function = self.next_function(lane)
+            if function is None:
+                lane.is_queued = False
+                lanes.popleft()
+                continue
+            worker = self._holder(lane) or self._next_worker(lane)
+            if worker is None:
+                # Nobody who is free can serve it: those behind it need not wait for that.
+                unserved += 1
+                lanes.rotate(-1)
+                continue
+            if lane.requeued and self._must_fetch(lane, worker):
+                self.offer(worker)
+                continue
+            workers = len(self.idle) + len(self.partial) + 1
+            count = allowance(worker, function, self._counts.waiting, workers, queue_size)
+            if count == 0:
+                declined.append(worker)
+                continue
+            self._giver.give(worker, lane, function, count)
+            lanes.rotate(-1)
+            unserved = 0
+            if wants_work(worker, queue_size):
+                self.offer(worker)
+
+    def _holder(self, lane: Lane) -> Optional[Worker]:
+        """Of the free workers the one that has most of what the lane's next task reads, taken out of its list."""
+        inputs = lane.first_requeued.inputs if lane.requeued else ()
+        best: Optional[Worker] = None
+        most = 0
+        for stored in inputs:
+            if stored.copies is None or stored.size <= most:
+                continue
+            # A partial one has other work: to wait for it could cost more than to send the bytes again.
+            worker = self._idle_with(stored.copies, lane)
+            if worker is None and stored.home is not None and stored.frames is None and not self.idle:
+                # But nobody would begin at once where they are sent.
+                worker = _of_agent(self.partial, stored.home.incarnation, lane)
+            if worker is not None:
+                best, most = worker, stored.size
+        if best is not None:
+            self.withdraw(best)
+        return best
+
+    def _idle_with(self, copies: Copies, lane: Lane) -> Optional[Worker]:
+        """A worker that holds nothing and has the object, or whose host has."""
+        for worker in copies.holders:
+            if worker.is_ready and not worker.held and _can_serve(worker, lane):
+                return worker
+        for agent in copies.agents:
+            found = _of_agent(reversed(self.idle), agent.incarnation, lane)
+            if found is not None:
+                return found
+        return None
+
+    def _must_fetch(self, lane: Lane, worker: Worker) -> bool:
+        """Whether the lane's next task, which waits, can't run at this worker before something has been fetched."""
+        task = lane.first_requeued
+        for stored in task.inputs:
+            if stored.frames is None and not _is_home(stored, worker):
+                break
+        else:
+            return False
+        lane.pop_requeued()
+        self.fetch(task, [each for each in task.inputs if each.is_away and not _is_home(each, worker)])
+        return True
+
+    def fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
+        """The task, which waits, is to read these somewhere else than at their homes: it is blocked until they are
+        here."""
+        lane = task.client.lane_of(task)
+        lane.waiting -= 1
+        self._counts.waiting -= 1
+        task.move(UNREADY)
+        for stored in away:
+            assert stored.home is not None
+            if not stored.blocked and stored not in stored.home.handed_over:
+                self._outbox.fetch_object(stored.home.route, stored.client.incarnation, stored.id)
+            stored.block(task)
+            task.missing += 1
+
+    def _next_worker(self, lane: Lane) -> Optional[Worker]:
+        """A free worker that can run the lane's tasks, taken out of its list."""
+        idle = self.idle
+        for position in range(len(idle) - 1, -1, -1):  # nearly always the last
+            if _can_serve(idle[position], lane):
+                worker = idle.pop(position)
+                break
+        else:
+            able = next((free for free in self.partial if _can_serve(free, lane)), None)
+            if able is None:
+                return None
+            worker = able
+            del self.partial[worker]
+        worker.is_ready = False
+        return worker
+
+    def next_function(self, lane: Lane) -> Optional[Function]:
+        """The function of the task that this lane's next dispatch begins with; None, and the lane is gone, when nothing
+        waits."""
+        while lane.requeued:
+            task = lane.first_requeued
+            if task.state == WAITING:
+                return task.function
+            lane.pop_requeued()
+        while lane.batches:
+            batch = lane.batches.first
+            batch.skip_cancelled()
+            if not batch.is_empty:
+                return batch.function_at(batch.next)
+            lane.batches.remove_first()
+        if lane.client.lanes.get(lane.key) is lane:
+            del lane.client.lanes[lane.key]
+        return None
+
+    def let_go(self, lane: Lane) -> None:
+        """Tasks of this lane wait no longer: what is over at its front is dropped now, as perhaps no worker comes."""
+        if self.next_function(lane) is None:
+            self.dequeue(lane)
+
+
+def _is_home(stored: StoredObject, worker: Worker) -> bool:
+    """Whether a worker of this one's host has made a file of it."""
+    return stored.home is not None and stored.home.incarnation == worker.agent
+
+
+def _can_serve(worker: Worker, lane: Lane) -> bool:
+    """Whether the worker can run the lane's tasks."""
+    return worker.can_serve(lane.capabilities, lane.kind)
+
+
+def _of_agent(workers: Iterable[Worker], agent: int, lane: Lane) -> Optional[Worker]:
+    """The first of them that is this host agent's and can run the lane's tasks."""
+    for worker in workers:
+        if worker.agent == agent and _can_serve(worker, lane):
+            return worker
+    return None

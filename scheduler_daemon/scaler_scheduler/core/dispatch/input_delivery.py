@@ -1,0 +1,98 @@
+"""How a worker comes to have the objects that a task reads: along with it, before it, or in a file of its host."""
+
+from typing import Sequence
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.state.functions import LARGE_BYTES
+from scaler_scheduler.core.state.records import Copies, StoredObject, Task, Worker
+from scaler_scheduler.core.state.workers import AgentTable
+
+SHARED_BYTES = LARGE_BYTES
+"""Objects of at least this size go once to the host agent, which shares them as a file among its workers."""
+
+SMALL_BYTES = 256
+"""Objects of up to this size go along with every task that reads them: a message of their own costs more."""
+
+INLINE_BYTES = 16 * 1024
+"""So do larger ones of which few tasks are left to read them, as long as these are no more bytes in all."""
+
+
+def is_inlined(stored: StoredObject) -> bool:
+    """Whether the object's bytes go along with the task that reads it."""
+    size = stored.size
+    if size > SMALL_BYTES and size * stored.readers > INLINE_BYTES:
+        return False
+    return stored.frames is not None and len(stored.frames) == 1
+
+
+def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: AgentTable, outbox: Outbox) -> None:
+    """Add the next row's payload to the worker's batch, with the columns of its inputs, and send what is missing."""
+    inlined = []
+    task.reads_files = False
+    for stored in task.inputs:
+        outgoing.inputs.append(stored.id)
+        copies = stored.copies
+        is_there = copies is not None and worker in copies.workers
+        if not task.is_large and not is_there and is_inlined(stored):
+            assert stored.frames is not None
+            inlined.append(stored.frames[0])
+            outgoing.shared.append(0)
+            outgoing.inlined.append(1 + stored.size)
+        else:
+            shared = _supply_one(stored, worker, agents, outbox)
+            task.reads_files = task.reads_files or shared != effects.IN_MESSAGE
+            outgoing.shared.append(shared)
+            outgoing.inlined.append(0)
+    outgoing.input_counts[len(outgoing.ids)] = len(task.inputs)
+    if task.is_large:
+        outgoing.rows.append_large(task.payload)
+    else:
+        payload = task.payload[task.start : task.start + task.size] + b"".join(inlined)
+        outgoing.rows.append_run([len(payload)], payload)
+
+
+def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
+    """Send the object where it is missing; where the worker finds it."""
+    copies = stored.copies
+    if copies is None:
+        copies = stored.copies = Copies()
+    if stored.home is not None and stored.home.incarnation == worker.agent and worker not in copies.workers:
+        copies.file_readers.add(worker)
+        worker.objects.add(stored)
+        return effects.FILE_OF_WORKER
+    agent = agents.find(worker.agent) if stored.size >= SHARED_BYTES else None
+    if agent is not None and worker not in copies.workers:
+        if agent not in copies.agents:
+            copies.leftovers.discard(agent)
+            copies.agents.add(agent)
+            agent.objects.add(stored)
+            send(stored, agent.route, outbox)
+        if worker not in copies.file_readers:
+            copies.file_readers.add(worker)
+            worker.objects.add(stored)
+        return effects.FILE_TO_COME
+    if worker not in copies.workers:
+        _send_to_worker(stored, copies, worker, outbox)
+    return effects.IN_MESSAGE
+
+
+def send_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
+    """The worker could not read some of these: it gets the bytes of those that it was to find in files."""
+    for stored in inputs:
+        copies = stored.copies
+        if copies is not None and worker in copies.file_readers and stored.frames is not None:
+            copies.file_readers.discard(worker)
+            _send_to_worker(stored, copies, worker, outbox)
+
+
+def _send_to_worker(stored: StoredObject, copies: Copies, worker: Worker, outbox: Outbox) -> None:
+    copies.workers.add(worker)
+    worker.objects.add(stored)
+    send(stored, worker.route, outbox)
+
+
+def send(stored: StoredObject, route: bytes, outbox: Outbox) -> None:
+    """Send the object's bytes there."""
+    assert stored.frames is not None
+    outbox.add(effects.Object(route, stored.client.incarnation, stored.id, stored.name, stored.frames))

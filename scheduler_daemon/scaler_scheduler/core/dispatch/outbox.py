@@ -1,0 +1,90 @@
+"""What goes out at the next collect: one growing batch a peer, everything else in order."""
+
+from typing import Dict, List
+
+from scaler_scheduler.core.effects import Dispatch, Effect, FetchObjects, ForgetObjects, Resolved
+from scaler_scheduler.core.state.records import Client, Worker
+
+
+class Outbox:
+    def __init__(self) -> None:
+        self._effects: List[Effect] = []
+        self._last: List[Effect] = []
+        self._forgotten: Dict[bytes, ForgetObjects] = {}
+        self._fetched: Dict[bytes, FetchObjects] = {}
+        self.clients: List[Client] = []
+        """Those with a batch of answers."""
+        self._workers: List[Worker] = []
+
+    def add(self, effect: Effect) -> None:
+        """An effect of its own; it goes before all batches."""
+        self._effects.append(effect)
+
+    def forget_object(self, route: bytes, client: int, object_id: int) -> None:
+        """Nobody needs this object any more."""
+        batch = self._forgotten.get(route)
+        if batch is None:
+            batch = self._forgotten[route] = ForgetObjects(route, [], [])
+        batch.clients.append(client)
+        batch.ids.append(object_id)
+
+    def fetch_object(self, route: bytes, client: int, object_id: int) -> None:
+        """The host agent there is to send this object."""
+        batch = self._fetched.get(route)
+        if batch is None:
+            batch = self._fetched[route] = FetchObjects(route, [], [])
+        batch.clients.append(client)
+        batch.ids.append(object_id)
+
+    def add_last(self, effect: Effect) -> None:
+        """An effect that goes behind all batches, as it names tasks that may be in one of them, or says that all was
+        sent that this peer is to know."""
+        self._last.append(effect)
+
+    def resolved(self, client: Client) -> Resolved:
+        """The batch of answers that grows for this client."""
+        batch = client.outbox
+        if batch is None:
+            batch = client.outbox = Resolved(client.route)
+            self.clients.append(client)
+        return batch
+
+    def dispatch(self, worker: Worker) -> Dispatch:
+        """The batch of tasks that grows for this worker."""
+        batch = worker.outgoing
+        if batch is None:
+            batch = worker.outgoing = Dispatch(worker.route)
+            self._workers.append(worker)
+        return batch
+
+    def answer(self, client: Client, task_id: int, outcome: int, payload: bytes) -> None:
+        """An answer of the scheduler's own."""
+        batch = self.resolved(client)
+        batch.ids.append(task_id)
+        batch.outcomes.append(outcome)
+        batch.rows.sizes.append(len(payload))
+        if payload:
+            batch.rows.parts.append(payload)
+        client.sent += len(payload)
+
+    def take(self) -> List[Effect]:
+        """All of it."""
+        taken = self._effects
+        for worker in self._workers:
+            if worker.outgoing is not None:
+                taken.append(worker.outgoing)
+                worker.outgoing = None
+        for client in self.clients:
+            if client.outbox is not None:
+                client.done += len(client.outbox.ids)
+                taken.append(client.outbox)
+                client.outbox = None
+        if self._fetched:
+            taken.extend(self._fetched.values())
+            self._fetched = {}
+        taken.extend(self._last)
+        # Behind all that may name them: what a lost worker was to be told, the same worker back again need not be.
+        taken.extend(self._forgotten.values())
+        self._forgotten = {}
+        self._effects, self._last, self.clients, self._workers = [], [], [], []
+        return taken

@@ -1,0 +1,119 @@
+"""What one peer may ask for: beyond it a message is refused, with an error that names the limit."""
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.state.records import Client
+from scaler_scheduler.core.state.tables import Tables
+
+LEAST_EXCESS = 64 << 20
+"""Bytes that a client may submit beyond its credit. Nobody who counts does, but for what is submitted again as results
+were lost."""
+
+NESTED_PART = 4
+"""Times the memory limit that a nested client may have open, whose credit has no end."""
+
+REFUSED_FUNCTIONS = 64
+"""Names of so many are kept of a client, for errors of the tasks that come behind them."""
+
+
+class Bounds:
+    def __init__(self, limits: Limits, tables: Tables) -> None:
+        self._limits = limits
+        self._tables = tables
+        self._second = 0
+        self._hellos = 0
+        """In this second."""
+
+    def check_hello(self, event: events.Hello, now: float) -> None:
+        """Raises ProtocolError: too many hellos, or too many peers."""
+        if int(now) != self._second:
+            self._second, self._hellos = int(now), 0
+        self._hellos += 1
+        if self._hellos > self._limits.hellos_a_second:
+            most = _many(self._limits.hellos_a_second, "hello")
+            raise ProtocolError(f"more than {most} in a second (--hello-rate-limit): say it again")
+        tables = self._tables
+        if len(tables.clients) + len(tables.workers) + len(tables.agents) < self._limits.peers:
+            return
+        known = tables.clients.find(event.incarnation) or tables.workers.find(event.incarnation)
+        if known is None and tables.agents.find(event.incarnation) is None:
+            there = f"there {'is' if self._limits.peers == 1 else 'are'} {_many(self._limits.peers, 'peer')} already"
+            raise ProtocolError(f"{there}, the most that this scheduler serves (--peer-limit)")
+
+    def check_rows(self, count: int) -> None:
+        """Raises ProtocolError: these are too many for one message."""
+        if count > self._limits.batch_rows:
+            raise ProtocolError(f"a batch of {count} rows, more than {self._limits.batch_rows} (--batch-limit)")
+
+    def count_submit(self, client: Client, event: events.Submit) -> None:
+        """Count what the client submits.
+
+        Raises:
+            ProtocolError: it is far beyond the client's credit, or too many tasks.
+        """
+        rows = len(event.ids)
+        weight = len(event.payload) + TASK_OVERHEAD * rows
+        for payload in event.large.values():
+            weight += len(payload)
+        which = f"tasks {event.ids[0]} to {event.ids[-1]} are not taken"
+        # Not yet, where they are just at the limit: the client's last grant may have allowed for a batch more.
+        if client.waiting + len(client.tasks) >= self._limits.client_tasks + self._limits.batch_rows:
+            most_tasks = f"{_many(self._limits.client_tasks, 'open task')} (--client-task-limit)"
+            raise ProtocolError(f"{which}: a client may have {most_tasks}", event.ids)
+        if client.worker:
+            most = NESTED_PART * max(LEAST_EXCESS, self._limits.memory_limit_bytes) + client.returned
+        else:
+            most = client.granted + max(LEAST_EXCESS, client.result_window)
+        if client.submitted > most and event.ids[0] > client.highest_id:
+            text = f"{which}: they are beyond the client's credit of {client.granted} bytes"
+            raise ProtocolError(text, event.ids)
+        client.submitted += weight
+
+    def check_object(self, client: Client, event: events.Object) -> None:
+        """Raises ProtocolError: the client has too many."""
+        limits = self._limits
+        if len(client.objects) >= limits.client_objects:
+            most = f"{_many(limits.client_objects, 'object')} (--client-object-limit)"
+            raise ProtocolError(f"{_object(event)} is not taken: a client may have {most}")
+        if client.held + event.size > limits.client_object_bytes:
+            raise ProtocolError(
+                f"{_object(event)} is not taken: with its {event.size} bytes the client's objects would have more "
+                f"than {limits.client_object_bytes} bytes (--client-object-size-limit)"
+            )
+
+    def no_room(self, event: events.Object) -> ProtocolError:
+        """Why this object is not taken, where all objects together are too large."""
+        return ProtocolError(
+            f"{_object(event)} is not taken: with its {event.size} bytes objects would fill more than the "
+            f"scheduler's memory limit of {self._limits.memory_limit_bytes} bytes (--memory-limit)"
+        )
+
+    def check_function(self, client: Client, event: events.Function) -> None:
+        """Raises ProtocolError: the client has too many."""
+        if len(client.functions) < self._limits.client_functions:
+            return
+        if len(client.refused_functions) >= REFUSED_FUNCTIONS:
+            client.refused_functions.clear()
+        client.refused_functions[event.number] = event.name
+        raise ProtocolError(self._function_too_many(client, event.number))
+
+    def unknown_function(self, client: Client, number: int) -> str:
+        """Why there is no function of this number."""
+        if len(client.functions) >= self._limits.client_functions:
+            return self._function_too_many(client, number)
+        return f"submit names function {number}, which this client has not sent"
+
+    def _function_too_many(self, client: Client, number: int) -> str:
+        which = client.refused_functions.get(number) or number
+        most = f"{_many(self._limits.client_functions, 'function')} at one time (--client-function-limit)"
+        return f"function {which} is not taken: a client may have {most}; a new client begins with none"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _object(event: events.Object) -> str:
+    return f"object {event.name} ({event.id})" if event.name else f"object {event.id}"

@@ -1,0 +1,5 @@
+"""What clients and operators are told beside results: outputs, stories, views of graphs, tasks that cannot run.
+
+Begin with `unschedulable.py` and `story.py`.
+May import: state, dispatch.
+"""

@@ -1,0 +1,137 @@
+"""Nodes of graphs that are open or have ended lately, for drawings of them."""
+
+from itertools import islice
+from typing import List, NamedTuple, Sequence, Set, Tuple
+
+from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
+from scaler_scheduler.core.state.records import Client, EndedNode, Task
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+
+NODE_BLOCKED = 0
+NODE_WAITING = 1
+NODE_RUNNING = 2
+NODE_DONE = 3
+NODE_FAILED = 4
+
+NODES = 2000
+"""Most that are shown."""
+
+INPUTS = 100
+"""Most that are shown of what one of them reads."""
+
+LOOKED_AT = 100_000
+"""Tasks and objects that are looked at for that, of each client: more would keep the loop from its work."""
+
+ENDED_SECONDS = 30.0
+"""A node is shown for this long after its end, and longer while its graph is shown."""
+
+Name = Tuple[int, int]
+"""Client and id."""
+
+
+class Node(NamedTuple):
+    client: int
+    id: int
+    name: str
+    state: int
+    inputs: Sequence[int]
+    options: Options = DEFAULT_OPTIONS
+    """They name its graph."""
+    submitted: float = 0.0
+    """When it was, by the monotonic clock."""
+
+
+def nodes(tables: Tables, limit: int = NODES) -> Tuple[int, List[Node]]:
+    """How many there are, and some of them: what workers have, then a share of each other state that has any.
+
+    Of graphs so large that not all is looked at the number is that of all of the client's tasks.
+    """
+    found: List[List[Node]] = [[], [], [], [], []]
+    names: Set[Name] = set()
+    total = sum([_find_tasks(client, found, names, limit) for client in tables.clients])
+    total += _find_ended(tables, found, names)
+    total += sum([_find_objects(client, found, names, limit) for client in tables.clients])
+    return total, _chosen(found, limit)
+
+
+def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
+    """Add the client's open nodes by their states, up to so many of each; returns how many it has."""
+    incarnation, tasks = client.incarnation, client.tasks
+    total = max(0, len(tasks) - LOOKED_AT)
+    # The newest first: a graph's rows come in the order in which they are to run.
+    for task in islice(reversed(tasks.values()), LOOKED_AT):
+        if task.is_node:
+            total += 1
+            state = _state_of(task)
+            if len(found[state]) < limit:
+                names.add((incarnation, task.id))
+                inputs = _inputs_of(task)
+                found[state].append(Node(incarnation, task.id, task.name, state, inputs, task.options, task.submitted))
+    return total
+
+
+def _find_ended(tables: Tables, found: List[List[Node]], names: Set[Name]) -> int:
+    """Add the nodes that have ended: lately, or in a graph of which something is shown. A graph keeps its shape so."""
+    now = tables.history.now
+    shown = {(node.client, node.options.graph) for nodes in found for node in nodes}
+    shown |= {_graph_of(each) for each in tables.ended_nodes if _is_new(each, now)}
+    total = 0
+    for each in reversed(tables.ended_nodes):
+        name = each.client, each.id
+        if name in names or not (_is_new(each, now) or each.options.graph and _graph_of(each) in shown):
+            continue
+        names.add(name)
+        total += 1
+        state = NODE_FAILED if each.has_failed else NODE_DONE
+        node = Node(each.client, each.id, each.name, state, each.inputs, each.options, each.submitted)
+        found[state].append(node)
+    return total
+
+
+def _graph_of(node: EndedNode) -> Tuple[int, int]:
+    """Its client, and the client's number of it."""
+    return node.client, node.options.graph
+
+
+def _is_new(node: EndedNode, now: float) -> bool:
+    return now - node.seconds <= ENDED_SECONDS
+
+
+def _find_objects(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
+    """Add results that are kept, of tasks that have been forgotten; returns how many there are."""
+    objects = client.objects
+    total = max(0, len(objects) - LOOKED_AT)
+    for stored in islice(reversed(objects.values()), LOOKED_AT):
+        name = client.incarnation, stored.id
+        if stored.producer is None and not stored.is_sent and name not in names:
+            total += 1
+            if len(found[NODE_DONE]) < limit:
+                found[NODE_DONE].append(Node(*name, stored.name, NODE_DONE, ()))
+    return total
+
+
+def _chosen(found: List[List[Node]], limit: int) -> List[Node]:
+    """Running ones first, and of the others what there is room for, each state in turn."""
+    chosen = found[NODE_RUNNING][:limit]
+    others = [found[NODE_WAITING], found[NODE_FAILED], found[NODE_DONE], found[NODE_BLOCKED]]
+    for left, there in zip((4, 3, 2, 1), sorted(others, key=len)):
+        chosen += there[: (limit - len(chosen)) // left]
+    return chosen
+
+
+def _state_of(task: Task) -> int:
+    if task.state == BLOCKED:
+        return NODE_BLOCKED
+    return NODE_WAITING if task.state == WAITING else NODE_RUNNING
+
+
+def _inputs_of(task: Task) -> List[int]:
+    return [stored.id for stored in task.inputs[:INPUTS]]
+
+
+def ended_node(task: Task, seconds: float, has_failed: bool) -> EndedNode:
+    """The task, which has just ended and still has its inputs."""
+    inputs = _inputs_of(task)
+    client = task.client.incarnation
+    return EndedNode(client, task.id, task.name, inputs, seconds, has_failed, task.options, task.submitted)

@@ -1,0 +1,59 @@
+"""What tasks print, on its way from their workers to their clients: passed on at once or dropped, never kept.
+
+It counts in the client's window of results, of which it may fill a part: a client that takes nothing still gets its
+results, and whoever prints without end costs the scheduler no more memory than that.
+"""
+
+from typing import Dict
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.state.records import Client
+from scaler_scheduler.core.state.tables import Tables
+
+_WINDOW_PART = 2
+"""Output may fill one in so many of the window. A client says what it has taken at every quarter: it can keep up."""
+
+
+def pass_on(event: events.Output, tables: Tables, outbox: Outbox) -> None:
+    """Send each client what its tasks have printed, as far as it has room."""
+    batches: Dict[Client, effects.Output] = {}
+    position = 0
+    for row, size in enumerate(event.sizes):
+        begin = position
+        position += size
+        client = tables.clients.by_incarnation.get(event.clients[row])
+        if client is None or client.is_gone:
+            tables.counts.output_dropped += 1
+            continue
+        if not _has_room(client, size):
+            tables.counts.output_dropped += 1
+            client.output_dropped += size - event.labels[row]
+            continue
+        batch = batches.get(client)
+        if batch is None:
+            batch = batches[client] = _new_batch(client)
+        client.sent += size
+        batch.ids.append(event.ids[row])
+        batch.streams.append(event.streams[row])
+        batch.labels.append(event.labels[row])
+        batch.sizes.append(size)
+        batch.texts.append(event.text[begin:position])
+    for batch in batches.values():
+        outbox.add(batch)
+
+
+def tell_dropped(client: Client, outbox: Outbox) -> None:
+    """Where output was dropped, the client is told, once it takes what is sent again."""
+    if client.output_dropped and _has_room(client, 0):
+        outbox.add(_new_batch(client))
+
+
+def _new_batch(client: Client) -> effects.Output:
+    batch = effects.Output(client.route, client.output_dropped)
+    client.output_dropped = 0
+    return batch
+
+
+def _has_room(client: Client, size: int) -> bool:
+    return client.sent + size - client.received <= client.result_window // _WINDOW_PART

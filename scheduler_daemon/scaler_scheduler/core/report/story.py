@@ -1,0 +1,67 @@
+"""All that is known of one task: of what has happened what is kept, and what the tables say of one that is open."""
+
+from typing import List, Optional, Tuple
+
+from scaler_scheduler.core.state.history import ADOPTED, DISPATCHED, ENDED, NO_WORKER, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core.state.history_rows import Rows
+from scaler_scheduler.core.state.records import Client, Task
+from scaler_scheduler.core.state.tables import Tables
+
+
+def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
+    """Rows of this task, one by one, the oldest first; none where it is not known."""
+    rows = tables.history.of_task(client_name, task_id)
+    known = {(each.kinds[0], each.attempts[0]) for each in rows}
+    client = tables.clients.find(client_name)
+    for row in [] if client is None else _of_tables(client, task_id):
+        kind, attempt = row.kinds[0], row.attempts[0]
+        # A worker that has joined again has begun it, who knows when.
+        if (kind, attempt) not in known and (kind == SUBMITTED or (ADOPTED, attempt) not in known):
+            rows.append(row)
+    return sorted(rows, key=lambda row: row.seconds[0])
+
+
+def story_tracebacks(tables: Tables, client: int, task_id: int, rows: List[Rows]) -> List[str]:
+    """Of each of the story's rows the traceback of the attempt that it ends; empty where it ends none, or is none."""
+    of = tables.history.tracebacks.of
+    return [
+        of(client, task_id, row.attempts[0]) if row.kinds[0] in (ENDED, RETURNED) and row.outcomes[0] else ""
+        for row in rows
+    ]
+
+
+def _of_tables(client: Client, task_id: int) -> List[Rows]:
+    """What must have happened to the task, if it is open, as far as it is known when."""
+    task = client.tasks.get(task_id)
+    if task is None:
+        waiting = _waiting(client, task_id)
+        return [] if waiting is None else [_row(SUBMITTED, waiting[0], NO_WORKER, *waiting[1:], client, task_id, 0)]
+    names = task.name, task.function.name
+    rows = [_row(SUBMITTED, task.submitted, NO_WORKER, *names, client, task_id, 0)]
+    if task.worker is not None:
+        rows.append(_at_worker(DISPATCHED, task.since, task.worker.incarnation, task))
+        begun = task.worker.begun.get(task)
+        if begun is not None:
+            rows.append(_at_worker(STARTED, begun, task.worker.incarnation, task))
+    return rows
+
+
+def _waiting(client: Client, task_id: int) -> Optional[Tuple[float, str, str]]:
+    """When the row came, its name and its function's, of one that waits as a row of a batch."""
+    for lane in client.lanes.values():
+        found = lane.batches.find(task_id)
+        if found is not None:
+            batch, row = found
+            function = batch.function_at(row).name
+            return batch.arrived, batch.options.name or function, function
+    return None
+
+
+def _at_worker(kind: int, seconds: float, worker: int, task: Task) -> Rows:
+    return _row(kind, seconds, worker, task.name, task.function.name, task.client, task.id, task.attempt)
+
+
+def _row(
+    kind: int, seconds: float, worker: int, name: str, function: str, client: Client, task_id: int, attempt: int
+) -> Rows:
+    return Rows((kind,), (seconds,), (worker,), (name,), (function,), (client.incarnation,), (task_id,), (attempt,))

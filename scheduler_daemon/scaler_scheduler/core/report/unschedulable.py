@@ -1,0 +1,80 @@
+"""Tasks that wait and that no worker there is could serve: the log and their client are told, once, until one could."""
+
+from typing import Dict, List, Optional, Set, Tuple
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.events import Capabilities
+from scaler_scheduler.core.state.operator_log import Notices
+from scaler_scheduler.core.state.records import Lane, Worker
+from scaler_scheduler.core.state.tables import Tables
+
+WORKLESS_SECONDS = 5.0
+"""How long tasks wait without any worker until the log says so: a cluster may be just starting."""
+
+Wanted = Tuple[int, Capabilities, str]
+"""A client, and the capabilities and the kind of functions that its tasks need."""
+
+
+class Unserved:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, notices: Notices) -> None:
+        self._tables = tables
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._notices = notices
+        self.waiting = 0
+        """Tasks that wait for a worker that is not there among others that are, when it was looked last."""
+        self._known: Set[Wanted] = set()
+        """What was said, by client."""
+        self._workless_since: Optional[float] = None
+        """Since when there were tasks and no worker at all."""
+
+    def look(self, now: float) -> None:
+        """Say of tasks that no worker could serve that they wait; once, until one could."""
+        workers = [worker for worker in self._tables.workers if not worker.is_retiring]
+        if workers or not self._tables.counts.waiting:
+            self._workless_since = None
+        elif self._workless_since is None:
+            self._workless_since = now
+        elif 0 <= self._workless_since <= now - WORKLESS_SECONDS:
+            there = "all workers retire" if len(self._tables.workers) else "there is no worker at all"
+            self._notices.warning(f"{self._tables.counts.waiting} task(s) wait, and {there}")
+            self._workless_since = float("inf")
+        lacking: Dict[Wanted, int] = {}
+        for lane in self._unserved(workers) if workers else ():
+            key = lane.client.incarnation, lane.capabilities, lane.kind
+            lacking[key] = lacking.get(key, 0) + lane.waiting
+        for key, waiting in lacking.items():
+            if key not in self._known:
+                self._tell(
+                    key[0], f"{waiting} task(s) wait for a worker {_described(*key[1:], workers)}: there is none"
+                )
+        self._known = set(lacking)
+        self.waiting = sum(lacking.values())
+
+    def _tell(self, incarnation: int, text: str) -> None:
+        """Operators and whoever waits for the tasks."""
+        self._notices.warning(text)
+        client = self._tables.clients.find(incarnation)
+        if client is not None:
+            self._outbox.add(effects.Notice(client.route, text))
+
+    def _unserved(self, workers: List[Worker]) -> List[Lane]:
+        """Lanes with tasks that none of these can run."""
+        return [
+            lane
+            for lanes in self._dispatcher.lanes.values()
+            for lane in lanes
+            if lane.waiting and not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+        ]
+
+
+def _described(capabilities: Capabilities, kind: str, workers: List[Worker]) -> str:
+    """What it would have to have."""
+    parts = []
+    if capabilities:
+        parts.append("with " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
+    if not any(worker.can_serve(frozenset(), kind) for worker in workers):
+        parts.append(f"that can run functions of kind {kind or '(none)'}")
+    return " ".join(parts)

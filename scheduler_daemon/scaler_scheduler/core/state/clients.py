@@ -1,0 +1,63 @@
+"""The table of clients."""
+
+from typing import Dict, Iterator, List, Optional
+
+from scaler_scheduler.core.state.records import Client
+
+
+class ClientTable:
+    def __init__(self) -> None:
+        self.by_incarnation: Dict[int, Client] = {}
+        """Those that are gone and have tasks at workers among them."""
+        self.by_route: Dict[bytes, Client] = {}
+        self._nested: Dict[int, Dict[int, Client]] = {}
+        """By the incarnation of their worker, then by their own."""
+
+    def __iter__(self) -> Iterator[Client]:
+        return iter(list(self.by_route.values()))
+
+    def __len__(self) -> int:
+        return len(self.by_route)
+
+    def find(self, incarnation: int) -> Optional[Client]:
+        return self.by_incarnation.get(incarnation)
+
+    def nested_in(self, worker: int) -> List[Client]:
+        """The clients of tasks of this worker."""
+        return list(self._nested.get(worker, {}).values())
+
+    def add(self, client: Client) -> None:
+        self.by_incarnation[client.incarnation] = client
+        self._arrive(client)
+
+    def move(self, client: Client, route: bytes) -> None:
+        """The client has a new connection, if only after it was gone."""
+        if client.is_gone:
+            client.is_gone = False
+        else:
+            del self.by_route[client.route]
+        client.route = route
+        self._arrive(client)
+
+    def _arrive(self, client: Client) -> None:
+        self.by_route[client.route] = client
+        if client.worker:
+            self._nested.setdefault(client.worker, {})[client.incarnation] = client
+
+    def leave(self, client: Client) -> None:
+        """The client is gone; it stays under its incarnation, for answers that are still on their way, until `bury`."""
+        client.is_gone = True
+        del self.by_route[client.route]
+        if client.worker:
+            nested = self._nested[client.worker]
+            del nested[client.incarnation]
+            if not nested:
+                del self._nested[client.worker]
+
+    def bury(self, client: Client) -> None:
+        """Drop the record of a client that has left once no worker holds a task of it."""
+        if client.is_gone and not client.tasks:
+            del self.by_incarnation[client.incarnation]
+
+    def overdue(self, now: float) -> List[Client]:
+        return [client for client in self.by_route.values() if client.deadline <= now]

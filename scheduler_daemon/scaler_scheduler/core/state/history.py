@@ -1,0 +1,217 @@
+"""What has happened to tasks lately, for whoever watches or asks: the newest rows, always kept.
+
+It is noted in runs, as it happens: rows of one message or dispatch with the same function, by reference to columns that
+are there anyway, so that a task of a long batch costs next to nothing. Short runs are packed.
+"""
+
+from collections import deque
+from typing import Deque, List, Optional, Sequence, Tuple
+
+from scaler_scheduler.core.effects import (
+    OUTCOME_CANCELLED,
+    OUTCOME_INPUT_LOST,
+    OUTCOME_TIMED_OUT,
+    OUTCOME_VALUE,
+    OUTCOME_WORKER_DIED,
+)
+from scaler_scheduler.core.events import Results
+from scaler_scheduler.core.lines import as_line
+from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.history_rows import PACKED_ROWS, Packing, Rows
+from scaler_scheduler.core.state.records import Client, Task, Worker
+from scaler_scheduler.core.state.tracebacks import Tracebacks
+
+SUBMITTED = 0
+DISPATCHED = 1
+STARTED = 2  # it is known to run
+ENDED = 3
+RETURNED = 4  # it has left its worker without an end
+ADOPTED = 5  # a worker that has joined again has it already
+
+NO_WORKER = 0
+
+SHORT = 16
+"""Runs of fewer rows are packed."""
+
+_RUNS = 10_000
+"""Most runs that are kept, of however few rows: each is an object or ten."""
+
+_ZERO = (0,)
+
+_TEXTS = (OUTCOME_WORKER_DIED, OUTCOME_TIMED_OUT, OUTCOME_INPUT_LOST)
+"""Outcomes whose payload is a text."""
+
+
+def _compact(ids: Sequence[int]) -> Sequence[int]:
+    """The same ids, which ascend: most often they are those from one to another, and nothing more need be kept."""
+    first, rows = ids[0], len(ids)
+    return range(first, first + rows) if ids[-1] - first == rows - 1 else ids
+
+
+def _line(outcome: int, payload: bytes) -> str:
+    """Of what a task failed that the scheduler has answered."""
+    if outcome in _TEXTS:
+        return as_line(payload)
+    return "cancelled" if outcome == OUTCOME_CANCELLED else "what it reads has failed"
+
+
+class History:
+    def __init__(self, limit: int) -> None:
+        """`limit`: so many of the newest rows are kept at least, in long runs."""
+        self.now = 0.0
+        """The time of what happens, in seconds of the monotonic clock."""
+        self.first = 0
+        """The number of the oldest row that is kept; rows are counted since the scheduler's start."""
+        self.end = 0
+        """The number of the next row."""
+        self._limit = limit
+        self._runs: Deque[Rows] = deque()
+        self.tracebacks = Tracebacks()
+        """Of failed attempts. They are published only in the story of one task."""
+        self._packing: Optional[Packing] = None
+        """What the last short run was added to, if no long one has come since."""
+
+    def rows(self, begin: int, limit: int) -> Tuple[int, List[Rows]]:
+        """At most `limit` rows from the one of this number on, and the number of the first of them: what is not kept
+        any more is left out."""
+        begin = max(begin, self.first)
+        end = min(begin + limit, self.end)
+        found: List[Rows] = []
+        at = self.first
+        for run in self._runs:
+            if at >= end:
+                break
+            following = at + len(run.ids)
+            if following > begin:
+                found.append(run.part(max(begin - at, 0), min(end, following) - at))
+            at = following
+        return begin, found
+
+    def of_task(self, client: int, task_id: int) -> List[Rows]:
+        """The rows of one task, one by one."""
+        found: List[Rows] = []
+        for run in self._runs:
+            ids, clients = run.ids, run.clients
+            if len(clients) == 1 and clients[0] != client:
+                continue
+            if isinstance(ids, range):
+                if task_id in ids:
+                    found.append(run.part(ids.index(task_id), ids.index(task_id) + 1))
+                continue
+            for row in range(len(ids)):
+                if ids[row] == task_id and (len(clients) == 1 or clients[row] == client):
+                    found.append(run.part(row, row + 1))
+        return found
+
+    def submitted(self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str) -> None:
+        """`functions` has one for all rows, or one a row; `name` is the tasks' own, if they have one."""
+        clients = (client.incarnation,)
+        if len(functions) == 1:
+            function = functions[0].name
+            self._add(SUBMITTED, NO_WORKER, name or function, function, clients, _compact(ids), _ZERO)
+            return
+        begin = 0
+        for row in range(1, len(functions) + 1):
+            if row == len(functions) or functions[row] is not functions[begin]:
+                function = functions[begin].name
+                self._add(SUBMITTED, NO_WORKER, name or function, function, clients, ids[begin:row], _ZERO)
+                begin = row
+
+    def dispatched(
+        self, worker: Worker, client: Client, function: Function, name: str, ids: Sequence[int], attempt: int
+    ) -> None:
+        """`ids` ascend; `name` is the tasks' own, if they have one."""
+        function_name, clients = function.name, (client.incarnation,)
+        self._add(
+            DISPATCHED, worker.incarnation, name or function_name, function_name, clients, _compact(ids), (attempt,)
+        )
+
+    def started(self, task: Task, worker: Worker) -> None:
+        self._add_task(STARTED, worker, task)
+
+    def adopted(self, task: Task, worker: Worker) -> None:
+        self._add_task(ADOPTED, worker, task)
+
+    def returned(self, task: Task, worker: Worker, outcome: int, duration: int, error: str) -> None:
+        """By this worker, after so many nanoseconds; the line says of what its attempt failed, if it did."""
+        self._add_task(RETURNED, worker, task, (outcome,), (duration,), (error,))
+
+    def ended(
+        self, client: Client, task_id: int, attempt: int, function: Function, name: str, outcome: int, payload: bytes
+    ) -> None:
+        """The scheduler itself has this answer to the task, whose own name this is, if it has one."""
+        error = "" if outcome == OUTCOME_VALUE else _line(outcome, payload)
+        names, clients = (name or function.name, function.name), (client.incarnation,)
+        self._add(ENDED, NO_WORKER, *names, clients, (task_id,), (attempt,), (outcome,), _ZERO, (error,))
+
+    def results(
+        self, event: Results, worker: Worker, function: Function, name: str, begin: int, end: int, skipped: List[int]
+    ) -> None:
+        """Results of this function, of tasks of this name, in these rows, have come; rows in `skipped`, which is
+        emptied, are none."""
+        own, function_name = name or function.name, function.name
+        if not skipped and end - begin == len(event.ids):
+            clients, attempts, outcomes = event.short
+            columns = clients, event.ids, attempts, outcomes, event.durations, event.errors
+            self._add(ENDED, worker.incarnation, own, function_name, *columns)
+            return
+        for row in (*skipped, end):
+            if begin < row:
+                self._add(
+                    ENDED,
+                    worker.incarnation,
+                    own,
+                    function_name,
+                    event.clients[begin:row],
+                    event.ids[begin:row],
+                    event.attempts[begin:row],
+                    event.outcomes[begin:row],
+                    event.durations[begin:row],
+                    event.errors[begin:row],
+                )
+            begin = row + 1
+        skipped.clear()
+
+    def _add_task(
+        self,
+        kind: int,
+        worker: Worker,
+        task: Task,
+        outcomes: Sequence[int] = _ZERO,
+        durations: Sequence[int] = _ZERO,
+        errors: Sequence[str] = (),
+    ) -> None:
+        names, clients, ids = (task.name, task.function.name), (task.client.incarnation,), (task.id,)
+        self._add(kind, worker.incarnation, *names, clients, ids, (task.attempt,), outcomes, durations, errors)
+
+    def _add(
+        self,
+        kind: int,
+        worker: int,
+        name: str,
+        function: str,
+        clients: Sequence[int],
+        ids: Sequence[int],
+        attempts: Sequence[int],
+        outcomes: Sequence[int] = _ZERO,
+        durations: Sequence[int] = _ZERO,
+        errors: Sequence[str] = (),
+    ) -> None:
+        count = len(ids)
+        columns = clients, ids, attempts, outcomes, durations, errors
+        runs = self._runs
+        if count >= SHORT:
+            self._packing = None
+            runs.append(Rows((kind,), (self.now,), (worker,), (name,), (function,), *columns))
+        else:
+            packing = self._packing
+            if packing is None or len(packing.rows.ids) >= PACKED_ROWS:
+                packing = self._packing = Packing()
+                runs.append(packing.rows)
+            packing.add(kind, self.now, worker, name, function, *columns)
+        self.end += count
+        while self.end - self.first - len(runs[0].ids) >= self._limit or len(runs) > _RUNS:
+            self.first += len(runs.popleft().ids)
+        if count > self._limit:  # and so it is the only one
+            runs[0] = runs[0].part(count - self._limit, count)
+            self.first = self.end - self._limit

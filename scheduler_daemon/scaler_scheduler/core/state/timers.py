@@ -1,0 +1,80 @@
+"""What is due when: leases, and what single tasks wait for. Reads deadlines, returns when to look again."""
+
+from heapq import heapify, heappop, heappush
+from typing import List, Tuple
+
+from scaler_scheduler.core.state.records import Task, Timer
+
+LEASE_CHECK_SECONDS = 1.0
+"""How often leases are looked at: a peer may live this much longer than its lease."""
+
+
+STALL_SECONDS = 3.0
+"""A check that comes this much too late means that the scheduler was stopped, and not that everybody else was."""
+
+_FEWEST_STALE = 1000
+"""Cancelled timers that are let lie before the heap is cleared of them."""
+
+
+class LeaseTimer:
+    def __init__(self, now: float) -> None:
+        self.next_check = now + LEASE_CHECK_SECONDS
+        self._lateness = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Whether to look at the leases; then it is set for the next time."""
+        if now < self.next_check:
+            return False
+        self._lateness = now - self.next_check
+        self.next_check = now + LEASE_CHECK_SECONDS
+        return True
+
+    def stall(self) -> float:
+        """How long the scheduler was stopped before the check that is due, in seconds; 0 when it was not."""
+        return self._lateness if self._lateness > STALL_SECONDS else 0.0
+
+
+class TimerQueue:
+    """Timers of tasks by deadline. A cancelled one lets go of its task at once and leaves the heap some time."""
+
+    def __init__(self) -> None:
+        self._heap: List[Tuple[float, int, Timer]] = []
+        self._number = 0
+        self._stale = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._stale
+
+    @property
+    def next_deadline(self) -> float:
+        return self._heap[0][0] if self._heap else float("inf")
+
+    def set(self, task: Task, deadline: float) -> None:
+        """Have the task be due then, and not when it was to be before."""
+        self.cancel(task)
+        timer = task.timer = Timer(task)
+        self._number += 1  # of two with one deadline the first set comes first; timers are not compared
+        heappush(self._heap, (deadline, self._number, timer))
+
+    def cancel(self, task: Task) -> None:
+        timer = task.timer
+        if timer is None:
+            return
+        timer.task = task.timer = None
+        self._stale += 1
+        if self._stale > _FEWEST_STALE and self._stale * 2 > len(self._heap):
+            self._heap = [entry for entry in self._heap if entry[2].task is not None]
+            heapify(self._heap)
+            self._stale = 0
+
+    def take_due(self, now: float) -> List[Task]:
+        """The tasks whose time has come; their timers are gone."""
+        due = []
+        while self._heap and self._heap[0][0] <= now:
+            task = heappop(self._heap)[2].task
+            if task is None:
+                self._stale -= 1
+            else:
+                task.timer = None
+                due.append(task)
+        return due

@@ -1,0 +1,63 @@
+"""The tables of workers and host agents."""
+
+from typing import Dict, Iterator, List, Optional
+
+from scaler_scheduler.core.state.records import Agent, Worker
+
+
+class WorkerTable:
+    def __init__(self) -> None:
+        self.by_route: Dict[bytes, Worker] = {}
+        self._by_incarnation: Dict[int, Worker] = {}
+
+    def __iter__(self) -> Iterator[Worker]:
+        return iter(list(self.by_route.values()))
+
+    def __len__(self) -> int:
+        return len(self.by_route)
+
+    def find(self, incarnation: int) -> Optional[Worker]:
+        return self._by_incarnation.get(incarnation)
+
+    def add(self, worker: Worker) -> None:
+        self.by_route[worker.route] = worker
+        self._by_incarnation[worker.incarnation] = worker
+
+    def remove(self, worker: Worker) -> None:
+        del self.by_route[worker.route]
+        del self._by_incarnation[worker.incarnation]
+
+    def overdue(self, now: float) -> List[Worker]:
+        return [worker for worker in self.by_route.values() if worker.deadline <= now]
+
+
+class AgentTable:
+    def __init__(self) -> None:
+        self.by_route: Dict[bytes, Agent] = {}
+        self._by_incarnation: Dict[int, Agent] = {}
+
+    def __iter__(self) -> Iterator[Agent]:
+        return iter(list(self.by_route.values()))
+
+    def __len__(self) -> int:
+        return len(self.by_route)
+
+    def find(self, incarnation: int) -> Optional[Agent]:
+        return self._by_incarnation.get(incarnation)
+
+    def add(self, agent: Agent) -> None:
+        self.by_route[agent.route] = agent
+        self._by_incarnation[agent.incarnation] = agent
+
+    def move(self, agent: Agent, route: bytes) -> None:
+        """The agent has a new connection."""
+        del self.by_route[agent.route]
+        agent.route = route
+        self.by_route[route] = agent
+
+    def remove(self, agent: Agent) -> None:
+        del self.by_route[agent.route]
+        del self._by_incarnation[agent.incarnation]
+
+    def overdue(self, now: float) -> List[Agent]:
+        return [agent for agent in self.by_route.values() if agent.deadline <= now]

@@ -1,0 +1,55 @@
+"""What all bound sockets have, and what ZeroMQ knows of the connection that a message comes from."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+import zmq
+import zmq.backend
+
+from ..commands.addresses import parse_bind_address
+
+# Plain numbers: pyzmq's enumerations cost as much as the calls that they are for.
+EVENTS = int(zmq.EVENTS)
+POLLIN = int(zmq.POLLIN)
+IS_CFFI = not hasattr(zmq.backend.Frame, "get")
+"""Whether it is pyzmq's backend for PyPy, which can't say yet whom a message comes from."""
+
+
+def reader(name: str) -> Callable[[Any], bytes]:
+    """What says, of a message's frame, what ZeroMQ knows under this name of the connection that it comes from."""
+    if not IS_CFFI:
+        return lambda frame: frame.get(name).encode()
+    import ctypes
+
+    from zmq.backend.cffi import _cffi
+
+    get = ctypes.CDLL(_cffi.__file__).zmq_msg_gets
+    get.restype = ctypes.c_char_p
+    get.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    cast = _cffi.ffi.cast
+    wanted = name.encode()
+    return lambda frame: get(int(cast("uintptr_t", frame.zmq_msg)), wanted) or b""
+
+
+class BoundSocket:
+    def __init__(self, bound: zmq.Socket[bytes]) -> None:
+        self._socket = bound
+        endpoint: Any = bound.getsockopt(zmq.LAST_ENDPOINT)
+        self.address = parse_bind_address(endpoint.rstrip(b"\0").decode())
+        """As bound: with the port that was free."""
+
+    @property
+    def fileno(self) -> int:
+        """A file descriptor that becomes readable, edge-triggered, when there may be something to receive."""
+        descriptor: Any = self._socket.getsockopt(zmq.FD)
+        return int(descriptor)
+
+    def close(self, linger_milliseconds: int = 0) -> None:
+        self._socket.close(linger_milliseconds)
+        if self.address.transport == "ipc" and not self.address.path.startswith("@"):
+            try:
+                os.unlink(self.address.path)
+            except OSError:
+                pass  # ZeroMQ may have removed it already

@@ -1,0 +1,98 @@
+"""What has happened to tasks, as the columns of a History message."""
+
+from __future__ import annotations
+
+from typing import List, Sequence, TypeVar
+
+from ..core.lines import TRACEBACK_BYTES
+from ..core.state.history_rows import Rows
+from ..wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
+from ..wire.kinds import KIND_NAMES
+from .snapshot_columns import Texts
+
+_HISTORY = KIND_NAMES.index("history")
+
+
+def history_frame(
+    first: int, runs: Sequence[Rows], incarnation: int, started: float, tracebacks: Sequence[str] = ()
+) -> bytes:
+    """Frame 0 of a History.
+
+    Args:
+        first: the number of the first row.
+        incarnation: the scheduler's.
+        started: when it was, in seconds of the monotonic clock.
+        tracebacks: one a row, empty where there is none; or none at all.
+    """
+    texts = Texts()
+    kinds: List[int] = []
+    times: List[int] = []
+    clients: List[int] = []
+    ids: List[int] = []
+    attempts: List[int] = []
+    workers: List[int] = []
+    names: List[int] = []
+    outcomes: List[int] = []
+    durations: List[int] = []
+    for run in runs:
+        rows = len(run.ids)
+        kinds.extend(_full(run.kinds, rows))
+        times.extend(_full([max(0, int((seconds - started) * 1e6)) for seconds in run.seconds], rows))
+        clients.extend(_full(run.clients, rows))
+        ids.extend(run.ids)
+        attempts.extend(_full(run.attempts, rows))
+        workers.extend(_full(run.workers, rows))
+        names.extend(_full([texts.number(name) for name in run.names], rows))
+        outcomes.extend(_full(run.outcomes, rows))
+        durations.extend(_full(run.durations, rows))
+    functions = _functions(runs, texts)
+    errors = _errors(runs, texts)
+    of_tracebacks = [texts.number(text, TRACEBACK_BYTES) for text in tracebacks] if any(tracebacks) else []
+    return columns_message(
+        _HISTORY,
+        (
+            (UINT64, (incarnation,)),
+            (UINT64, (first,)),
+            (UINT8, shrunk(kinds)),
+            (UINT64, shrunk(times)),
+            (UINT64, shrunk(clients)),
+            (UINT64, ids),
+            (UINT32, shrunk(attempts)),
+            (UINT64, shrunk(workers)),
+            (UINT32, shrunk(names)),
+            (UINT8, shrunk(outcomes)),
+            (UINT64, shrunk(durations)),
+            *texts.columns(),
+            errors,
+            functions,
+            (UINT32, of_tracebacks),
+        ),
+    )
+
+
+def _functions(runs: Sequence[Rows], texts: Texts) -> Column:
+    """Those that tasks with names of their own are of; empty where there are none."""
+    if all(run.functions == run.names for run in runs):
+        return UINT32, ()
+    functions: List[int] = []
+    for run in runs:
+        functions.extend(_full([texts.number(name) for name in run.functions], len(run.ids)))
+    return UINT32, shrunk(functions)
+
+
+def _errors(runs: Sequence[Rows], texts: Texts) -> Column:
+    """What has failed rows say of it; empty where none does."""
+    if not any(error for run in runs for error in run.errors):
+        return UINT32, ()
+    nothing = texts.number("")
+    errors: List[int] = []
+    for run in runs:
+        errors.extend([texts.number(error) for error in run.errors] or [nothing] * len(run.ids))
+    return UINT32, errors
+
+
+_T = TypeVar("_T")
+
+
+def _full(column: Sequence[_T], rows: int) -> Sequence[_T]:
+    return list(column) * rows if len(column) == 1 else column

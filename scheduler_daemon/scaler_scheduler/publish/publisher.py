@@ -1,0 +1,128 @@
+"""When the scheduler publishes what: the picture each second, what has happened, and all that it has to who is new.
+
+Nothing is made while nobody listens, and no turn of the loop makes much: what is kept of history goes to a new
+subscriber in several messages with a pause between them, in which the loop goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from struct import Struct
+from typing import Deque, Tuple
+
+from ..net.monitor_socket import Monitor
+from .snapshots import Status
+
+SNAPSHOT_SECONDS = 1.0
+LOOK_SECONDS = 0.25
+"""How often is looked whether somebody new listens at the monitor address, who then gets a snapshot at once."""
+
+HISTORY_ROWS = 10_000
+"""Most rows of a message, and of what has happened in a second."""
+
+PAUSE_SECONDS = 0.02
+"""Between two messages of what is kept: a subscriber's queue is short."""
+
+REPLAY_SECONDS = 1.0
+"""What is kept goes out no more often: all subscribers get it."""
+
+SNAPSHOT_TOPIC = b"snapshot"
+HISTORY_TOPIC = b"history\0"
+GRAPHS_TOPIC = b"graphs\0\0"
+"""What is published begins with its kind: the union's member in eight bytes."""
+
+TOPICS: Tuple[bytes, ...] = (SNAPSHOT_TOPIC, HISTORY_TOPIC, GRAPHS_TOPIC)
+
+STORY_TOPIC = b"story\0\0\0"
+"""The begin of a question: behind it are a task's client and id."""
+
+STORIES = 4
+"""Answered in one turn: each is looked for in all that is kept."""
+
+QUESTIONS = 64
+"""Kept until they are answered; more are dropped: whoever means it asks again."""
+
+_TASK = Struct("<8sQQ")
+
+
+class Publisher:
+    """The monitor's side of the loop. `next` is when it has something to do, in seconds of the monotonic clock."""
+
+    def __init__(self, monitor: Monitor, status: Status, now: float) -> None:
+        self._monitor = monitor
+        self._status = status
+        self.next = self._next_look = self._next_snapshot = now
+        self._next_row = 0
+        """Of history, to be published."""
+        self._is_replaying = False
+        """Whether what is kept goes out, to somebody who has come since."""
+        self._replay_end = 0
+        self._is_replay_wanted = False
+        self._next_replay = self.next
+        self._questions: Deque[bytes] = deque()
+
+    @property
+    def is_in_haste(self) -> bool:
+        """Whether there is something to do sooner than the loop looks by itself."""
+        return self._is_replaying or len(self._questions) > 0 or self._monitor.has_more
+
+    def turn(self, now: float) -> None:
+        """Do what is due."""
+        began = time.thread_time()
+        is_due = now >= self._next_snapshot
+        if is_due or now >= self._next_look or self._monitor.has_more:
+            self._next_look = now + LOOK_SECONDS
+            self._look(is_due, now)
+        if is_due:
+            # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
+            self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
+        if self._is_replaying:
+            self._replay()
+        self._answer()
+        self.next = min(self._next_look, self._next_snapshot)
+        if self.is_in_haste:
+            self.next = min(self.next, now + PAUSE_SECONDS)
+        self._status.monitor_seconds += time.thread_time() - began
+
+    def _look(self, is_due: bool, now: float) -> None:
+        is_somebody_new = False
+        for said in self._monitor.look(TOPICS, STORY_TOPIC):
+            if said.startswith(STORY_TOPIC):
+                if len(said) == _TASK.size and len(self._questions) < QUESTIONS:
+                    self._questions.append(said)
+                continue
+            is_somebody_new = True
+            if HISTORY_TOPIC.startswith(said):
+                self._is_replay_wanted = True
+        if not is_due and not is_somebody_new:
+            return
+        if self._monitor.is_wanted(SNAPSHOT_TOPIC):
+            self._monitor.publish(SNAPSHOT_TOPIC, self._status.snapshot(now, time.time()))
+        if self._monitor.is_wanted(GRAPHS_TOPIC):
+            self._monitor.publish(GRAPHS_TOPIC, self._status.graphs())
+        if not self._monitor.is_wanted(HISTORY_TOPIC):
+            self._is_replaying = self._is_replay_wanted = False
+        elif not self._is_replaying:
+            if self._is_replay_wanted and now >= self._next_replay:
+                self._next_replay = now + REPLAY_SECONDS
+                self._is_replay_wanted = False
+                self._is_replaying = True
+                self._next_row, self._replay_end = 0, self._status.history_end
+            else:
+                self._publish_history(max(self._next_row, self._status.history_end - HISTORY_ROWS))
+
+    def _answer(self) -> None:
+        for _ in range(min(STORIES, len(self._questions))):
+            topic = self._questions.popleft()
+            _, client, task_id = _TASK.unpack(topic)
+            self._monitor.publish(topic, self._status.story(client, task_id))
+
+    def _replay(self) -> None:
+        self._publish_history(self._next_row)
+        self._is_replaying = self._next_row < self._replay_end
+
+    def _publish_history(self, begin: int) -> None:
+        self._next_row, frame = self._status.history(begin, HISTORY_ROWS)
+        if frame:
+            self._monitor.publish(HISTORY_TOPIC, frame)

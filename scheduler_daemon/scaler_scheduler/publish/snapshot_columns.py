@@ -1,0 +1,238 @@
+"""The tables of the core as columns of a snapshot, in the order of the schema's fields.
+
+A thousand workers are a thousand rows, once a second: by list and struct that would be 0.2 us an element, columns are
+copied whole (`make bench`, monitor).
+"""
+
+from __future__ import annotations
+
+from heapq import nlargest
+from itertools import islice
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Tuple
+
+from ..core.dispatch.work_stealing import does_not_answer
+from ..core.scheduler import Scheduler
+from ..core.state.clients import ClientTable
+from ..core.state.functions import GIVEN_NAMES, Function, FunctionTable
+from ..core.state.records import Client, StoredObject, Worker
+from ..core.state.transitions import RUNNING
+from ..core.state.workers import AgentTable
+from ..wire.columns import UINT8, UINT32, WIDE, Column, shrunk
+
+WORKER_ROWS = 10_000
+CLIENT_ROWS = 1000
+FUNCTION_ROWS = 1000
+OBJECT_ROWS = 1000
+"""Most rows of these; there may be any number of them. Of host agents as many as of workers."""
+
+TEXT_LIMIT = 200
+"""Characters of a name that are published."""
+
+GIVEN_LIMIT = 60
+"""And of each of those that a function's tasks were given."""
+
+AGENT_IS_HERE = 1
+HOLDS_TASK = 2
+RUNS_LONG = 4
+DOES_NOT_ANSWER = 8
+RETIRES = 16
+
+LONG_MILLISECONDS = 1000
+"""What is called long in a worker's state."""
+
+_MOST_32 = (1 << 32) - 1
+_MOST = (1 << 64) - 1
+"""Workers say how long their tasks took, and may say anything: sums may be larger than a column's numbers."""
+
+OBJECT_TO_COME = 0
+OBJECT_HERE = 1
+OBJECT_ON_HOST = 2
+
+
+class Texts:
+    """Every text of a snapshot once, by numbers."""
+
+    def __init__(self) -> None:
+        self._numbers: Dict[str, int] = {}
+
+    def number(self, text: str, limit: int = TEXT_LIMIT) -> int:
+        if len(text) > limit:
+            text = text[:limit]
+        known = self._numbers.get(text)
+        if known is None:
+            known = self._numbers[text] = len(self._numbers)
+        return known
+
+    def columns(self) -> List[Column]:
+        encoded = [text.encode("utf-8", "replace") for text in self._numbers]
+        return [(UINT8, b"".join(encoded)), (UINT32, [len(text) for text in encoded])]
+
+
+class WorkerRows(NamedTuple):
+    columns: List[Column]
+    running: int
+    """Tasks that are known to run, at all workers."""
+    suspended: int
+
+
+class FunctionRows(NamedTuple):
+    columns: List[Column]
+    open_tasks: int
+    """Of all functions, those without a row as well."""
+
+
+def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
+    everyone = list(core.tables.workers)
+    workers = everyone[:WORKER_ROWS]
+    queue_size = core.limits.queue_size
+    agents, number = core.tables.agents, texts.number
+    states: List[int] = []
+    begun: List[Tuple[int, int, int, int, int]] = []
+    for worker in workers:
+        state = AGENT_IS_HERE if agents.find(worker.agent) is not None else 0
+        if worker.tasks:
+            state |= HOLDS_TASK
+            if does_not_answer(worker):
+                state |= DOES_NOT_ANSWER
+        if worker.is_retiring:
+            state |= RETIRES
+        begun.append(_begun(worker, texts, now))
+        if begun[-1][4] >= LONG_MILLISECONDS:
+            state |= RUNS_LONG
+        states.append(state)
+    clients, ids, attempts, tasks, milliseconds = zip(*begun) if begun else ((), (), (), (), ())
+    columns: List[Column] = [
+        (WIDE, [worker.incarnation for worker in workers]),
+        (WIDE, shrunk([worker.agent for worker in workers])),
+        (UINT32, [number(worker.name) for worker in workers]),
+        (UINT32, shrunk([number(worker.host) for worker in workers])),
+        (UINT32, [worker.pid for worker in workers]),
+        (UINT32, shrunk([number(worker.language) for worker in workers])),
+        (UINT32, shrunk([number(worker.version) for worker in workers])),
+        (UINT32, shrunk([number(_capabilities(worker)) for worker in workers])),
+        (UINT8, shrunk(states)),
+        (WIDE, [worker.usage[0] for worker in workers]),
+        (WIDE, [worker.usage[1] for worker in workers]),
+        (UINT32, shrunk([_free(worker, queue_size) for worker in workers])),
+        (UINT32, shrunk([len(worker.tasks) for worker in workers])),
+        (UINT32, shrunk([worker.running for worker in workers])),
+        (UINT32, shrunk([worker.suspended for worker in workers])),
+        (WIDE, [worker.sent for worker in workers]),
+        (WIDE, [worker.done for worker in workers]),
+        (WIDE, shrunk(clients)),
+        (WIDE, shrunk(ids)),
+        (UINT32, shrunk(attempts)),
+        (UINT32, shrunk(tasks)),
+        (WIDE, shrunk(milliseconds)),
+    ]
+    running, suspended = [worker.running for worker in everyone], [worker.suspended for worker in everyone]
+    return WorkerRows(columns, sum(running), sum(suspended))
+
+
+def _free(worker: Worker, queue_size: int) -> int:
+    return 0 if worker.is_retiring else max(0, min(queue_size - worker.held, _MOST_32))
+
+
+def _begun(worker: Worker, texts: Texts, now: float) -> Tuple[int, int, int, int, int]:
+    """What it is known to run: client, id, attempt, name, milliseconds. Of suspended tasks there may be many, of those
+    that run there is one, which has begun or gone on last."""
+    if worker.running:
+        for task, since in reversed(list(worker.begun.items())):
+            if task.state == RUNNING:
+                milliseconds = max(0, int((now - since) * 1000))
+                return task.client.incarnation, task.id, task.attempt, texts.number(task.name), milliseconds
+    return 0, 0, 0, texts.number(""), 0
+
+
+def _capabilities(worker: Worker) -> str:
+    if not worker.capabilities:
+        return ""
+    return " ".join(f"{name}={amount}" for name, amount in sorted(worker.capabilities.items()))
+
+
+def agent_columns(table: AgentTable, texts: Texts, started: float) -> List[Column]:
+    agents, number = list(islice(table, WORKER_ROWS)), texts.number
+    return [
+        (WIDE, [agent.incarnation for agent in agents]),
+        (UINT32, shrunk([number(agent.name) for agent in agents])),
+        (UINT32, shrunk([number(agent.host) for agent in agents])),
+        (UINT32, shrunk([agent.pid for agent in agents])),
+        (UINT32, shrunk([number(agent.language) for agent in agents])),
+        (UINT32, shrunk([number(agent.version) for agent in agents])),
+        (WIDE, shrunk([agent.usage[0] for agent in agents])),
+        (WIDE, shrunk([agent.usage[1] for agent in agents])),
+        (WIDE, shrunk([agent.lag_microseconds for agent in agents])),
+        (WIDE, shrunk([max(0, int((agent.heard_at - started) * 1000)) for agent in agents])),
+    ]
+
+
+def client_columns(table: ClientTable, texts: Texts) -> List[Column]:
+    clients = list(table)
+    if len(clients) > CLIENT_ROWS:
+        clients = nlargest(CLIENT_ROWS, clients, key=lambda client: len(client.tasks) + client.waiting)
+    return [
+        (WIDE, [client.incarnation for client in clients]),
+        (UINT32, shrunk([texts.number(client.name) for client in clients])),
+        (WIDE, shrunk([client.worker for client in clients])),
+        (WIDE, shrunk([client.waiting for client in clients])),
+        (WIDE, shrunk([_others(client) for client in clients])),
+        (WIDE, shrunk([len(client.objects) for client in clients])),
+        (WIDE, shrunk([client.held for client in clients])),
+        (WIDE, shrunk([client.done for client in clients])),
+    ]
+
+
+def _others(client: Client) -> int:
+    """Tasks that have objects and do not wait; `requeued` may hold some that wait no more."""
+    again = sum(len(lane.requeued) for lane in client.lanes.values())
+    return max(0, len(client.tasks) - again)
+
+
+def function_columns(table: FunctionTable, texts: Texts) -> FunctionRows:
+    known = list(table)
+    open_tasks = 0
+    for function in known:
+        open_tasks += function.tasks
+    if len(known) > FUNCTION_ROWS:
+        known = nlargest(FUNCTION_ROWS, known, key=lambda function: (function.tasks, function.number))
+    columns: List[Column] = [
+        (UINT32, [function.number for function in known]),
+        (UINT32, shrunk([texts.number(function.name) for function in known])),
+        (WIDE, shrunk([function.tasks for function in known])),
+        (WIDE, shrunk([function.done for function in known])),
+        (WIDE, shrunk([function.failed for function in known])),
+        (WIDE, shrunk([min(function.run_ns, _MOST) for function in known])),
+        (WIDE, shrunk([len(function.payload) for function in known])),
+        (UINT32, shrunk([len(function.holders) for function in known])),
+        (UINT32, shrunk([texts.number(_given(function)) for function in known])),
+    ]
+    return FunctionRows(columns, open_tasks)
+
+
+def _given(function: Function) -> str:
+    """A few of the names that its tasks came with."""
+    names = [name[:GIVEN_LIMIT] for name in function.given[: GIVEN_NAMES - 1]]
+    return ", ".join([*names, "..."] if len(function.given) == GIVEN_NAMES else names)
+
+
+def object_columns(clients: ClientTable, texts: Texts) -> List[Column]:
+    objects = list(islice(_objects(clients), OBJECT_ROWS))
+    return [
+        (WIDE, shrunk([stored.client.incarnation for stored in objects])),
+        (WIDE, [stored.id for stored in objects]),
+        (UINT32, shrunk([texts.number(stored.name) for stored in objects])),
+        (WIDE, shrunk([stored.size for stored in objects])),
+        (WIDE, shrunk([stored.readers for stored in objects])),
+        (UINT8, shrunk([_object_state(stored) for stored in objects])),
+    ]
+
+
+def _objects(clients: Iterable[Client]) -> Iterator[StoredObject]:
+    for client in clients:
+        yield from client.objects.values()
+
+
+def _object_state(stored: StoredObject) -> int:
+    if stored.producer is not None:
+        return OBJECT_TO_COME
+    return OBJECT_ON_HOST if stored.is_away else OBJECT_HERE

@@ -1,0 +1,155 @@
+"""What the scheduler tells of itself on its monitor address: snapshots."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+from typing import Dict, List, Sequence, Tuple
+
+from ..core.report.graph_view import nodes
+from ..core.report.story import story, story_tracebacks
+from ..core.scheduler import Scheduler
+from ..core.state.counts import Durations
+from ..wire.columns import with_tables
+from ..wire.encode import PROTOCOL_VERSION, Identity
+from ..wire.kinds import KIND_NAMES
+from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot
+from .graph_columns import graphs_frame
+from .history_columns import history_frame
+from .memory_trim import resident_bytes
+from .snapshot_columns import Texts, agent_columns, client_columns, function_columns, object_columns, worker_columns
+
+_FIRST_TABLE = 7
+"""Snapshot's pointer `texts`; those of the other tables follow it, as in the schema."""
+
+
+class Traffic:
+    """Messages counted by type, and what was dropped by reason."""
+
+    def __init__(self) -> None:
+        self.received = [0] * len(KIND_NAMES)
+        self.sent = [0] * len(KIND_NAMES)
+        reasons = ("malformed", "unreachable", "unauthorized", "ignored", "connections")
+        self.dropped: Dict[str, int] = dict.fromkeys(reasons, 0)
+
+
+class Status:
+    """Makes the snapshots of one scheduler, from its start to its end."""
+
+    def __init__(self, core: Scheduler, identity: Identity, address: str, started: float) -> None:
+        """`started` is in seconds of the monotonic clock."""
+        self.traffic = Traffic()
+        self.loop = Durations()
+        """Turns of the loop that had something to do."""
+        self.monitor_seconds = 0.0
+        """Of processor time, spent on what is published."""
+        self._core = core
+        self._identity = identity
+        self._address = address
+        self._started = started
+        self._sequence = 0
+        self._host = socket.gethostname()
+
+    def snapshot(self, now: float, unix_seconds: float) -> bytes:
+        """Frame 0 of the next Snapshot."""
+        self._sequence += 1
+        tables, counts = self._core.tables, self._core.counts
+        texts = Texts()
+        workers = worker_columns(self._core, texts, now)
+        agents = agent_columns(tables.agents, texts, self._started)
+        clients = client_columns(tables.clients, texts)
+        functions = function_columns(tables.functions, texts)
+        objects = object_columns(tables.clients, texts)
+        message = Message.new_snapshot(
+            Snapshot(
+                protocol_version=PROTOCOL_VERSION,
+                version=self._identity.version,
+                incarnation=self._identity.incarnation,
+                uptime_milliseconds=int((now - self._started) * 1000),
+                address=self._address,
+                waiting=counts.waiting,
+                dispatched=counts.dispatched,
+                resolved=counts.resolved,
+                clients=len(tables.clients),
+                workers=len(tables.workers),
+                agents=len(tables.agents),
+                received=_counters(KIND_NAMES, self.traffic.received),
+                sent=_counters(KIND_NAMES, self.traffic.sent),
+                dropped=self._dropped(),
+                sequence=self._sequence,
+                unix_milliseconds=int(unix_seconds * 1000),
+                blocked=max(0, functions.open_tasks - counts.waiting - counts.dispatched),
+                running=workers.running,
+                suspended=workers.suspended,
+                outcomes=counts.by_outcome(),
+                functions=len(tables.functions),
+                objects=len(tables.objects),
+                process=self._process(),
+                deaths=_counters(list(counts.deaths), list(counts.deaths.values())),
+                retries=counts.retries,
+                dispatch_latencies=counts.dispatch_latencies.by_size,
+                dispatch_latency_microseconds=counts.dispatch_latencies.microseconds,
+                waiting_bytes=counts.payload_bytes,
+                object_bytes=tables.objects.bytes,
+                memory_limit_bytes=self._core.limits.memory_limit_bytes,
+                unserved=self._core.unserved.waiting,
+            )
+        )
+        columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
+        return with_tables(message.dumps(), _FIRST_TABLE, columns)
+
+    @property
+    def history_end(self) -> int:
+        """The number of the next row of what happens."""
+        return self._core.tables.history.end
+
+    def history(self, begin: int, limit: int) -> Tuple[int, bytes]:
+        """Frame 0 of a History with at most so many rows from this one on, as far as they are kept, and the number of
+        the row behind them; an empty frame where there are none."""
+        first, runs = self._core.tables.history.rows(begin, limit)
+        end = first + sum([len(run.ids) for run in runs])
+        return end, history_frame(first, runs, self._identity.incarnation, self._started) if runs else b""
+
+    def graphs(self) -> bytes:
+        """Frame 0 of a Graphs."""
+        return graphs_frame(*nodes(self._core.tables), self._identity.incarnation, self._started)
+
+    def story(self, client: int, task_id: int) -> bytes:
+        """Frame 0 of a History of this task alone."""
+        rows = story(self._core.tables, client, task_id)
+        tracebacks = story_tracebacks(self._core.tables, client, task_id, rows)
+        return history_frame(0, rows, self._identity.incarnation, self._started, tracebacks)
+
+    def _dropped(self) -> List[Counter]:
+        counts = self._core.counts
+        dropped = dict(self.traffic.dropped, late=counts.late, output=counts.output_dropped, refused=counts.refused)
+        return _counters(list(dropped), list(dropped.values()))
+
+    def _process(self) -> SchedulerProcess:
+        times = os.times()
+        return SchedulerProcess(
+            interpreter=interpreter(),
+            host=self._host,
+            pid=os.getpid(),
+            resident_bytes=resident_bytes(),
+            cpu_milliseconds=round((times.user + times.system) * 1000),
+            loop_turns=self.loop.times,
+            loop_microseconds=self.loop.microseconds,
+            loop_durations=self.loop.by_size,
+            monitor_microseconds=int(self.monitor_seconds * 1e6),
+        )
+
+
+def interpreter() -> str:
+    """What runs the scheduler, for people."""
+    implementation, python = platform.python_implementation(), platform.python_version()
+    if implementation == "PyPy":
+        version = ".".join(str(part) for part in sys.implementation.version[:3])
+        return f"{implementation} {version} (Python {python})"
+    return f"{implementation} {python}"
+
+
+def _counters(names: Sequence[str], counts: Sequence[int]) -> List[Counter]:
+    return [Counter(name=name, count=count) for name, count in zip(names, counts) if count]

@@ -1,0 +1,76 @@
+"""What the scheduler has asked for of the host's object files, on its way there a few at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import zmq
+
+from scaler_client.protocol.messages import ForgetObjects, Message, Object
+from scaler_client.protocol.wire import encode
+from scaler_client.session.frame_limit import are_within, too_large
+
+from ..objects.files import ObjectLostError, read_object
+from ..task_rows import ObjectName
+
+BYTES_ON_THEIR_WAY = 64 << 20
+MOST_ON_THEIR_WAY = 8
+"""After so much the next one waits: it would only stand in the queue of the socket, before the agent's heartbeats."""
+
+
+_log = logging.getLogger(__name__)
+
+
+class ObjectSender:
+    def __init__(self, connection: zmq.Socket[bytes], directory: str) -> None:
+        self._connection = connection
+        self._directory = directory
+        self._waiting: dict[ObjectName, None] = {}
+        self._frame_limit = 0
+        self._leaving: list[tuple[zmq.MessageTracker, int]] = []
+        """What ZeroMQ still has, and the size of each."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether some of what was asked for has not left this process."""
+        return bool(self._waiting) or not all(tracker.done for tracker, _ in self._leaving)
+
+    def add(self, names: Iterable[ObjectName], frame_limit: int) -> None:
+        """Send these, each as soon as there is room and where it has no frame of more bytes; 0: any."""
+        self._frame_limit = frame_limit
+        self._waiting.update(dict.fromkeys(names))
+        self.send()
+
+    def send(self) -> None:
+        """Send what there is room for."""
+        self._leaving = [(tracker, size) for tracker, size in self._leaving if not tracker.done]
+        while self._waiting and self._has_room:
+            name = next(iter(self._waiting))
+            # Mapped, and never copied: the frames live until ZeroMQ has sent them.
+            frames = encode(self._message(name))
+            try:
+                tracker = self._connection.send_multipart(frames, zmq.NOBLOCK, copy=False, track=True)
+            except zmq.Again:
+                return  # no scheduler, or a slow one
+            del self._waiting[name]
+            if tracker is not None:
+                self._leaving.append((tracker, sum(map(len, frames))))
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._leaving) < MOST_ON_THEIR_WAY and sum(size for _, size in self._leaving) < BYTES_ON_THEIR_WAY
+
+    def _message(self, name: ObjectName) -> Message:
+        client, object_id = name
+        try:
+            frames = read_object(self._directory, name)
+        except (ObjectLostError, OSError):
+            frames = None
+        if frames is not None and not are_within(frames, self._frame_limit):
+            text = too_large(f"object {object_id} of client {client}", max(map(len, frames)), self._frame_limit)
+            _log.error("not sent, and lost to tasks on other hosts: %s", text)
+            frames = None
+        if frames is None:
+            return ForgetObjects([object_id], [client])
+        return Object(object_id, frames, client)

@@ -1,0 +1,375 @@
+"""The host agent's process: one poll loop over the scheduler's socket, the nursery and the signals.
+
+What to do is session.py's to decide; here it is done.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import platform
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import zmq
+
+from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
+from scaler_client.commands.options import UNAVAILABLE
+from scaler_client.commands.systemd_notify import ServiceManager, take_variables
+from scaler_client.net.curve import SERVING_CUT_SECONDS, secure, warn_of_secrets
+from scaler_client.net.host_lookup import warn_if_unresolved
+from scaler_client.net.sockets import Reconnects, receive
+from scaler_client.protocol.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
+from scaler_client.protocol.wire import WireError, decode
+from scaler_client.session.frame_limit import encoded_or_logged
+
+from .. import __version__
+from ..config import Config, fail, workers_in_words
+from ..fork_server.client import ForkNursery, Nursery, NurseryLost, SubprocessNursery
+from ..fork_server.process import WorkerMain
+from ..objects.directory import make_directory
+from ..objects.files import (
+    bytes_in,
+    mark_lost,
+    objects_in,
+    remove_files,
+    remove_object,
+    remove_unfinished,
+    write_object,
+)
+from ..processes.process_events import ProcessStarted
+from ..processes.process_resources import process_usage, resident_bytes
+from ..processes.process_title import set_process_name
+from ..processes.settings import WorkerSettings
+from ..processes.signal_socket import SignalSocket
+from ..processes.state_page import StatePage
+from .effects import (
+    Beat,
+    Effect,
+    EndWorker,
+    Exit,
+    Log,
+    MarkObjectLost,
+    Measure,
+    RemoveObjects,
+    Send,
+    SendObjects,
+    StartWorker,
+    WriteObject,
+)
+from .object_sender import ObjectSender
+from .service_report import ServiceReport
+from .session import AgentSession
+
+PARENT_SECONDS = 1.0
+"""How often to look whether the parent process is still there, when it matters."""
+
+LINGER_MILLISECONDS = 500
+"""How long the last messages (the goodbye) may take when the agent leaves."""
+
+CONNECT_TIMEOUT_MILLISECONDS = 5000
+"""A host that swallows packets must not hold one attempt to connect for the minutes TCP would."""
+
+SENDING_SECONDS = 0.01
+"""How often to look whether more can be sent, while objects are on their way to the scheduler."""
+
+MESSAGES_A_ROUND = 100
+ROUND_SECONDS = 0.1
+"""So many messages are read, or for so long, before the other sources get their turn."""
+
+_log = logging.getLogger(__name__)
+
+
+def run(config: Config, worker_main: WorkerMain | None = None) -> int:
+    """Run workers until a signal, a lost scheduler or a refusal ends it; the process' exit status.
+
+    `worker_main` is what each worker process does; the worker of this library unless told otherwise.
+    """
+    set_process_name("scaler_cluster")
+    try:
+        keys = read_peer_keys(config.keys, WORKER) if config.keys else None
+    except KeyFileError as error:
+        return fail(str(error))
+    warn_of_secrets(keys, config.address)
+    variables = take_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
+    incarnation = _draw_incarnation()
+    page = StatePage(config.num_of_workers)
+    signals = SignalSocket()
+    if worker_main is None and hasattr(os, "fork"):
+        from ..worker.process import run_worker  # now, to be shared by all that is forked
+
+        worker_main = run_worker
+    try:
+        objects = make_directory(incarnation)  # right before there is a nursery, which removes it whatever happens
+    except OSError as error:
+        return fail(f"cannot make a directory for objects: {error}", UNAVAILABLE)
+    nursery: Nursery = SubprocessNursery() if worker_main is None else ForkNursery(worker_main, page, objects)
+    try:
+        context = zmq.Context()
+        connection = _make_socket(context, config)
+        secure(connection, keys)
+        reconnects = Reconnects(connection, SERVING_CUT_SECONDS, str(config.address))
+        try:
+            connection.connect(str(config.address))
+        except zmq.ZMQError as error:
+            reconnects.close()
+            context.destroy(linger=0)
+            return fail(f"cannot connect to {config.address}: {error}", UNAVAILABLE)
+        warn_if_unresolved(config.address, _log)
+        manager = ServiceManager(variables)
+        agent = _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path, manager, keys)
+        try:
+            return agent.serve()
+        finally:
+            manager.close()
+            reconnects.close()
+            context.destroy(linger=LINGER_MILLISECONDS)
+    finally:
+        nursery.close()
+        objects.remove()
+
+
+def _make_socket(context: zmq.Context[zmq.Socket[bytes]], config: Config) -> zmq.Socket[bytes]:
+    connection = context.socket(zmq.DEALER)
+    connection.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
+    connection.setsockopt(zmq.IPV6, int(config.address.is_ipv6))
+    connection.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_TIMEOUT_MILLISECONDS)
+    # While there is no scheduler no more than this piles up; room for all workers dying at once.
+    connection.setsockopt(zmq.SNDHWM, 16 + config.num_of_workers)
+    # A scheduler's host that vanished without a word: ZeroMQ drops the dead connection and makes a new one.
+    interval = max(1000, round(config.heartbeat_interval_seconds * 1000))
+    connection.setsockopt(zmq.HEARTBEAT_IVL, interval)
+    connection.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * interval)
+    return connection
+
+
+def _draw_incarnation() -> int:
+    return secrets.randbelow((1 << 63) - 1) + 1
+
+
+class _Agent:
+    def __init__(
+        self,
+        config: Config,
+        incarnation: int,
+        connection: zmq.Socket[bytes],
+        reconnects: Reconnects,
+        nursery: Nursery,
+        signals: SignalSocket,
+        page: StatePage,
+        directory: str,
+        manager: ServiceManager,
+        keys: PeerKeys | None,
+    ) -> None:
+        """`directory` is that of the files of objects."""
+        self._config = config
+        self._keys = keys
+        self._connection = connection
+        self._reconnects = reconnects
+        self._nursery = nursery
+        self._signals = signals
+        self._page = page
+        self._directory = directory
+        self._sender = ObjectSender(connection, directory)
+        self._report = ServiceReport(manager, time.monotonic())
+        self._exit_status: int | None = None
+        self._is_orphan = False
+        host, pid = socket.gethostname(), os.getpid()
+        self._hello = Hello(Role.AGENT, incarnation, platform.python_version(), __version__, host, pid, f"{host}-{pid}")
+        names = config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)]
+        self._session = AgentSession(
+            self._hello,
+            str(config.address),
+            names,
+            config.heartbeat_interval_seconds,
+            config.death_timeout_seconds,
+            _draw_incarnation,
+            time.monotonic(),
+            read_state=page.read,
+            is_sending=lambda: self._sender.is_busy,
+            memory_limit_bytes=config.worker_memory_limit_bytes,
+            retire_seconds=config.retire_seconds,
+            list_files=lambda: objects_in(directory),
+        )
+
+    def serve(self) -> int:
+        """The loop. Returns the exit status."""
+        _log.info(
+            "scaler_cluster %s: %s for the scheduler at %s, %s %s, process %d",
+            __version__,
+            workers_in_words(self._config.num_of_workers),
+            self._config.address,
+            platform.python_implementation(),
+            platform.python_version(),
+            os.getpid(),
+        )
+        poller = zmq.Poller()
+        poller.register(self._connection, zmq.POLLIN)
+        poller.register(self._signals.fileno(), zmq.POLLIN)
+        poller.register(self._reconnects.fileno(), zmq.POLLIN)
+        self._do(self._session.start(time.monotonic()))
+        while self._exit_status is None:
+            write = zmq.POLLOUT if self._nursery.wants_write else 0
+            poller.register(self._nursery.fileno(), zmq.POLLIN | write)
+            poller.poll(self._milliseconds_to_wait())
+            self._sender.send()
+            # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
+            for number in self._signals.receive():
+                end = self._session.retire if number == signal.SIGTERM else self._session.stop
+                self._do(end(number.name, time.monotonic()))
+            if self._signals.take_hang_up():
+                _log.info("SIGHUP: the log files are opened again")  # by this line, and those of workers by theirs
+            self._look_for_parent()
+            self._reconnects.retry()
+            if self._reconnects.take():
+                self._do(self._session.connected(time.monotonic()))
+            elif self._reconnects.failure is not None:
+                text = self._reconnects.failure.text(self._keys)
+                self._do(self._session.received(Refused(NOT_AUTHORIZED, text, 0, ""), time.monotonic()))
+            self._read_scheduler()
+            self._read_nursery()
+            self._do(self._session.tick(time.monotonic()))
+            self._report.tell(self._session, time.monotonic())
+        return self._exit_status
+
+    def _milliseconds_to_wait(self) -> int:
+        seconds = min(self._session.deadline(), self._report.next_beat) - time.monotonic()
+        if self._config.parent_process:
+            seconds = min(seconds, PARENT_SECONDS)
+        if self._sender.is_busy:
+            seconds = min(seconds, SENDING_SECONDS)
+        return max(0, math.ceil(seconds * 1000))
+
+    def _look_for_parent(self) -> None:
+        parent = self._config.parent_process
+        if parent and not self._is_orphan and os.getppid() != parent:
+            self._is_orphan = True
+            self._do(self._session.stop(f"the parent process {parent} is gone", time.monotonic()))
+
+    def _read_scheduler(self) -> None:
+        until = time.monotonic() + ROUND_SECONDS
+        for _ in range(MESSAGES_A_ROUND):
+            if time.monotonic() > until:
+                return
+            try:
+                frames = receive(self._connection, zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            try:
+                message = decode(frames)
+            except WireError as error:
+                _log.warning("dropped what is no message of the protocol: %s", error)
+                continue
+            self._do(self._session.received(message, time.monotonic()))
+
+    def _read_nursery(self) -> None:
+        if self._exit_status is not None:
+            return
+        self._nursery.flush()
+        try:
+            events = self._nursery.receive()
+        except NurseryLost:
+            self._do(self._session.nursery_lost())
+            return
+        for event in events:
+            now = time.monotonic()
+            if isinstance(event, ProcessStarted):
+                self._do(self._session.worker_started(event.incarnation, event.pid, now))
+                continue
+            effects = self._session.worker_ended(event, now)
+            if event.pid:
+                remove_unfinished(self._directory, event.pid)
+            self._page.clear(event.slot)  # before the next worker in it is started
+            self._do(effects)
+
+    # --------------------------------------------------------------------------------------------------------- effects
+
+    def _do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._actions[type(effect)](self, effect)
+
+    def _send(self, message: Message) -> None:
+        for frames in encoded_or_logged(message):
+            try:
+                self._connection.send_multipart(frames, zmq.NOBLOCK)
+            except zmq.Again:
+                # No scheduler for long: the session repeats by itself what still matters when there is one.
+                _log.debug("not sent, the queue is full: %s", type(message).__name__)
+
+    def _send_heartbeat(self, beat: Beat) -> None:
+        own = process_usage(os.getpid())
+        workers = []
+        for incarnation, pid in beat.workers:
+            usage = process_usage(pid)
+            workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
+        figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
+        self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring))
+
+    def _measure(self, effect: Measure) -> None:
+        shared = bytes_in(self._directory)
+        sizes = {incarnation: resident_bytes(pid, shared) for incarnation, pid in effect.workers}
+        self._do(self._session.measured(sizes))
+
+    def _start_worker(self, start: StartWorker) -> None:
+        config = self._config
+        settings = WorkerSettings(
+            address=str(config.address),
+            name=start.name,
+            incarnation=start.incarnation,
+            agent=self._hello.incarnation,
+            heartbeat_interval_seconds=config.heartbeat_interval_seconds,
+            garbage_collect_interval_seconds=config.garbage_collect_interval_seconds,
+            trim_memory_threshold_bytes=config.trim_memory_threshold_bytes,
+            preload=config.preload,
+            offers=config.offer,
+            logging_level=config.logging_level,
+            logging_paths=config.logging_paths,
+            capabilities=config.capabilities,
+            keys=absolute(config.keys),
+            objects=self._directory,
+        )
+        self._nursery.start(start.slot, settings)
+
+    def _write_object(self, write: WriteObject) -> None:
+        try:
+            write_object(self._directory, write.name, write.frames)
+            error = ""
+        except OSError as failure:
+            error = f"{failure.strerror}: {self._directory}"
+        self._do(self._session.object_written(write.name, error))
+
+    def _mark_object_lost(self, mark: MarkObjectLost) -> None:
+        try:
+            mark_lost(self._directory, mark.name, mark.reason)
+        except OSError as error:
+            _log.debug("no mark for object %s: %s", mark.name, error)  # who waits for it gives up after a while
+
+    def _remove_objects(self, remove: RemoveObjects) -> None:
+        for name in remove.names:
+            remove_object(self._directory, name)
+        if remove.and_others:
+            with suppress(OSError):  # it is not there: nor is anything in it
+                remove_files(self._directory)
+
+    def _exit(self, effect: Exit) -> None:
+        self._exit_status = effect.status
+
+    _actions: dict[type, Callable[[_Agent, Any], None]] = {
+        Send: lambda self, effect: self._send(effect.message),
+        Beat: _send_heartbeat,
+        Measure: _measure,
+        StartWorker: _start_worker,
+        WriteObject: _write_object,
+        MarkObjectLost: _mark_object_lost,
+        RemoveObjects: _remove_objects,
+        SendObjects: lambda self, effect: self._sender.add(effect.names, effect.frame_limit),
+        EndWorker: lambda self, effect: self._nursery.end(effect.incarnation, effect.kill),
+        Log: lambda self, effect: _log.log(effect.level, effect.text),
+        Exit: _exit,
+    }

@@ -1,0 +1,39 @@
+"""What a host agent tells the service manager, and when."""
+
+from __future__ import annotations
+
+from scaler_client.commands.systemd_notify import ServiceManager
+
+from .session import AgentSession
+
+STATUS_SECONDS = 1.0
+"""Between two looks at what the workers do."""
+
+
+class ServiceReport:
+    """Ready at once, when the workers are being started. Whether a scheduler answers is part of the status and no
+    condition: hosts may be started in any order."""
+
+    def __init__(self, manager: ServiceManager, now: float) -> None:
+        self._manager = manager
+        self._next_status = now
+        self._is_ready = self._is_stopping = False
+        self.next_beat = now if manager.beat_seconds else float("inf")
+        """When `tell` is to be called next, at the latest."""
+
+    def tell(self, session: AgentSession, now: float) -> None:
+        """Called in every turn of the agent's loop."""
+        if not self._manager.is_there:
+            return
+        if not self._is_ready:
+            self._is_ready = True
+            self._manager.ready()
+        if now >= self.next_beat:
+            self.next_beat = now + self._manager.beat_seconds
+            self._manager.beat()
+        if now >= self._next_status:
+            self._next_status = now + STATUS_SECONDS
+            self._manager.status(session.status())
+        if not session.is_serving and not self._is_stopping:
+            self._is_stopping = True
+            self._manager.stopping()

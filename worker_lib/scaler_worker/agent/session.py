@@ -1,0 +1,413 @@
+"""Everything a host agent decides, without sockets, processes or a clock of its own.
+
+Messages, process events and the time (seconds of any monotonic clock) go in, effects come out. `tick` is to be called
+at `deadline()`.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Goodbye, Hello, Message, Started, WorkerDied
+
+from ..config import workers_in_words
+from ..processes.process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
+from ..processes.state_page import WorkerState
+from ..task_rows import ObjectName
+from .effects import Effect, EndWorker, Exit, Log, Measure, Send
+from .host_objects import HostObjects
+from .long_tasks import LongTasks
+from .scheduler_link import SchedulerLink
+from .worker_table import Kill, Worker, WorkerTable
+
+GRACE_SECONDS = 2.0
+"""From SIGTERM to SIGKILL, when the agent ends its workers."""
+
+GIVE_UP_SECONDS = 1.5
+"""From SIGKILL to leaving without them: a process that the kernel does not let die must not keep the agent."""
+
+SETTLE_SECONDS = 0.05
+"""From the last worker's end to the question whether the scheduler has read everything up to then."""
+
+FAREWELL_SECONDS = 0.5
+"""From the last worker's end to the goodbye, at the latest, unless objects are still being sent."""
+
+HAND_OVER_SECONDS = 3.0
+"""How long objects may be sent, from the moment at which the agent begins to end: with what follows this stays within
+the time in which the command promises to end."""
+
+MEASURE_SECONDS = 0.25
+"""How often workers are measured, where their memory has a limit."""
+
+NURSERY_LOST = "the agent's nursery process died"
+
+
+class _Phase(enum.Enum):
+    SERVING = 1
+    ENDING = 2
+    """Workers are ended."""
+    LEAVING = 3
+    """They have gone; what they said last is on its way to the scheduler."""
+    ENDED = 4
+
+
+class AgentSession:
+    """The agent of one host's workers, from its start to its end."""
+
+    def __init__(
+        self,
+        hello: Hello,
+        address: str,
+        names: Iterable[str],
+        heartbeat_interval_seconds: float,
+        death_timeout_seconds: float,
+        draw_incarnation: Callable[[], int],
+        now: float,
+        *,
+        read_state: Callable[[int], WorkerState],
+        is_sending: Callable[[], bool] = lambda: False,
+        memory_limit_bytes: int = 0,
+        retire_seconds: float = 0.0,
+        list_files: Callable[[], Iterable[ObjectName]] = tuple,
+    ) -> None:
+        """`names`, one a worker; `address` is for the log only; `draw_incarnation` gives new numbers below 2^63;
+        `read_state` tells what the worker in a slot runs, or last ran; `is_sending` whether objects that the scheduler
+        has asked for are still to be sent; `memory_limit_bytes` is a worker's, 0: none; `retire_seconds` is how long
+        tasks may go on when the agent retires; `list_files` tells which objects are files of this host."""
+        self._hello = hello
+        self._objects = HostObjects()
+        self._link = SchedulerLink(
+            hello,
+            address,
+            heartbeat_interval_seconds,
+            death_timeout_seconds,
+            now,
+            lambda: self._objects.others(list_files()),
+        )
+        self._workers = WorkerTable(names, draw_incarnation)
+        self._read_state = read_state
+        self._is_sending = is_sending
+        self._memory_limit_bytes = memory_limit_bytes
+        self._measure_at = now + MEASURE_SECONDS
+        self._phase = _Phase.SERVING
+        self._exit_status = 0
+        self._goodbye_reason = ""
+        self._has_replaced = False
+        """A worker has ended, and another was started for it."""
+        self._was_busy = False
+        """A worker ran something when it was ended."""
+        self._long_tasks = LongTasks()
+        self._retire_seconds = retire_seconds
+        self._retire_by: float | None = None
+        """When it retires: until when tasks may go on."""
+        self._kill_at: float | None = None
+        self._give_up_at: float | None = None
+        self._settle_at: float | None = None
+        self._leave_at: float | None = None
+        self._sent_by = 0.0
+        """When the agent ends: until when objects may be sent."""
+
+    # ---------------------------------------------------------------------------------------------------------- inputs
+
+    def start(self, now: float) -> list[Effect]:
+        """Say hello, start every worker."""
+        return self._link.say_hello(now) + self._workers.start_all(now)
+
+    def connected(self, now: float) -> list[Effect]:
+        """A lost connection stands again: whoever is there now shall know of this agent at once."""
+        self._link.connected(now)
+        return self.tick(now)
+
+    def received(self, message: Message, now: float) -> list[Effect]:
+        """A message of the scheduler's."""
+        handler = self._handlers.get(type(message))
+        if handler is None:
+            return [Log(logging.DEBUG, f"ignored a message that is not for an agent: {type(message).__name__}")]
+        effects: list[Effect] = handler(self, message, now)
+        return effects
+
+    def worker_started(self, incarnation: int, pid: int, now: float) -> list[Effect]:
+        return self._workers.started(incarnation, pid, now)
+
+    def worker_ended(self, ended: ProcessEnded, now: float) -> list[Effect]:
+        """A worker process is gone, or could not be made. Its slot may be cleared after this."""
+        worker = self._workers.living.pop(ended.incarnation, None)
+        if worker is None:
+            return []
+        if self._phase is not _Phase.SERVING:
+            return self._leave_when_empty(now)
+        if self._retire_by is not None:
+            return self._worker_retired(worker, ended, now)
+        ended, state = worker.explain(ended, self._read_state(worker.slot))
+        if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced and not self._is_any_ready():
+            text = f"the first worker could not be prepared: {ended.cause()}: giving up"
+            return [Log(logging.ERROR, text), *self._end(1, "preload failed", now)]
+        self._has_replaced = True
+        effects = []
+        if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
+            effects += self._link.report(_worker_died(ended, state))
+        return effects + self._workers.replace(worker, ended, state, now)
+
+    def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
+        """The worker gets no successor. One that was sent the agent's signal too (as to a whole group) has not died."""
+        effects: list[Effect] = []
+        if ended.pid and ended.status not in (0, -signal.SIGTERM):
+            effects += self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
+        return effects if self._workers.living else effects + self._end_retired("no worker is left", now)
+
+    def measured(self, resident_bytes: Mapping[int, int]) -> list[Effect]:
+        """The answer to Measure, by incarnation: whoever is above the limit is killed."""
+        effects: list[Effect] = []
+        for incarnation, size in resident_bytes.items():
+            worker = self._workers.living.get(incarnation)
+            if size > self._memory_limit_bytes and worker is not None and worker.kill is None:
+                cause = f"memory limit of {_mebibytes(self._memory_limit_bytes)} exceeded: {_mebibytes(size)}"
+                effects.append(_kill(worker, Kill(cause, self._read_state(worker.slot).task)))
+        return effects
+
+    def object_written(self, name: ObjectName, error: str = "") -> list[Effect]:
+        """The answer to WriteObject: why it could not be written, empty where it was."""
+        return self._objects.written(name, error)
+
+    @property
+    def object_bytes(self) -> int:
+        """The size of all objects that the agent was sent, and has made files of."""
+        return self._objects.total_bytes
+
+    @property
+    def is_serving(self) -> bool:
+        """It has not begun to end."""
+        return self._phase is _Phase.SERVING
+
+    def status(self) -> str:
+        """What it does, in a line for operators."""
+        living = self._workers.living.values()
+        busy = sum(1 for worker in living if self._read_state(worker.slot).task)
+        answers = "answers" if self._link.is_answered else "does not answer"
+        return f"{workers_in_words(len(living))}, {busy} busy; the scheduler at {self._link.address} {answers}"
+
+    def nursery_lost(self) -> list[Effect]:
+        """All workers are gone and none can be made any more."""
+        effects: list[Effect] = []
+        if self._phase is _Phase.SERVING:
+            self._exit_status = 1
+            self._goodbye_reason = NURSERY_LOST
+            effects.append(Log(logging.ERROR, f"{NURSERY_LOST}, and the workers with it: exiting"))
+            for worker in self._workers.living.values():
+                ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, error=NURSERY_LOST)
+                effects += self._link.report(_worker_died(ended, self._read_state(worker.slot)))
+        self._workers.living.clear()
+        return effects + self._leave()
+
+    def stop(self, reason: str, now: float) -> list[Effect]:
+        """End the workers and then the agent, with exit status 0; called again: at once."""
+        if self._phase is _Phase.SERVING:
+            text = f"{reason}: ending {workers_in_words(len(self._workers.living))}"
+            return [Log(logging.INFO, text), *self._end(0, reason, now)]
+        return self._kill_all(now)
+
+    def retire(self, reason: str, now: float) -> list[Effect]:
+        """End when the tasks that have begun have ended, or their time is over; called again, or without such time: as
+        `stop`."""
+        if self._phase is not _Phase.SERVING or self._retire_by is not None or not self._retire_seconds:
+            return self.stop(reason, now)
+        self._retire_by = now + self._retire_seconds
+        self._goodbye_reason = reason
+        self._link.retire(now)
+        text = f"{reason}: retiring; what runs may go on for up to {self._retire_seconds:g} s"
+        return [Log(logging.INFO, text), *self.tick(now)]
+
+    def tick(self, now: float) -> list[Effect]:
+        """Do what is due."""
+        if self._phase is _Phase.ENDED:
+            return []
+        effects = self._link.beat_if_due(self._living(), now)
+        if self._retire_by is not None and now >= self._retire_by:
+            effects += self._end_retired("the time for what ran is over", now)
+        if self._phase is _Phase.SERVING:
+            effects += self._tell_long_tasks() if effects else []
+            effects += self._serve_on(now)
+        if self._kill_at is not None and now >= self._kill_at:
+            effects += self._kill_all(now)
+        if self._give_up_at is not None and now >= self._give_up_at:
+            effects += self._leave_without_them()
+        if self._settle_at is not None and now >= self._settle_at:
+            self._settle_at = None
+            effects += self._link.beat((), now)
+        effects += self._leave_when_settled()
+        if self._leave_at is not None and now >= self._leave_at:
+            if self._is_sending() and now < self._sent_by:
+                self._leave_at = self._sent_by
+            else:
+                effects += self._leave()
+        return effects
+
+    def deadline(self) -> float:
+        """When `tick` is to be called next, at the latest."""
+        times = [self._kill_at, self._give_up_at, self._settle_at, self._leave_at, self._link.next_beat]
+        if self._phase is _Phase.SERVING:
+            times += [self._link.deadline(), self._retire_by]
+            times += [] if self._retire_by is not None else self._workers.deadlines()
+            times += [self._measure_at] if self._memory_limit_bytes else []
+        return min(time for time in times if time is not None)
+
+    # -------------------------------------------------------------------------------------------------------- messages
+
+    def _on_welcome(self, welcome: messages.Welcome, now: float) -> list[Effect]:
+        return self._objects.welcomed(welcome) + self._link.on_welcome(welcome, now)
+
+    def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:
+        if self._phase is not _Phase.SERVING:
+            return []
+        if refused.reason == messages.NOT_AUTHORIZED:
+            text = f"no access to the scheduler at {self._link.address}: {refused.text}"
+            return [Log(logging.ERROR, text), *self._end(1, "refused", now)]
+        text = (
+            f"refused by the scheduler at {self._link.address}, version {refused.version} with protocol version "
+            f"{refused.protocol_version}: this is version {self._hello.version} with protocol version "
+            f"{self._hello.protocol_version} ({refused.text or refused.reason})"
+        )
+        return [Log(logging.ERROR, text), *self._end(1, "refused", now)]
+
+    def _on_heartbeat_echo(self, echo: messages.HeartbeatEcho, now: float) -> list[Effect]:
+        effects = self._link.on_heartbeat_echo(echo, now)
+        if self._link.is_settled:
+            effects += self._objects.settled()
+        if self._retire_by is not None and echo.is_drained:
+            effects += self._end_retired("nothing runs any more", now)
+        return effects + self._leave_when_settled()
+
+    def _on_end_worker(self, order: messages.EndWorker, now: float) -> list[Effect]:
+        """End a worker because of a task that does not let itself be stopped, if that is what it runs."""
+        worker = self._workers.living.get(order.incarnation)
+        if worker is None or self._phase is not _Phase.SERVING or self._read_state(worker.slot).task != order.task:
+            return []
+        return [_kill(worker, Kill(f"stopped: {order.reason}", order.task))]
+
+    def _on_shutdown(self, _: messages.Shutdown, now: float) -> list[Effect]:
+        return self.stop("shut down by a client", now) if self._phase is _Phase.SERVING else []
+
+    _handlers: dict[type, Callable[[AgentSession, Any, float], list[Effect]]] = {
+        messages.Welcome: _on_welcome,
+        messages.HelloWanted: lambda self, message, now: self._link.on_hello_wanted(message, now),
+        messages.HeartbeatEcho: _on_heartbeat_echo,
+        messages.Goodbye: lambda self, message, now: self._link.on_goodbye(message, now),
+        messages.Error: lambda self, message, now: self._link.on_error(message, now),
+        messages.Refused: _on_refused,
+        messages.EndWorker: _on_end_worker,
+        messages.Object: lambda self, message, now: self._objects.take(message),
+        messages.Shutdown: _on_shutdown,
+        messages.ForgetObjects: lambda self, message, now: self._objects.forget(message),
+        messages.FetchObjects: lambda self, message, now: self._objects.fetch(message),
+    }
+
+    # --------------------------------------------------------------------------------------------------------- phases
+
+    def _living(self) -> tuple[tuple[int, int], ...]:
+        return tuple((worker.incarnation, worker.pid) for worker in self._workers.living.values() if worker.pid)
+
+    def _is_any_ready(self) -> bool:
+        return any(self._read_state(worker.slot).ready for worker in self._workers.living.values())
+
+    def _serve_on(self, now: float) -> list[Effect]:
+        if self._link.is_lost(now):
+            silence = f"no scheduler answered at {self._link.address} for {self._link.death_timeout_seconds:g} s"
+            return [Log(logging.ERROR, f"{silence}: giving up"), *self._end(1, "no scheduler answered", now)]
+        effects = self._link.watch(now)
+        if self._retire_by is None:
+            effects += self._workers.start_due(now) + self._workers.settle(now)
+        if self._memory_limit_bytes and now >= self._measure_at:
+            self._measure_at = now + MEASURE_SECONDS
+            effects.append(Measure(self._living()))
+        return effects
+
+    def _tell_long_tasks(self) -> list[Effect]:
+        """Called with each heartbeat: say of tasks that have run since the last one that they do. Their workers say so
+        themselves, unless what runs holds the interpreter's lock or the process is stopped."""
+        living = self._workers.living.items()
+        long = self._long_tasks.look({key: self._read_state(worker.slot).task for key, worker in living})
+        if not long or not self._link.is_answered:
+            return []
+        clients, ids, attempts = map(list, zip(*long))
+        return [Send(Started(ids, clients, attempts))]
+
+    def _end_retired(self, why: str, now: float) -> list[Effect]:
+        text = f"{why}: ending {workers_in_words(len(self._workers.living))}"
+        return [Log(logging.INFO, text), *self._end(0, self._goodbye_reason, now)]
+
+    def _end(self, exit_status: int, reason: str, now: float) -> list[Effect]:
+        self._phase = _Phase.ENDING
+        self._retire_by = None
+        self._exit_status = exit_status
+        self._goodbye_reason = reason
+        self._kill_at = now + GRACE_SECONDS
+        living = self._workers.living.values()
+        self._was_busy = any(self._read_state(worker.slot).task for worker in living)
+        effects: list[Effect] = [EndWorker(worker.incarnation, kill=False) for worker in living]
+        self._sent_by = now + HAND_OVER_SECONDS
+        if self._link.is_answered:
+            # The scheduler gives these workers nothing more, and asks for the results that only this host has.
+            self._link.retire(now)
+            effects += self._link.beat(self._living(), now)
+        return effects + self._leave_when_empty(now)
+
+    def _kill_all(self, now: float) -> list[Effect]:
+        if self._phase is not _Phase.ENDING:
+            return []
+        self._kill_at = None
+        if self._give_up_at is None:
+            self._give_up_at = now + GIVE_UP_SECONDS
+        return [EndWorker(incarnation, kill=True) for incarnation in self._workers.living]
+
+    def _leave_without_them(self) -> list[Effect]:
+        text = f"{workers_in_words(len(self._workers.living))} left behind that SIGKILL does not end"
+        return [Log(logging.ERROR, text), *self._leave()]
+
+    def _leave_when_empty(self, now: float) -> list[Effect]:
+        """Once all workers have gone.
+
+        The scheduler takes the goodbye for that of every worker that it still has: it must come behind the results that
+        they sent last, on connections of their own, between which there is no order. An answer to a heartbeat that was
+        sent after their end shows that the scheduler is past what had arrived by then. Before that answer comes what
+        the scheduler asks for of the results that only this host has, and the goodbye goes behind these.
+        """
+        if self._phase is not _Phase.ENDING or self._workers.living:
+            return []
+        self._kill_at = self._give_up_at = None
+        if not self._link.is_answered:
+            return self._leave()
+        self._phase = _Phase.LEAVING
+        self._settle_at = now + SETTLE_SECONDS if self._was_busy else None
+        self._leave_at = now + FAREWELL_SECONDS
+        return self._leave_when_settled()
+
+    def _leave_when_settled(self) -> list[Effect]:
+        """Once the scheduler has answered the last heartbeat, and has been sent what it has asked for."""
+        is_waiting = self._phase is not _Phase.LEAVING or self._settle_at is not None or not self._link.is_echoed
+        return [] if is_waiting or self._is_sending() else self._leave()
+
+    def _leave(self) -> list[Effect]:
+        if self._phase is _Phase.ENDED:
+            return []
+        self._phase = _Phase.ENDED
+        return [Send(Goodbye(self._goodbye_reason)), Exit(self._exit_status)]
+
+
+def _kill(worker: Worker, kill: Kill) -> Effect:
+    worker.kill = worker.kill or kill
+    return EndWorker(worker.incarnation, kill=True)
+
+
+def _worker_died(ended: ProcessEnded, state: WorkerState) -> WorkerDied:
+    return WorkerDied(
+        ended.incarnation, ended.pid, ended.cause(), ended.peak_bytes, state.client, state.id, state.attempt
+    )
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):.0f} MiB"

@@ -1,0 +1,149 @@
+"""The agent's workers: which live, which are to be started again and when. Sans-IO."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from scaler_client.protocol.messages import TaskName
+
+from ..processes.process_events import SCHEDULER_LOST_STATUS, ProcessEnded
+from ..processes.state_page import WorkerState
+from .effects import Effect, Log, StartWorker
+
+SETTLED_SECONDS = 1.0
+"""A worker that ends sooner, without having become ready, failed to start."""
+
+FIRST_BACK_OFF_SECONDS = 0.25
+LONGEST_BACK_OFF_SECONDS = 5.0
+SCHEDULER_LOST_BACK_OFF_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Kill:
+    """The agent has a worker killed, and why."""
+
+    cause: str
+    task: TaskName | None
+    """What it ran when that was decided. By the time it dies it may run another one, which is not to blame."""
+
+
+@dataclass
+class Worker:
+    """One slot: a name for good, and one process after the other."""
+
+    slot: int
+    name: str
+    incarnation: int = 0
+    pid: int = 0
+    """0 until the process is known to run."""
+    started_at: float = 0.0
+    restart_at: float | None = None
+    failed_starts: int = 0
+    """In a row."""
+    kill: Kill | None = None
+
+    def explain(self, ended: ProcessEnded, state: WorkerState) -> tuple[ProcessEnded, WorkerState]:
+        """How it ended, and what it ran, with what the agent knows better than the operating system."""
+        if self.kill is not None:
+            of_task = state if state.task == self.kill.task else state.without_task()
+            return replace(ended, error=self.kill.cause), of_task
+        return (replace(ended, error=state.last_words) if state.last_words else ended), state
+
+
+class WorkerTable:
+    def __init__(self, names: Iterable[str], draw_incarnation: Callable[[], int]) -> None:
+        self._workers = [Worker(slot, name) for slot, name in enumerate(names)]
+        self._draw_incarnation = draw_incarnation
+        self._failing_cause = ""
+        self.living: dict[int, Worker] = {}
+        """By incarnation: asked to be started and not known to have ended."""
+
+    def start_all(self, now: float) -> list[Effect]:
+        return [self._start(worker, now) for worker in self._workers]
+
+    def start_due(self, now: float) -> list[Effect]:
+        """Start again whose back-off is over."""
+        due = [worker for worker in self._workers if worker.restart_at is not None and now >= worker.restart_at]
+        return [self._start(worker, now) for worker in due]
+
+    def started(self, incarnation: int, pid: int, now: float) -> list[Effect]:
+        worker = self.living.get(incarnation)
+        if worker is None:
+            return []
+        worker.pid = pid
+        worker.started_at = now
+        return [Log(logging.DEBUG, f"worker {worker.name} is process {pid}")]
+
+    def replace(self, worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> list[Effect]:
+        """The worker, taken out of `living`, is gone: start it again, now or after a back-off."""
+        if ended.status == SCHEDULER_LOST_STATUS:
+            worker.restart_at = now + SCHEDULER_LOST_BACK_OFF_SECONDS
+            return [Log(logging.INFO, f"worker {worker.name} (process {ended.pid}) ended: no scheduler answered it")]
+        failed = _failed_to_start(worker, ended, state, now)
+        told = self._failed_start(worker, ended) if failed else _death(worker, ended, state)
+        worker.failed_starts = worker.failed_starts + 1 if failed else 0
+        worker.restart_at = now + _back_off_seconds(worker.failed_starts)
+        return [told, *self.start_due(now)]
+
+    def settle(self, now: float) -> list[Effect]:
+        """Forget the failed starts of workers that live on; say so, once, when none fails any more."""
+        for worker in self._workers:
+            settles_at = self._settles_at(worker)
+            if settles_at is not None and now >= settles_at:
+                worker.failed_starts = 0
+        if not self._failing_cause or any(worker.failed_starts for worker in self._workers):
+            return []
+        self._failing_cause = ""
+        return [Log(logging.WARNING, "all workers start again")]
+
+    def deadlines(self) -> list[float]:
+        times = [worker.restart_at for worker in self._workers]
+        times += [self._settles_at(worker) for worker in self._workers]
+        return [time for time in times if time is not None]
+
+    def _settles_at(self, worker: Worker) -> float | None:
+        if not worker.failed_starts or worker.incarnation not in self.living:
+            return None
+        return worker.started_at + SETTLED_SECONDS
+
+    def _start(self, worker: Worker, now: float) -> Effect:
+        worker.incarnation = self._draw_incarnation()
+        worker.pid = 0
+        worker.started_at = now
+        worker.restart_at = None
+        worker.kill = None
+        self.living[worker.incarnation] = worker
+        return StartWorker(worker.slot, worker.name, worker.incarnation)
+
+    def _failed_start(self, worker: Worker, ended: ProcessEnded) -> Effect:
+        text = f"worker {worker.name} (process {ended.pid}) failed to start: {ended.cause()}"
+        if ended.cause() == self._failing_cause:
+            return Log(logging.DEBUG, text)
+        self._failing_cause = ended.cause()
+        return Log(logging.ERROR, f"{text}; trying again, at most {LONGEST_BACK_OFF_SECONDS:g} s apart")
+
+
+def _failed_to_start(worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> bool:
+    if not ended.pid or state.last_words:
+        return True
+    # One that is too large before it has run anything would be started and killed without end.
+    is_too_large = worker.kill is not None and worker.kill.task is None
+    return now - worker.started_at < SETTLED_SECONDS and (is_too_large or not state.ready)
+
+
+def _death(worker: Worker, ended: ProcessEnded, state: WorkerState) -> Effect:
+    """No warning: the scheduler gives one, with the task's name and what becomes of it."""
+    text = f"worker {worker.name} (process {ended.pid}) died: {ended.cause()}"
+    if ended.peak_bytes:
+        text += f", peak memory {ended.peak_bytes / (1 << 20):.0f} MiB"
+    if state.attempt:
+        text += f", while running task {state.client}/{state.id}, attempt {state.attempt}"
+    return Log(logging.INFO, text)
+
+
+def _back_off_seconds(failed_starts: int) -> float:
+    if failed_starts < 2:
+        return 0.0
+    return min(LONGEST_BACK_OFF_SECONDS, FIRST_BACK_OFF_SECONDS * 2.0 ** min(failed_starts - 2, 10))

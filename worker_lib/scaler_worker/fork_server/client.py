@@ -1,0 +1,189 @@
+"""How the agent has worker processes made, ended and watched: one interface, two ways.
+
+`ForkNursery` forks them from a small process of its own (process.py); `SubprocessNursery` starts a fresh
+interpreter for each, where there is no fork.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from scaler_client.commands import module_folders
+
+from ..objects.directory import ObjectDirectory
+from ..processes.json_lines import JsonLines
+from ..processes.process_events import ProcessEnded, ProcessEvent, ProcessStarted
+from ..processes.settings import WorkerSettings
+from ..processes.state_page import StatePage
+from .process import AGENT_SIGNALS, WorkerMain, run_nursery
+
+_CLOSE_SECONDS = 1.0
+
+
+class NurseryLost(Exception):
+    """The nursery process is gone, and its workers with it."""
+
+
+class Nursery(Protocol):
+    """Makes and ends worker processes. Events wait to be received while `fileno()` is readable."""
+
+    def fileno(self) -> int: ...
+
+    @property
+    def wants_write(self) -> bool:
+        """There are requests that did not fit into the socket: call `flush` once `fileno()` is writable."""
+
+    def flush(self) -> None: ...
+
+    def start(self, slot: int, settings: WorkerSettings) -> None:
+        """Have a worker started; a ProcessStarted, or a ProcessEnded with an error, will tell of it."""
+
+    def end(self, incarnation: int, kill: bool) -> None:
+        """SIGTERM, or SIGKILL, to a worker that was started; nothing when it is gone already."""
+
+    def receive(self) -> list[ProcessEvent]:
+        """What happened since the last call.
+
+        Raises:
+            NurseryLost: no worker lives any more and none can be started.
+        """
+
+    def close(self) -> None:
+        """End what still lives."""
+
+
+class ForkNursery:
+    """Forks the nursery process at once: to be made before the agent has threads or a ZeroMQ context."""
+
+    def __init__(self, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None = None) -> None:
+        """`objects` is removed once no worker lives any more, also where the agent has been killed."""
+        ours, theirs = socket.socketpair()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, AGENT_SIGNALS)
+        self.pid = os.fork()
+        if self.pid == 0:
+            ours.close()
+            run_nursery(theirs, worker_main, page, objects)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        self._channel = JsonLines(ours)
+
+    def fileno(self) -> int:
+        return self._channel.fileno()
+
+    @property
+    def wants_write(self) -> bool:
+        return self._channel.wants_write
+
+    def flush(self) -> None:
+        self._channel.flush()
+
+    def start(self, slot: int, settings: WorkerSettings) -> None:
+        self._channel.send({"slot": slot, "start": asdict(settings)})
+
+    def end(self, incarnation: int, kill: bool) -> None:
+        self._channel.send({"end": incarnation, "kill": kill})
+
+    def receive(self) -> list[ProcessEvent]:
+        events = [_event(message) for message in self._channel.receive()]
+        if self._channel.closed and not events:
+            raise NurseryLost(f"the nursery process {self.pid} is gone")
+        return events
+
+    def close(self) -> None:
+        """Let the nursery go; it ends workers that still live. It is killed, and they with it, if that takes long."""
+        self._channel.end_writing()
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        while not self._channel.closed and (left := deadline - time.monotonic()) > 0:
+            select.select([self._channel], [], [], left)
+            self._channel.receive()
+        if not self._channel.closed:
+            os.kill(self.pid, signal.SIGKILL)
+        self._channel.close()
+        try:
+            os.waitpid(self.pid, 0)
+        except ChildProcessError:
+            pass  # who started the agent has it ignore SIGCHLD
+
+
+def _event(message: dict[str, Any]) -> ProcessEvent:
+    if "started" in message:
+        return ProcessStarted(**message["started"])
+    return ProcessEnded(**message["ended"])
+
+
+class SubprocessNursery:
+    """Starts `python -m scaler_worker.worker.process SETTINGS` (JSON), which ends when its standard input does."""
+
+    def __init__(self, command: tuple[str, ...] = (sys.executable, "-m", "scaler_worker.worker.process")) -> None:
+        self._command = command
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._events: queue.SimpleQueue[ProcessEvent] = queue.SimpleQueue()
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)
+        self.wants_write = False
+
+    def fileno(self) -> int:
+        return self._wake_reader.fileno()
+
+    def flush(self) -> None:
+        """Nothing is ever left to be sent."""
+
+    def start(self, slot: int, settings: WorkerSettings) -> None:
+        incarnation = settings.incarnation
+        try:
+            command = [*self._command, json.dumps(asdict(settings))]
+            environment = {**os.environ, **module_folders.variables()}
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+        except OSError as error:
+            self._happened(ProcessEnded(slot, incarnation, pid=0, error=f"could not be started: {error}"))
+            return
+        self._processes[incarnation] = process
+        self._happened(ProcessStarted(slot, incarnation, process.pid))
+        watch = (slot, incarnation, process)
+        threading.Thread(target=self._watch, args=watch, name=f"worker-{slot}", daemon=True).start()
+
+    def end(self, incarnation: int, kill: bool) -> None:
+        process = self._processes.get(incarnation)
+        if process is not None:
+            process.kill() if kill else process.terminate()
+
+    def receive(self) -> list[ProcessEvent]:
+        try:
+            self._wake_reader.recv(4096)
+        except BlockingIOError:
+            pass
+        events = []
+        while not self._events.empty():
+            events.append(self._events.get())
+            if isinstance(events[-1], ProcessEnded):
+                self._processes.pop(events[-1].incarnation, None)
+        return events
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.kill()
+        for process in self._processes.values():
+            process.wait()
+
+    def _watch(self, slot: int, incarnation: int, process: subprocess.Popen[bytes]) -> None:
+        status = process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+        self._happened(ProcessEnded(slot, incarnation, process.pid, status))
+
+    def _happened(self, event: ProcessEvent) -> None:
+        self._events.put(event)
+        self._wake_writer.send(b".")

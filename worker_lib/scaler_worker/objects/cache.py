@@ -1,0 +1,104 @@
+"""The values of the objects that tasks read."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from scaler_client.protocol.messages import Payload
+from scaler_worker.objects.files import ObjectLostError, read_object
+from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
+
+QUIET_SECONDS = 120.0
+"""How long a task waits for a file while the host's agent makes none at all. The object travels on the agent's
+connection, the task on the worker's: at 100 MB/s ten gigabytes are that much later."""
+
+FIRST_PAUSE_SECONDS = 0.0005
+LONGEST_PAUSE_SECONDS = 0.05
+"""Between two looks for a file; each pause is half as long again as the one before."""
+
+
+class InputLostError(BaseException):
+    """An object that the task reads is not there; the text says why.
+
+    No Exception: code that unpickles arguments, and passes over errors, must not pass over this.
+    """
+
+
+class ObjectCache:
+    def __init__(self, table: ObjectTable, directory: str) -> None:
+        """`directory` is where the host's agent puts objects; empty: there is no agent."""
+        self._table = table
+        self._directory = directory
+
+    def inputs(self, client: int, inputs: Sequence[int | Payload]) -> Inputs:
+        """Of a task that is about to begin: whatever is forgotten later, these are its inputs."""
+        find = self._table.find
+        found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
+        return Inputs(found, inputs, self._directory)
+
+
+class Inputs:
+    """The inputs of one task, by position."""
+
+    def __init__(
+        self, found: Sequence[KnownObject | Payload | None], inputs: Sequence[int | Payload], directory: str
+    ) -> None:
+        self._found = found
+        self._inputs = inputs
+        self._directory = directory
+
+    def __call__(self, position: int) -> Any:
+        """The value, which is made when it is first asked for in this process.
+
+        Raises:
+            InputLostError: it can't be had.
+            Exception: whatever its unpickling raises.
+        """
+        known = self._found[position]
+        if type(known) is not KnownObject:
+            if known is None:
+                raise self._lost(position, "it was not sent to this worker")
+            return pickle.loads(known)  # type: ignore[arg-type]  # its bytes
+        value = known.value
+        if value is ABSENT:
+            frames = known.frames or self._await_file(known, position)
+            value = pickle.loads(frames[0], buffers=[memoryview(frame).toreadonly() for frame in frames[1:]])
+            known.keep(value)
+        return value
+
+    def _await_file(self, known: KnownObject, position: int) -> Sequence[Payload]:
+        if not self._directory:
+            raise self._lost(position, "it is a file of the host agent, and this worker has none")
+        pause = FIRST_PAUSE_SECONDS
+        changed_at = time.monotonic()
+        change: int | None = None
+        while True:
+            if known.is_forgotten:
+                raise self._lost(position, "nobody refers to it any more")
+            try:
+                before, change = change, os.stat(self._directory).st_mtime_ns  # grows with each file that comes or goes
+                frames: Sequence[Payload] | None = read_object(self._directory, known.name) or known.frames
+            except OSError as error:
+                raise self._lost(position, f"the host agent has left: {error.strerror}") from None
+            except ObjectLostError as error:
+                raise self._lost(position, str(error)) from None
+            if frames is not None:
+                return frames
+            if known.is_made:
+                raise self._lost(position, "its file, which a worker has made, is gone")
+            if known.is_void:
+                raise self._lost(position, "the worker has joined anew before it was")
+            now = time.monotonic()
+            if change != before:
+                changed_at = now
+            elif now - changed_at >= QUIET_SECONDS:
+                raise self._lost(position, f"the host agent has not made its file within {QUIET_SECONDS:g} s")
+            time.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+
+    def _lost(self, position: int, reason: str) -> InputLostError:
+        return InputLostError(f"object {self._inputs[position]!r}, which it reads, is not there: {reason}")

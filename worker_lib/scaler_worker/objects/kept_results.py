@@ -1,0 +1,49 @@
+"""Large results that are kept for other tasks: they stay on the host, as files that its workers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scaler_client.nested import task_host
+from scaler_client.pickling.object_frames import pickled
+from scaler_client.pickling.serializer import dumps
+from scaler_client.protocol.messages import Outcome, Payload
+from scaler_worker.objects.files import write_object
+from scaler_worker.task_rows import ObjectName
+
+LARGE_BYTES = 256 * 1024
+"""A result of at least this size is written; a smaller one goes to the scheduler sooner than others could map it."""
+
+SIZE_BYTES = 8
+"""In which a size is told, little-endian."""
+
+_VALUE = Outcome.VALUE.value
+_STORED = Outcome.STORED.value
+
+
+class KeptResults:
+    def __init__(self, directory: str, written: Callable[[ObjectName], None] = lambda name: None) -> None:
+        """`directory` is where the host's agent puts objects; empty: there is no agent. `written` is called with each
+        result of which there is a file."""
+        self._directory = directory
+        self._written = written
+
+    def storing(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
+        """What makes outcome and payload of this task's value. Raises what pickling raises."""
+        return lambda value: self._store(client, task_id, value)
+
+    def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
+        whole = pickled(value)
+        # What a task's forked child returns is nobody's: it must not take the place of the task's own file.
+        if whole.size >= LARGE_BYTES and self._directory and not task_host.is_forked_by_task:
+            frames = whole.frames()
+            try:
+                write_object(self._directory, (client, task_id), frames)
+            except OSError:
+                pass  # no space, or the agent has just gone: the scheduler takes it
+            else:
+                self._written((client, task_id))
+                return _STORED, sum(map(len, frames)).to_bytes(SIZE_BYTES, "little")
+        # A value that travels by itself is one pickle.
+        return _VALUE, dumps(value) if whole.buffers else whole.data

@@ -1,0 +1,100 @@
+"""What each worker runs right now, in memory that outlives the worker.
+
+One anonymous shared mapping, made before the nursery is forked, with a slot of 64 bytes a worker and room for its last
+words. The worker writes its slot (some 30 ns a word) and the agent reads it: when the worker has died, to know which
+task it died of although the worker had no chance to say so, and before it kills a worker because of a task. A slot is
+eight 64-bit words; the indices below name those in use.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, replace
+
+from scaler_client.protocol.messages import TaskName
+
+CLIENT = 0
+"""The incarnation of the task's client."""
+ID = 1
+ATTEMPT = 2
+RUNNING = 3
+"""1 while the three words before it name a task that runs. Write it last when a task starts, first when it ends."""
+READY = 4
+"""1 as soon as the worker has got through its start-up (imports, preload): dying later is no failed start."""
+
+SLOT_WORDS = 8
+SLOT_BYTES = 8 * SLOT_WORDS
+LAST_WORDS_BYTES = 512
+
+MOST_LOOKS = 100
+"""A look takes 0.5 us, and the shortest tasks as long as several of them."""
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """What a worker last wrote; `attempt` is 0 when it ran nothing, or when that is not known."""
+
+    client: int = 0
+    id: int = 0
+    attempt: int = 0
+    ready: bool = False
+    last_words: str = ""
+    """Why it could not start."""
+
+    @property
+    def task(self) -> TaskName | None:
+        """What it runs; None: nothing, or not known."""
+        return (self.client, self.id, self.attempt) if self.attempt else None
+
+    def without_task(self) -> WorkerState:
+        return replace(self, client=0, id=0, attempt=0)
+
+
+class StatePage:
+    """The shared memory of one agent and its workers."""
+
+    def __init__(self, slots: int) -> None:
+        memory = memoryview(mmap.mmap(-1, slots * (SLOT_BYTES + LAST_WORDS_BYTES)))
+        self._words = memory[: slots * SLOT_BYTES].cast("Q")
+        self._last_words = memory[slots * SLOT_BYTES :]
+
+    def slot(self, number: int) -> memoryview:
+        """The words of one worker, writable."""
+        return self._words[number * SLOT_WORDS : (number + 1) * SLOT_WORDS]
+
+    def read(self, number: int) -> WorkerState:
+        # The worker writes one word after the other, and no lock is held: what two looks see alike is taken.
+        state = self._look(number)
+        for _ in range(MOST_LOOKS):
+            before, state = state, self._look(number)
+            if state == before:
+                text = bytes(self._room(number)).rstrip(b"\0")
+                return replace(state, last_words=text.decode(errors="replace")) if text else state
+        return state.without_task()
+
+    def write_last_words(self, number: int, text: str) -> None:
+        """Why the worker could not start, cut to LAST_WORDS_BYTES."""
+        written = text.encode(errors="replace")[:LAST_WORDS_BYTES]
+        self._room(number)[: len(written)] = written
+
+    def clear(self, number: int) -> None:
+        """Empty the slot of a worker that is gone, for the next one."""
+        words = self.slot(number)
+        for index in range(SLOT_WORDS):
+            words[index] = 0
+        self._room(number)[:] = bytes(LAST_WORDS_BYTES)
+
+    def _look(self, number: int) -> WorkerState:
+        words = self.slot(number)
+        ready = bool(words[READY])
+        if not words[RUNNING]:
+            return WorkerState(ready=ready)
+        return WorkerState(words[CLIENT], words[ID], words[ATTEMPT], ready)
+
+    def _room(self, number: int) -> memoryview:
+        return self._last_words[number * LAST_WORDS_BYTES : (number + 1) * LAST_WORDS_BYTES]
+
+
+def private_slot() -> memoryview:
+    """A slot that nobody else sees, for a worker process that shares no memory with its agent."""
+    return memoryview(bytearray(SLOT_BYTES)).cast("Q")

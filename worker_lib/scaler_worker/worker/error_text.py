@@ -1,0 +1,67 @@
+"""Exceptions of tasks as texts."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from scaler_client.pickling import retry_policy
+
+LINE_LIMIT = 200
+"""Longest line, in characters, that says of what a task failed."""
+
+TRACEBACK_BYTES = 4096
+"""Longest traceback, in bytes of UTF-8, that goes to the scheduler, for people."""
+
+_LONGEST_LINE = 300
+_LEFT_OUT = "  [{:>10,} lines are left out here]"
+_OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+
+
+def traceback_text(error: BaseException) -> str:
+    """The traceback's text, without the frames that are not the task's: of what calls its function."""
+    inner = error.__traceback__
+    while inner is not None and _is_own(inner.tb_frame.f_code.co_filename):
+        inner = inner.tb_next
+    try:
+        return "".join(traceback.format_exception(type(error), error, inner))
+    except Exception:  # an exception's attributes may fail as well
+        return "".join([*traceback.format_tb(inner), f"{said(error)}\n"])
+
+
+def bounded_traceback(text: str) -> str:
+    """A traceback of at most TRACEBACK_BYTES: of a longer one the first line and the last lines."""
+    if len(text.encode("utf-8", "replace")) <= TRACEBACK_BYTES:
+        return text
+    head, *lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
+    left = TRACEBACK_BYTES - 4 * _LONGEST_LINE - len(_LEFT_OUT)
+    kept: list[str] = []
+    for line in reversed(lines):
+        left -= len(line.encode("utf-8", "replace")) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return "\n".join([head, _LEFT_OUT.format(len(lines) - len(kept)), *reversed(kept)])
+
+
+def said(error: BaseException) -> str:
+    """Type and text; an exception's `__str__` may fail as well."""
+    try:
+        return traceback.format_exception_only(type(error), error)[-1].rstrip()
+    except Exception:
+        return f"{type(error).__qualname__}: <exception str() failed>"
+
+
+def line_of(error: BaseException) -> str:
+    """Of what a task failed, for whoever looks at many of them."""
+    return line(said(error))
+
+
+def line(text: str) -> str:
+    """A text as one printable line."""
+    words = " ".join(text[: 10 * LINE_LIMIT].split())[:LINE_LIMIT]
+    return words if words.isprintable() else "".join(letter if letter.isprintable() else " " for letter in words)
+
+
+def _is_own(path: str) -> bool:
+    return path == retry_policy.__file__ or path.startswith(_OWN_FOLDER)

@@ -1,0 +1,190 @@
+"""Running one task: bytes in, outcome and bytes out.
+
+Nothing that a task does raises here. A task may be stopped while it runs: a TaskStoppedError that hits its function, or
+the pickling of its arguments or result, is the outcome; one that hits anything else comes out of `run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from scaler_client.errors import ScalerError
+from scaler_client.nested import task_host
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.pickling import retry_policy, serializer
+from scaler_client.pickling.load_failures import load_failure
+from scaler_client.pickling.named_function import BY_NAME
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome, Payload
+from scaler_worker.objects.cache import InputLostError
+from scaler_worker.processes.forked_child import end_process
+from scaler_worker.worker.error_text import bounded_traceback, line, line_of, said, traceback_text
+from scaler_worker.worker.exported_functions import Call, Offers
+
+dumps, loads = serializer.dumps, serializer.loads
+
+
+class _Otherwise:
+    """Stands for a function that is not called with what a pickle holds: offered by name, or not to be had."""
+
+    def __init__(self, run: Call) -> None:
+        self.run = run
+
+
+class Executor:
+    """Loads functions and calls them."""
+
+    def __init__(
+        self,
+        functions: dict[int, messages.Function],
+        has_failed: Callable[[str, str], None] = lambda line, traceback: None,
+        offers: Offers | None = None,
+        place: str = "on the worker",
+        task: Callable[[], str] = str,
+    ) -> None:
+        """`functions` are those that the scheduler has sent, by number; it changes as they come and go. `has_failed` is
+        told why the task has failed, in one line, and its traceback, just before that is its outcome. `offers`
+        has those by name. `place` says where this is, and `task` which
+        task runs, and where, for notes."""
+        self._sent = functions
+        self._has_failed = has_failed
+        self._offers = Offers({}) if offers is None else offers
+        self._place = place
+        self._task = task
+        self._loaded: dict[int, Callable[..., Any] | _Otherwise] = {}
+
+    def forget(self, number: int) -> None:
+        self._loaded.pop(number, None)
+
+    def run(
+        self, number: int, payload: Payload, store: Callable[[Any], tuple[int, Payload]] | None = None
+    ) -> tuple[int, Payload]:
+        """Call the function with the arguments in `payload`; returns the outcome and its payload. `store` makes both of
+        the value, where it is given.
+
+        Raises:
+            TaskStoppedError: the task was stopped, outside of what it does itself.
+        """
+        fn = self._loaded.get(number)
+        if fn is None:
+            fn = self._load(number)
+        if type(fn) is _Otherwise:
+            return fn.run(payload)
+        arguments = None
+        try:
+            arguments = loads(payload)
+            if type(arguments) is tuple:
+                value = fn(*arguments)  # type: ignore[operator]
+            else:
+                args, kwargs = arguments
+                value = fn(*args, **kwargs)  # type: ignore[operator]
+        except BaseException as error:
+            return self._exception(number, fn, error, are_loaded=arguments is not None)
+        try:
+            return (0, dumps(value)) if store is None else store(value)
+        except TaskStoppedError as error:
+            return self._exception(number, fn, error)
+        except BaseException as error:
+            return Outcome.RESULT_FAILED.value, self._unpicklable(number, "result", value, error)
+
+    def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
+        """The outcome of a task that was stopped outside of what it does itself."""
+        plain = TaskStoppedError("the task was stopped")
+        return Outcome.EXCEPTION.value, serializer.dump_exception(plain, traceback_text(error))
+
+    def name_of(self, number: int) -> str:
+        function = self._sent.get(number)
+        return function.name if function is not None else f"function {number}"
+
+    def _load(self, number: int) -> Callable[..., Any] | _Otherwise:
+        loaded: Callable[..., Any] | _Otherwise
+        try:
+            function = self._sent[number]
+            if function.kind.startswith(BY_NAME):
+                loaded = _Otherwise(self._offers.find(function.kind))
+            else:
+                _check_version(function.kind)
+                loaded = serializer.loads(function.payload)
+        except TaskStoppedError:  # this task's alone: the next one shall load it
+            raise
+        except BaseException as error:
+            text = load_failure(self.name_of(number), self._place, said(error), error)
+            failure = line(f"the function can't be unpickled: {said(error)}"), bounded_traceback(traceback_text(error))
+            loaded = _Otherwise(partial(self._not_to_be_had, _described(error, text), failure))
+        self._loaded[number] = loaded
+        return loaded
+
+    def _not_to_be_had(self, described: bytes, failure: tuple[str, str], _payload: Payload) -> tuple[int, Payload]:
+        self._has_failed(*failure)
+        return Outcome.FUNCTION_FAILED.value, described
+
+    def _exception(self, number: int, fn: object, error: BaseException, are_loaded: bool = True) -> tuple[int, Payload]:
+        if task_host.is_forked_by_task:
+            end_process(self.name_of(number), error)
+        if type(error) is InputLostError:
+            self._has_failed(line_of(error), "")
+            return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
+        try:
+            text = traceback_text(error)
+            failure = "" if are_loaded else self._arguments_failure(number, error)
+            payload = serializer.dump_exception(error, text, self._note(), failure)
+            outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
+            brief = f"the arguments can't be unpickled: {said(error)}" if failure else said(error)
+            self._has_failed(line(brief), bounded_traceback(text))
+        except TaskStoppedError:
+            raise
+        except BaseException as second:
+            return Outcome.RESULT_FAILED.value, self._unpicklable(number, "exception", error, second)
+        return outcome.value, payload
+
+    def _note(self) -> str:
+        task = self._task()
+        return f"raised by {task}" if task else ""
+
+    def _arguments_failure(self, number: int, error: BaseException) -> str:
+        """Empty where the error is no failure of the unpickling, but Scaler's own, or a stop."""
+        if isinstance(error, ScalerError) or not isinstance(error, Exception):
+            return ""
+        return load_failure(f"the arguments of {self.name_of(number)}", self._place, said(error), error)
+
+    def _unpicklable(self, number: int, what: str, value: Any, error: BaseException) -> bytes:
+        kind = type(value)
+        text = (
+            f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, can't be pickled: "
+            f"{said(error)}"
+        )
+        traceback = traceback_text(value if isinstance(value, BaseException) else error)
+        self._has_failed(line(text), bounded_traceback(traceback))
+        if isinstance(value, BaseException):
+            text += "\n" + traceback
+        return text.encode(errors="replace")
+
+
+def _check_version(pickled_by: str) -> None:
+    """Code of another version of Python may end the process when it is loaded or run.
+
+    Raises:
+        RuntimeError: the function comes from one.
+    """
+    kind, _, version = pickled_by.partition(" ")
+    own_kind, _, own_version = serializer.DEFAULT.partition(" ")
+    if kind == own_kind and version not in ("", own_version):
+        text = f"it was pickled by Python {version}, and this worker runs Python {own_version}"
+        raise RuntimeError(f"{text}: client and workers must have the same minor version")
+
+
+def _is_retryable(fn: object, error: BaseException) -> bool:
+    if type(fn) is not retry_policy.Retrying or isinstance(error, TaskStoppedError):
+        return False
+    return isinstance(error, fn.retry_on)
+
+
+def _described(error: BaseException, failure: str) -> bytes:
+    """The error of a function that can't be unpickled, as bytes, in whatever shape; `failure` says what it means."""
+    text = traceback_text(error)
+    try:
+        return serializer.dump_exception(error, text, "", failure)
+    except BaseException:
+        return serializer.dump_exception(ImportError(said(error)), text, "", failure)

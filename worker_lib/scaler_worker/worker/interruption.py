@@ -1,0 +1,286 @@
+"""Interrupting a task: TaskStoppedError raised in the thread that runs it, and nowhere else.
+
+A task of the process' main thread is interrupted by a signal, which also gets it out of sleeping and waiting in the
+system; its handler raises while `session.running` is that very task, which is while nothing but the executor and the
+task's own code are at work. Other threads get an exception set by the interpreter, which may come out anywhere later:
+the run loop, which finds the bell rung as soon as `session.running` is empty again, has it cleared before it goes on.
+
+A task is interrupted only at a safe point (safe_points.py). The attendant tries again every millisecond, or as soon as
+it gets the interpreter's lock. If no safe point comes, the scheduler has the process ended after its grace time. The
+signal's handler sees where it raises. An exception that is set for another thread may come out later than it was
+decided: so its traceback is examined when the task is over, and a process that was damaged ends and is replaced.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+from scaler_client.nested import task_host
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.protocol.messages import TaskName
+from scaler_worker.task_rows import name_of
+from scaler_worker.worker.run_token import Baton
+from scaler_worker.worker.safe_points import Place, has_done_harm, place_of, stack
+from scaler_worker.worker.session import WorkerSession
+from scaler_worker.worker.wakeup import Bell
+
+TEXT = "the task was stopped"
+
+BLOCKED_SECONDS = 0.05
+"""A thread that was at the same instruction so long ago is blocked there."""
+
+SIGNAL_SECONDS = 0.02
+"""From a signal to the next one where its handler has not run: it may have come just before a system call, and has not
+interrupted that."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Spent(BaseException):
+    """Takes the place of an exception that must not come out."""
+
+
+class Stopping:
+    def __init__(self, session: WorkerSession, baton: Baton, bell: Bell) -> None:
+        self._session = session
+        self._baton = baton
+        self._bell = bell
+        self._stopped: set[TaskName] = set()
+        """Tasks that run or are suspended. They are interrupted once: what they do about it is not hit again."""
+        self._due: set[TaskName] = set()
+        """Those in which the error has not been raised yet, as far as is known."""
+        self._main = 0
+        """The thread that signals interrupt; 0: there is none."""
+        self._raised: TaskStoppedError | None = None
+        """What the interpreter has raised in the task that runs, as it was told by `_set_exception`."""
+        self._kind = _noting(self._note)
+        self._is_set = False
+        """An exception was set for the thread that runs, and has not come out as far as is known."""
+        self._is_signalled = False
+        """A signal was sent to the main thread, whose handler has not ended."""
+        self._signal_at = 0.0
+        """When to send another one although it has not."""
+        self._seen: tuple[int, int] = (0, 0)
+        """Where the signal's handler last found the main thread in shared code: the frame's id and its instruction."""
+        self._seen_since = 0.0
+        self._traced: FrameType | None = None
+        """Of the main thread's: that which is to be interrupted at its next line."""
+        self.is_process_damaged = False
+        """A task was interrupted at no safe point: this process must run no other one."""
+
+    def use_signals(self) -> None:
+        """Called by the main thread, where tasks will run. Without it nothing wakes a task that sleeps."""
+        if hasattr(signal, "pthread_kill"):
+            signal.signal(signal.SIGUSR2, self._on_signal)
+            self._main = threading.get_ident()
+
+    def stop(self, names: Iterable[TaskName]) -> None:
+        """Interrupt these tasks, if they run or are suspended. The connection's lock is held."""
+        for name in names:
+            if name in self._stopped:
+                continue
+            self._stopped.add(name)
+            self._due.add(name)
+            # The bell first, then a look at what runs; the run loop does it the other way round. So when this still
+            # sees the task running, the loop comes to `settle`, and waits there until the exception is set.
+            self._bell.ring()
+            if self._is_running(name):
+                self._interrupt(self._baton.holder)
+            elif name not in self._session.suspended:
+                self._forget(name)
+                continue
+            _stop_children(name)
+
+    def insist(self) -> None:
+        """Try again. Called while a task runs, which may have come to a safe point. The connection's lock is held."""
+        if self.is_waiting:
+            self._interrupt(self._baton.holder)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the task that runs is to be interrupted, and has not been yet."""
+        return bool(self._due) and self._is_running(*self._due)
+
+    def is_due(self, name: TaskName) -> bool:
+        """Whether the task is stopped and the error has yet to be raised in it."""
+        return name in self._due
+
+    def settle(self, name: TaskName) -> None:
+        """The calling thread is done with this task: from now on nothing hits it. The connection's lock is held."""
+        if name in self._stopped:
+            self.spare_thread()
+            self._end_trace()
+            raised, self._raised = self._raised, None
+            if raised is not None and has_done_harm(raised):
+                self._give_up_process(name)
+            self._forget(name)
+            _stop_children(name)  # those that it has submitted since
+
+    def spare_thread(self) -> None:
+        """Take back an exception that has not come out yet in the calling thread. The connection's lock is held."""
+        if not self._is_set:
+            return
+        self._is_set = False
+        # Another one in its place comes out here. To set none makes Python before 3.13 look for one at every check from
+        # then on; Python 3.11 never gets past such a check at the start of a function that is traced.
+        try:
+            _set_exception(threading.get_ident(), _Spent)
+            while True:
+                pass
+        except _Spent:
+            pass
+
+    def check(self, name: TaskName) -> None:
+        """Raise what was held back while the task was suspended. The connection's lock is held.
+
+        Raises:
+            TaskStoppedError: it was stopped.
+        """
+        if name in self._due:
+            self._due.discard(name)
+            if place_of(stack(sys._getframe(1))) is Place.IMPORT:
+                self._give_up_process(name)
+            raise TaskStoppedError(TEXT)
+
+    def _give_up_process(self, name: TaskName) -> None:
+        if not self.is_process_damaged:
+            self.is_process_damaged = True
+            self._bell.ring()
+            _log.info("task %d/%d was stopped in an import or with a lock held: this worker ends", *name[:2])
+
+    def _forget(self, name: TaskName) -> None:
+        self._stopped.discard(name)
+        self._due.discard(name)
+
+    def _is_running(self, *names: TaskName) -> bool:
+        running = self._session.running
+        return running is not None and name_of(running) in names
+
+    def _interrupt(self, thread: int) -> None:
+        if thread == self._main:
+            self._signal()
+        elif place_of(stack(sys._current_frames().get(thread))) is Place.SAFE:
+            self._is_set = True
+            _set_exception(thread, self._kind)
+        elif self._is_set:
+            _set_exception(thread, None)  # it has not come out since it was set, and must not come out here
+
+    def _signal(self) -> None:
+        """Have the main thread look whether it may be interrupted.
+
+        Not while it is about to: the handler would run within that of the signal before it.
+        """
+        now = time.monotonic()
+        if now >= self._signal_at or not (self._is_signalled or self._traced):
+            self._is_signalled = True
+            self._signal_at = now + SIGNAL_SECONDS
+            signal.pthread_kill(self._main, signal.SIGUSR2)
+
+    def _on_signal(self, _number: int, frame: FrameType | None) -> None:
+        try:
+            self._raise_if_safe(frame)
+        finally:
+            self._is_signalled = False
+
+    def _raise_if_safe(self, frame: FrameType | None) -> None:
+        running = self._session.running
+        if running is None or self._baton.holder != self._main:
+            return
+        name = name_of(running)
+        # In both: it is just being suspended or resumed, and raising it is left to `resume`.
+        if name in self._due and name not in self._session.suspended and self._is_safe(frame):
+            self._end_trace()
+            self._due.discard(name)
+            raise TaskStoppedError(TEXT)
+
+    def _is_safe(self, frame: FrameType | None) -> bool:
+        """Whether the main thread, which is about to execute this frame, may be interrupted now."""
+        place = place_of(stack(frame))
+        if place is Place.SAFE or frame is None:
+            return place is Place.SAFE
+        if place is Place.SHARED and self._is_blocked(frame):
+            return True
+        self._trace(frame)
+        return False
+
+    def _is_blocked(self, frame: FrameType) -> bool:
+        # Signals are handled between instructions and within system calls that block. The same instruction after so
+        # long is such a call; an exception comes out of it in the ordinary way.
+        now, seen = time.monotonic(), (id(frame), frame.f_lasti)
+        if seen != self._seen:
+            self._seen, self._seen_since = seen, now
+        return now - self._seen_since >= BLOCKED_SECONDS
+
+    def _trace(self, frame: FrameType) -> None:
+        """Have the caller of such code interrupted at its next line.
+
+        The next signals may all find the task in such code: the attendant gets the interpreter's lock mostly where such
+        code waits for the system. Calls are a little slower meanwhile.
+        """
+        if sys.gettrace() is None:
+            caller = next((each for each in stack(frame) if place_of(stack(each)) is Place.SAFE), None)
+            if caller is not None:
+                caller.f_trace = self._on_line
+                self._traced = caller
+                sys.settrace(_trace_no_call)
+
+    def _on_line(self, frame: FrameType, event: str, _: object) -> Any:
+        if event == "line":
+            self._raise_if_safe(frame)
+        if event != "return":
+            return self._on_line
+        self._end_trace()
+        return None
+
+    def _end_trace(self) -> None:
+        traced, self._traced = self._traced, None
+        if traced is not None:
+            sys.settrace(None)
+            traced.f_trace = None
+
+    def _note(self, raised: TaskStoppedError) -> None:
+        """Called in the thread that the exception was set for: as it is raised; before Python 3.12 as it is caught."""
+        running = self._session.running
+        if running is not None and threading.get_ident() == self._baton.holder:
+            self._due.discard(name_of(running))
+            self._raised = raised
+            self._is_set = False
+
+
+def _trace_no_call(_frame: FrameType, _event: str, _: object) -> None:
+    """Trace nothing of a function that is called."""
+
+
+def _stop_children(name: TaskName) -> None:
+    if task_host.stop_children is not None:
+        task_host.stop_children(name)
+
+
+def _noting(note: Callable[[TaskStoppedError], None]) -> type[TaskStoppedError]:
+    """What the interpreter is told to raise: a class, of which it makes the instance that is raised.
+
+    That is a plain TaskStoppedError, which can be pickled; `note` is told of it.
+    """
+
+    def make(_: type[TaskStoppedError], *arguments: object) -> TaskStoppedError:
+        # Python 3.10 gives the instance back when it is raised again: its class is none of this one.
+        if arguments and isinstance(arguments[0], TaskStoppedError):
+            return arguments[0]
+        made = TaskStoppedError(TEXT)
+        note(made)
+        return made
+
+    return type("TaskStoppedError", (TaskStoppedError,), {"__new__": make})
+
+
+def _set_exception(thread: int, kind: type[BaseException] | None) -> None:
+    """Have the thread raise it at its next instruction; None: have it raise nothing."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if kind is None else ctypes.py_object(kind))

@@ -1,0 +1,99 @@
+"""The attendant: a thread that minds what the running thread has no time for while one task runs long.
+
+It sends what was finished before, takes what arrives, tells that the task runs, and keeps looking how large it grows.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from scaler_worker.task_rows import Row
+from scaler_worker.worker.connection import Connection
+from scaler_worker.worker.interruption import Stopping
+from scaler_worker.worker.running_task import Present
+from scaler_worker.worker.session import WorkerSession
+
+LONG_TASK_NS = 10_000_000
+LOOK_SECONDS = 0.02
+"""How often it looks whether a task runs long, while the worker is busy."""
+
+INSIST_SECONDS = 0.001
+"""The same while a task is to be stopped and comes to no safe point: where it logs or prints all the time, one look in
+fifty finds one."""
+
+PARK_AFTER_LOOKS = 50
+"""Looks without a long task, and with the worker idle, after which it sleeps until it is needed."""
+
+SAMPLE_SECONDS = 1.0
+"""Between two looks at the size of a profiled task."""
+
+
+class Attendant:
+    def __init__(self, session: WorkerSession, connection: Connection, stopping: Stopping, present: Present) -> None:
+        self._session = session
+        self._connection = connection
+        self._stopping = stopping
+        self._present = present
+        self._needed = threading.Event()
+        self._is_parked = False
+        self._is_busy = False
+        """Set before `_is_parked` is looked at, as that is set before this is: one of the two sees the other."""
+        self._next_sample = 0.0
+
+    def start(self) -> None:
+        threading.Thread(target=self._attend, name="attendant", daemon=True).start()
+
+    def call(self) -> None:
+        """From now on tasks run."""
+        self._is_busy = True
+        if self._is_parked:
+            self._needed.set()
+
+    def dismiss(self) -> None:
+        """No task runs."""
+        self._is_busy = False
+
+    @property
+    def is_parked(self) -> bool:
+        return self._is_parked
+
+    def _attend(self) -> None:
+        quiet = 0
+        while True:
+            time.sleep(INSIST_SECONDS if self._stopping.is_waiting else LOOK_SECONDS)
+            running = self._session.running
+            if running is not None:
+                quiet = 0
+                self._look(running)
+                continue
+            quiet += 1
+            if quiet > PARK_AFTER_LOOKS:
+                self._park()
+                quiet = 0
+
+    def _look(self, running: Row) -> None:
+        if time.perf_counter_ns() - self._present.since < LONG_TASK_NS:
+            return
+        self._sample()
+        with self._connection.lock:
+            if self._session.running is running:
+                self._session.started(running)
+                self._connection.look_for_scheduler()
+                self._connection.exchange()
+                self._stopping.insist()
+        self._session.objects.release()
+
+    def _sample(self) -> None:
+        profile, now = self._present.profile, time.monotonic()
+        if profile is not None and now >= self._next_sample:
+            self._next_sample = now + SAMPLE_SECONDS
+            profile.sample()
+
+    def _park(self) -> None:
+        """Sleep until the worker has something to run."""
+        self._needed.clear()
+        self._is_parked = True
+        if not self._is_busy:
+            self._needed.wait()
+        self._is_parked = False

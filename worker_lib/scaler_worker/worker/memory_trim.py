@@ -1,0 +1,34 @@
+"""Between tasks: collecting what they left behind, and giving memory back that the C library keeps."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import time
+
+from scaler_worker.processes.process_resources import resident_bytes
+from scaler_worker.processes.settings import WorkerSettings
+
+
+class Tidying:
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._interval_seconds = settings.garbage_collect_interval_seconds
+        self._threshold_bytes = settings.trim_memory_threshold_bytes
+        self._next = time.monotonic() + self._interval_seconds
+
+    def do_what_is_due(self, now: float) -> None:
+        if now < self._next:
+            return
+        self._next = now + self._interval_seconds
+        gc.collect()
+        if resident_bytes(os.getpid()) > self._threshold_bytes:
+            _trim_memory()
+
+
+def _trim_memory() -> None:
+    """Give free pages of the C library's heap back, where it can (glibc)."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        pass

@@ -1,0 +1,230 @@
+"""A worker process: what it is made of, its signals, its end."""
+
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import platform
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+# Clients, for tasks that submit tasks: here to be loaded once, before workers are forked.
+import scaler_client.api.async_client
+import scaler_client.api.local_cluster  # noqa: F401
+from scaler_client.commands import module_folders
+from scaler_client.commands.logs import set_up as set_up_logging
+from scaler_client.nested import task_host
+from scaler_client.pickling import serializer
+from scaler_client.pickling.load_failures import this_process
+from scaler_client.protocol import messages
+from scaler_client.protocol.utf8_text import escaped
+from scaler_worker import __version__
+from scaler_worker.fork_server.process import in_one_line, settings_from_plain
+from scaler_worker.objects.cache import ObjectCache
+from scaler_worker.objects.kept_results import KeptResults
+from scaler_worker.output.log import OutputLog
+from scaler_worker.output.streams import Capture
+from scaler_worker.output.task_output import TaskOutput
+from scaler_worker.processes.parent_watch import exit_at_end_of
+from scaler_worker.processes.preload import PreloadError, preload
+from scaler_worker.processes.process_events import DAMAGED_STATUS, PRELOAD_FAILED_STATUS
+from scaler_worker.processes.settings import WorkerSettings
+from scaler_worker.processes.state_page import READY, private_slot
+from scaler_worker.task_rows import reads_objects
+from scaler_worker.worker.connection import Connection
+from scaler_worker.worker.executor import Executor
+from scaler_worker.worker.exported_functions import Offers, kinds_of
+from scaler_worker.worker.interruption import Stopping
+from scaler_worker.worker.long_task_watcher import Attendant
+from scaler_worker.worker.memory_trim import Tidying
+from scaler_worker.worker.output_origin import Authors
+from scaler_worker.worker.run_token import Baton
+from scaler_worker.worker.runner import Runner
+from scaler_worker.worker.running_task import Present
+from scaler_worker.worker.session import WorkerSession
+from scaler_worker.worker.task_host import Host
+from scaler_worker.worker.wakeup import Bell
+
+END_SECONDS = 1.0
+"""How long a damaged process may take to send its last results: any lock may be held in it."""
+
+
+class Worker:
+    """The parts of a worker, each of which knows only those made before it."""
+
+    def __init__(self, settings: WorkerSettings, page: Any) -> None:
+        self.session = WorkerSession(_hello(settings), settings.heartbeat_interval_seconds, time.monotonic())
+        self._bell = Bell()
+        self._baton = Baton(self._bell)
+        self.stopping = Stopping(self.session, self._baton, self._bell)
+        self._connection = Connection(settings.address, self.session, self.stopping, self._bell, settings.keys)
+        self._present = Present(page)
+        self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
+        self._tidying = Tidying(settings)
+        self.offers = Offers(settings.offers, lambda: reads_objects(self.session.running), self.session.has_failed)
+        where = f"on worker {settings.name}, host {escaped(socket.gethostname())}"
+        place = f"on worker {settings.name} ({this_process()})"
+        executor = Executor(
+            self.session.functions,
+            self.session.has_failed,
+            self.offers,
+            place,
+            lambda: self.authors.running_task(where),
+        )
+        self.authors = Authors(self.session, self._baton, self._present, executor.name_of)
+        self.log = OutputLog()
+        self.output = TaskOutput(self.authors, self.log)
+        self.log.call(self.output.tick, self.output.wants_ticks)
+        self.session.take_output = self.output.take
+        self.runner = Runner(
+            self.session,
+            self._connection,
+            executor,
+            ObjectCache(self.session.objects, settings.objects),
+            KeptResults(settings.objects, self.session.stored.append),
+            self.attendant,
+            self.stopping,
+            self._present,
+            self._baton,
+            self._bell,
+            self._do_what_is_due,
+            self._end_process,
+        )
+        self.host = Host(
+            settings.address,
+            settings.keys,
+            settings.incarnation,
+            self.session,
+            self._connection,
+            self.runner,
+            self.attendant,
+            self.stopping,
+            self._present,
+            self._baton,
+            self._bell,
+            self.output,
+        )
+
+    def run(self) -> None:
+        """Serve until told to stop or refused."""
+        self._baton.begin()
+        self.attendant.start()
+        self.runner.serve()
+        if self.stopping.is_process_damaged:
+            self._end_process()
+        self._close()
+
+    def stop(self) -> None:
+        """End after the task that runs. Called by a signal handler, in the main thread."""
+        self.runner.stop()
+        self._connection.interrupt()
+
+    def mark_forked(self) -> None:
+        """This is a process that a task has forked: it ends when it comes back from the task."""
+        self._bell.is_rung = True  # to come to the run loop's `_settle`; not `ring`, whose pipe is the worker's
+
+    def _do_what_is_due(self) -> None:
+        now = time.monotonic()
+        if now >= self.session.next_deadline:
+            self.session.tick(now)
+        self.session.objects.release()
+        self._tidying.do_what_is_due(now)
+
+    def _close(self) -> None:
+        with self._connection.lock:
+            self._connection.close()
+
+    def _end_process(self) -> None:
+        status = 0
+        if self.stopping.is_process_damaged:
+            status = DAMAGED_STATUS
+            _thread.start_new_thread(_end_after, (END_SECONDS, status))  # not by threading, whose locks may be held
+        self._close()
+        self.output.end()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _end_after(seconds: float, status: int) -> None:
+    time.sleep(seconds)
+    os._exit(status)
+
+
+def run_worker(settings: WorkerSettings, page: Any) -> None:
+    """A worker process's life.
+
+    Args:
+        page: where it writes what it runs: client, id, attempt, and 1 while it runs anything; anything indexable.
+
+    Raises:
+        PreloadError: the user's function that comes before the first task has failed.
+    """
+    page = private_slot() if page is None else page
+    worker = Worker(settings, page)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: worker.stop())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker.stopping.use_signals()
+    task_host.host = worker.host
+    capture = Capture(worker.output, worker.log)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_leave_worker)
+        os.register_at_fork(after_in_child=worker.mark_forked)
+        os.register_at_fork(after_in_child=capture.end)
+    capture.begin()
+    worker.log.start()
+    worker.authors.follow_threads()
+    try:
+        if settings.preload:
+            preload(settings.preload)
+        worker.offers.load()
+        page[READY] = 1
+        worker.run()
+    finally:
+        capture.end()
+        worker.output.end()
+
+
+def _leave_worker() -> None:
+    """In a process that a task has forked: it is no worker, and ends by the signals that end others."""
+    task_host.host = None
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGUSR2"):
+        signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+
+
+def _hello(settings: WorkerSettings) -> messages.Hello:
+    return messages.Hello(
+        role=messages.Role.WORKER,
+        incarnation=settings.incarnation,
+        agent=settings.agent,
+        language_version=platform.python_version(),
+        version=__version__,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        name=settings.name,
+        capabilities=settings.capabilities,
+        kinds=[serializer.DEFAULT, *kinds_of(settings.offers)],
+    )
+
+
+def main() -> None:
+    """Where the agent can't fork: `python -m scaler_worker.worker.process SETTINGS_AS_JSON`."""
+    module_folders.put_back(os.environ)
+    settings = settings_from_plain(json.loads(sys.argv[1]))
+    set_up_logging(settings.logging_level, settings.logging_paths)
+    exit_at_end_of(sys.stdin.fileno())
+    try:
+        run_worker(settings, None)
+    except PreloadError as error:
+        print(in_one_line(error), file=sys.stderr)
+        sys.exit(PRELOAD_FAILED_STATUS)
+
+
+if __name__ == "__main__":
+    main()

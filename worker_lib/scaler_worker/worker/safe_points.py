@@ -1,0 +1,137 @@
+"""Where a task can be interrupted without harm to its process.
+
+A stop raises an exception between any two instructions of the task. An interrupted import leaves modules half loaded,
+and C extensions that can't be loaded again. Code of the standard library and of our own packages that changes state of
+the whole process may be left with a lock held or a table half written. Other code is the task's: it must expect
+exceptions anyway.
+"""
+
+from __future__ import annotations
+
+import dis
+import enum
+import sys
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType, TracebackType
+
+from scaler_worker.worker.executor import Executor
+
+
+class Place(enum.Enum):
+    SAFE = 1
+    SHARED = 2
+    """The innermost code changes state that is shared by the whole process. It ends soon, or is blocked in a system
+    call, out of which it expects exceptions."""
+    IMPORT = 3
+    """A module is being imported, or an object finalized: Python would only print an exception from a finalizer."""
+
+
+IMPORT_MODULES = frozenset(
+    ("importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib", "_frozen_importlib_external")
+)
+"""By `__name__`, which the frozen modules change once importlib is imported."""
+
+SHARED_STATE = frozenset(
+    (
+        "_weakrefset", "concurrent", "contextlib", "functools", "importlib", "logging", "multiprocessing", "queue",
+        "tempfile", "threading", "warnings", "weakref", "scaler_client", "scaler_worker",
+    )
+)  # fmt: skip
+"""Top-level modules that keep locks, registries or caches for the whole process, or that enter others' locks
+(contextlib: an exception between `__enter__` and the body of `with` leaves the lock held)."""
+
+EXECUTION = frozenset(
+    (
+        "scaler_client.pickling.cloudpickle_ext",
+        "scaler_client.pickling.custom_serializer",
+        "scaler_client.pickling.named_function",
+        "scaler_client.pickling.object_frames",
+        "scaler_client.pickling.retry_policy",
+        "scaler_client.pickling.serializer",
+        "scaler_worker.objects.kept_results",
+        "scaler_worker.worker.error_text",
+        "scaler_worker.worker.executor",
+        "scaler_worker.worker.exported_functions",
+    )
+)
+"""Our modules that work on one task alone, maybe for long (pickling). The run loop expects TaskStoppedError there."""
+
+LIBRARIES = sys.stdlib_module_names | SHARED_STATE | {"capnp", "cloudpickle", "zmq"}
+"""Top-level modules whose innermost frames do something for the code that calls them. `__main__` is the task's."""
+
+_RESUME = dis.opmap.get("RESUME", -1)
+"""The first instruction of functions, which checks for exceptions that are set for the thread."""
+
+_BASE: CodeType = Executor.run.__code__
+"""The frame below everything that a task does."""
+
+
+def place_of(frames: Iterable[FrameType]) -> Place:
+    """What is interrupted by an exception that is raised in the first of these frames, each called by the next one.
+
+    Only the innermost frames count as changing shared state: where they call the task's code they expect exceptions. An
+    import is interrupted by whatever is raised within it.
+    """
+    is_innermost = True
+    is_shared = False
+    for frame in frames:
+        code = frame.f_code
+        if code is _BASE:
+            break
+        name = str(frame.f_globals.get("__name__"))
+        if name in IMPORT_MODULES or code.co_name == "__del__":
+            return Place.IMPORT
+        if is_innermost and name not in EXECUTION:
+            package = name.partition(".")[0]
+            is_innermost = package in LIBRARIES
+            is_shared = is_shared or package in SHARED_STATE
+    return Place.SHARED if is_shared else Place.SAFE
+
+
+def stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frame and its callers."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def has_done_harm(error: BaseException) -> bool:
+    """Whether the exception was raised at no safe point.
+
+    A function that had executed nothing counts as not called: Python 3.13 raises what is set for a thread that waits
+    for the interpreter's lock only at the next check, which is often at the start of a function that the thread calls.
+    """
+    frames = list(_stack_of(error))
+    if place_of(frames) is Place.SAFE:
+        return False
+    return not (_was_raised_at_start(error) and place_of(frames[1:]) is Place.SAFE)
+
+
+def _stack_of(error: BaseException) -> Iterator[FrameType]:
+    """Where the exception was raised, and the callers, also of frames that have ended since.
+
+    Python removes the frames of an import from the traceback, and frames outside of where the exception was caught are
+    not in it. A generator that has ended may not know its caller any more. So both are followed.
+    """
+    entries = _entries(error)
+    for number in range(len(entries) - 1, -1, -1):
+        caller = entries[number - 1].tb_frame if number else None
+        for frame in stack(entries[number].tb_frame):
+            if frame is caller:
+                break
+            yield frame
+
+
+def _was_raised_at_start(error: BaseException) -> bool:
+    """Of the innermost function. Python 3.10 does not check there."""
+    entry = _entries(error)[-1]
+    return entry.tb_frame.f_code.co_code[entry.tb_lasti] == _RESUME
+
+
+def _entries(error: BaseException) -> list[TracebackType]:
+    entries = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    return entries
