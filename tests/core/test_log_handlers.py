@@ -42,11 +42,12 @@ def disk(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def own_root_logger():
-    before = logging.root.handlers[:]
+    before, level = logging.root.handlers[:], logging.root.level
     yield
     for handler in set(logging.root.handlers) - set(before):
         handler.close()
     logging.root.handlers[:] = before
+    logging.root.setLevel(level)
 
 
 def messages(path):
