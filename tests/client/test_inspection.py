@@ -8,7 +8,7 @@ import os
 import resource
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,17 @@ from tests.client.published_frames import Texts, busy, history_frame, snapshot_f
 from scaler_client.commands.options import OptionError
 from scaler_client.inspect import cli
 from scaler_client.inspect.dump import check_file, without_secrets, write_dump
+from scaler_client.inspect.first_snapshot import NothingHeardError
 from scaler_client.inspect.status import status_json, status_text
 from scaler_client.inspect.story import story_json, story_text
-from scaler_client.inspect.task_lookup import Story, story_of
+from scaler_client.inspect.task_lookup import MOST_NAMED, Story, UnknownTaskError, find_story, stories_of
 from scaler_client.inspect.workers import SORT_KEYS, chosen, workers_json, workers_text
 from scaler_client.monitor.problems import problems
 from scaler_client.monitor.reader import MonitorReader
 from scaler_client.monitor.snapshot_view import Picture
+from scaler_client.monitor.task_names import parse_wanted
 from scaler_client.monitor.text_layout import Page, clean, page_of, rate, size, span
-from scaler_client.protocol.snapshot_decoder import story_topic
+from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from scaler_client.protocol.snapshots import WorkerState
 
 MONITOR = "ipc:///run/scaler/monitor"
@@ -149,7 +151,8 @@ def told(picture: Picture, *rows: dict[str, Any]) -> Story:
     events = [{"clients": CLIENT, "ids": TASK, **row} for row in rows]
     reader = MonitorReader(0)
     reader.feed(history_frame(0, events, topic=story_topic(CLIENT, TASK)), 0)
-    return story_of(CLIENT, TASK, reader.stories[CLIENT, TASK])
+    (story,) = stories_of(reader.stories[CLIENT, TASK])
+    return story
 
 
 SUBMITTED = {"kinds": 0, "times": 1_000_000, "name": "fit"}
@@ -189,6 +192,57 @@ def test_the_story_of_a_task_that_was_retried(picture: Picture) -> None:
     last = answer["events"][-1]
     assert (last["outcome"], last["error"], last["run_seconds"]) == ("exception", "ValueError: no such curve", 1.5)
     assert (last["worker"], last["worker_name"], last["unix_seconds"]) == ("2", "node-7-b", 1_700_000_061.5)
+
+
+class Answering:
+    """Stands in for Watching: of a scheduler that answers the second question, as it has dropped the first one."""
+
+    def __init__(self, *rows: dict[str, Any], seconds: float = 60) -> None:
+        self.reader, self.seconds, self.address = MonitorReader(0), seconds, MONITOR
+        self.asked: list[bytes] = []
+        self._rows = rows
+
+    def subscribe(self, topic: bytes) -> None:
+        self.asked.append(topic)
+
+    def unsubscribe(self, topic: bytes) -> None:
+        assert topic == self.asked[-1]
+
+    def until(self, is_wanted: Callable[[], bool], _seconds: float) -> bool:
+        if len(self.asked) == 2:
+            self.reader.feed(history_frame(0, list(self._rows), topic=self.asked[-1]), 0)
+        return is_wanted()
+
+
+def task_rows(*clients: int) -> list[dict[str, Any]]:
+    return [{"clients": client, "ids": TASK, "name": "fit"} for client in clients]
+
+
+@pytest.mark.parametrize("wanted", ["17", "fit#17"])
+def test_a_number_is_asked_of_the_scheduler_until_it_answers(picture: Picture, wanted: str) -> None:
+    answering = Answering(*task_rows(99, 99))
+    story = find_story(answering, picture, parse_wanted(wanted))  # type: ignore[arg-type]
+    assert (story.client, story.id, len(story.events)) == (99, TASK, 2), "of a client that has left"
+    assert answering.asked == [story_topic(ANY_CLIENT, TASK)] * 2
+
+
+def test_all_tasks_of_a_number_are_named(picture: Picture) -> None:
+    clients = range(100, 107)
+    with pytest.raises(UnknownTaskError) as refused:
+        find_story(Answering(*task_rows(*clients)), picture, parse_wanted("17"))  # type: ignore[arg-type]
+    assert str(refused.value) == "7 tasks are called so, name one of them exactly: " + ", ".join(
+        f"{client}/17 (fit)" for client in clients
+    )
+    many = task_rows(*range(100, 103 + MOST_NAMED))
+    with pytest.raises(UnknownTaskError, match=r" and 3 more$"):
+        find_story(Answering(*many), picture, parse_wanted("17"))  # type: ignore[arg-type]
+
+
+def test_no_answer_is_not_taken_for_no_such_task(picture: Picture) -> None:
+    with pytest.raises(NothingHeardError, match="did not answer within 0.5 s"):
+        find_story(Answering(*task_rows(99), seconds=0.5), picture, parse_wanted("17"))  # type: ignore[arg-type]
+    with pytest.raises(UnknownTaskError, match="nothing is known of task #17"):
+        find_story(Answering(), picture, parse_wanted("17"))  # type: ignore[arg-type]
 
 
 RAISED = {"kinds": 4, "times": 2_500_000, "attempts": 1, "workers": 99, "outcomes": 4, "durations": 300_000}

@@ -286,7 +286,7 @@ def test_the_traceback_of_each_attempt_that_failed(watched, happened):
     watched.take()
     tables = watched.scheduler.tables
     rows = story(tables, 11, 5)
-    told = dict(zip([(row.kinds[0], row.attempts[0]) for row in rows], story_tracebacks(tables, 11, 5, rows)))
+    told = dict(zip([(row.kinds[0], row.attempts[0]) for row in rows], story_tracebacks(tables, 5, rows)))
     assert {name: text for name, text in told.items() if text} == {
         (RETURNED, 1): "Traceback:\n   [2J\nOSError: not yet", (ENDED, 2): "OSError: never",
     }  # fmt: skip

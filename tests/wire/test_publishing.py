@@ -13,11 +13,11 @@ if sys.version_info < (3, 10):
 from array import array
 from collections.abc import Sequence
 
-from tests.core.harness import A, C, Core, W, joined, running, submit_event
+from tests.core.harness import C2, A, C, Core, W, joined, running, submit_event
 
 from scaler_client.monitor.reader import MonitorReader
 from scaler_client.protocol import wire
-from scaler_client.protocol.snapshot_decoder import story_topic
+from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from scaler_client.protocol.snapshots import Graphs, GraphState, History, HistoryKind
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.report import graph_view
@@ -197,6 +197,18 @@ def test_the_story_of_a_task(scene: Scene) -> None:
 
 def test_the_story_of_a_task_that_nobody_knows(scene: Scene) -> None:
     assert story_of(scene, 99).ids == [] and story_of(scene, 0, client=(1 << 64) - 1).ids == []
+
+
+def test_the_stories_of_all_tasks_with_an_id(scene: Scene) -> None:
+    number = 1_000_000
+    scene.core.submit(C, [number], capabilities=frozenset({("gpu", 1)}))
+    scene.submit(300_000)
+    scene.core.client(C2, 12)
+    scene.core.function(C2, 1, b"f")
+    scene.core.submit(C2, [number, number + 1], capabilities=frozenset({("gpu", 1)}))
+    story = story_of(scene, number, client=ANY_CLIENT)
+    assert set(story.ids) == {number} and sorted(story.clients) == [11, 12], "the tables know of the first one"
+    assert story_of(scene, number + 1, client=ANY_CLIENT).clients == [12]
 
 
 def test_an_open_task_is_known_longer_than_what_has_happened(scene: Scene) -> None:

@@ -24,7 +24,7 @@ class Watching:
 
     Args:
         address: where the scheduler publishes.
-        seconds: how long the first picture is waited for.
+        seconds: how long the first picture is waited for, and each answer.
         keys: the folder of a monitor's keys, as MonitorSocket takes it.
 
     Raises:
@@ -34,7 +34,7 @@ class Watching:
 
     def __init__(self, address: Address, seconds: float, keys: str | None = None) -> None:
         self.address = address
-        self._seconds = seconds
+        self.seconds = seconds
         complaint = unresolved(address)
         if complaint:
             raise NothingHeardError(f"{address}: {complaint}")
@@ -52,6 +52,9 @@ class Watching:
     def subscribe(self, topic: bytes) -> None:
         self._monitor.subscribe(topic)
 
+    def unsubscribe(self, topic: bytes) -> None:
+        self._monitor.unsubscribe(topic)
+
     def picture(self, has_rates: bool = True) -> Picture:
         """The newest one, waited for; with rates where they come in time.
 
@@ -59,7 +62,7 @@ class Watching:
             NothingHeardError: none has come, or it is of another version.
         """
         reader = self.reader
-        self.until(lambda: reader.presence is not Presence.UNHEARD, self._seconds)
+        self.until(lambda: reader.presence is not Presence.UNHEARD, self.seconds)
         if reader.presence is Presence.OTHER_VERSION:
             raise NothingHeardError(reader.problem)
         if reader.picture is None:
@@ -79,7 +82,7 @@ class Watching:
         return True
 
     def _silence(self) -> str:
-        heard = f"no scheduler was heard at {self.address} within {self._seconds:g} s"
+        heard = f"no scheduler was heard at {self.address} within {self.seconds:g} s"
         obstacle = self._monitor.obstacle()
         if obstacle:
             return f"{heard}: {obstacle}"

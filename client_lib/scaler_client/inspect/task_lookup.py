@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..monitor.snapshot_view import Picture
 from ..monitor.task_names import WantedTask, exact_name
-from ..monitor.text_layout import many
-from ..protocol.snapshot_decoder import HISTORY_TOPIC, story_topic
+from ..protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from ..protocol.snapshots import History, HistoryKind
-from .first_snapshot import Watching
+from .first_snapshot import NothingHeardError, Watching
 
-HISTORY_SECONDS = 2.5
-"""How long what has happened lately is waited for: it comes with the next snapshot but one."""
-STORY_SECONDS = 2.5
-"""How long answers are waited for."""
-MOST_CLIENTS = 64
-"""Of so many clients it is asked whether they have such a task."""
-MOST_NAMED = 5
+ASK_AGAIN_SECONDS = 1.0
+"""A scheduler answers within half a second, but drops questions where too many come at once."""
+MOST_NAMED = 50
 
 
 class UnknownTaskError(Exception):
@@ -53,27 +49,28 @@ class Story:
 
 
 def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Story:
-    """Of the one task that is meant: of a client that is there, or else of one whose tasks are still remembered.
+    """Of the one task that is meant, of a client that is connected or has left.
 
     Raises:
         UnknownTaskError: it is not known, or there are several.
+        NothingHeardError: the scheduler does not answer.
     """
     names = {row.incarnation: row.name for row in picture.clients}
     if wanted.client is not None:
-        clients = [wanted.client]
         wanted = replace(wanted, name=None)  # it is named exactly, whatever it is called
-    else:
-        clients = [client for client, name in names.items() if wanted.fits(client, wanted.id, name, "")]
-    answers = _ask(watching, clients, wanted.id)
-    found = _fitting(answers.values(), wanted, names)
-    if not found and (wanted.client is None or len(answers) < len(clients)):
-        found = _fitting(_remembered(watching, wanted), wanted, names)
+    stories = _ask(watching, ANY_CLIENT if wanted.client is None else wanted.client, wanted.id)
+    found = _fitting(stories, wanted, names)
     if not found:
-        raise UnknownTaskError(_nothing_known(wanted, _of_number(answers.values(), wanted, names)))
+        raise UnknownTaskError(_nothing_known(wanted, _of_number(stories, wanted, names)))
     if len(found) > 1:
-        tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in found[:MOST_NAMED])
-        raise UnknownTaskError(f"{len(found)} tasks are called so, name one of them exactly: {tasks}")
+        raise UnknownTaskError(f"{len(found):,} tasks are called so, name one of them exactly: {_listed(found)}")
     return found[0]
+
+
+def _listed(stories: list[Story]) -> str:
+    tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in stories[:MOST_NAMED])
+    more = len(stories) - MOST_NAMED
+    return f"{tasks} and {more:,} more" if more > 0 else tasks
 
 
 def _fitting(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
@@ -94,46 +91,30 @@ def _of_number(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int,
 def _nothing_known(wanted: WantedTask, others: list[Story]) -> str:
     name = f"{wanted.name or ''}#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
     if others:
-        tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in others[:MOST_NAMED])
-        return f"nothing is known of task {name} by that name; of that number there is: {tasks}"
+        return f"nothing is known of task {name} by that name; of that number there is: {_listed(others)}"
     return f"nothing is known of task {name}: it never came, or it is so long over that its story is forgotten"
 
 
-def _ask(watching: Watching, clients: list[int], task_id: int) -> dict[int, Story]:
-    """What the scheduler answers of these clients' tasks."""
-    if len(clients) > MOST_CLIENTS:
-        raise UnknownTaskError(f"{many(len(clients), 'client')} may have a task {task_id}: name it as CLIENT/ID")
-    asked = [(client, task_id) for client in clients]
-    for task in asked:
-        watching.subscribe(story_topic(*task))
-    reader = watching.reader
-    watching.until(lambda: all(task in reader.stories for task in asked), STORY_SECONDS)
-    return {task[0]: story_of(*task, reader.stories[task]) for task in asked if task in reader.stories}
+def _ask(watching: Watching, client: int, task_id: int) -> list[Story]:
+    """What the scheduler knows of this client's task, or for ANY_CLIENT of all tasks with this id."""
+    asked = client, task_id
+    deadline = time.monotonic() + watching.seconds
+    while True:
+        watching.subscribe(story_topic(*asked))
+        left = deadline - time.monotonic()
+        if watching.until(lambda: asked in watching.reader.stories, min(left, ASK_AGAIN_SECONDS)):
+            return stories_of(watching.reader.stories[asked])
+        if left <= ASK_AGAIN_SECONDS:
+            raise NothingHeardError(f"the scheduler at {watching.address} did not answer within {watching.seconds:g} s")
+        watching.unsubscribe(story_topic(*asked))
 
 
-def _remembered(watching: Watching, wanted: WantedTask) -> list[Story]:
-    """Such tasks among all that the scheduler still has the history of."""
-    watching.subscribe(HISTORY_TOPIC)
-    rows: dict[int, list[tuple[int, Event]]] = {}
-    sequence = watching.picture(has_rates=False).snapshot.sequence
-
-    def has_come() -> bool:
-        for history in watching.reader.take_history():
-            for row, (client, task_id) in enumerate(zip(history.clients, history.ids)):
-                if task_id == wanted.id and wanted.client in (None, client):
-                    rows.setdefault(client, []).append((history.first + row, _event(history, row)))
-        newest = watching.reader.picture
-        return newest is not None and newest.snapshot.sequence >= sequence + 2
-
-    watching.until(has_come, HISTORY_SECONDS)
-    # What is kept comes behind what has just happened.
-    ordered = {client: sorted(numbered, key=lambda each: each[0]) for client, numbered in rows.items()}
-    return [_told(client, wanted.id, [event for _, event in numbered]) for client, numbered in ordered.items()]
-
-
-def story_of(client: int, task_id: int, history: History) -> Story:
-    """Of what the scheduler has answered."""
-    return _told(client, task_id, [_event(history, row) for row in range(len(history.ids))])
+def stories_of(history: History) -> list[Story]:
+    """Of what the scheduler has answered: one story a client, in the order of their first rows."""
+    events: dict[tuple[int, int], list[Event]] = {}
+    for row, task in enumerate(zip(history.clients, history.ids)):
+        events.setdefault(task, []).append(_event(history, row))
+    return [_told(*task, of_task) for task, of_task in events.items()]
 
 
 def _told(client: int, task_id: int, events: list[Event]) -> Story:

@@ -31,6 +31,9 @@ GRAPHS_TOPIC = b"graphs\0\0"
 STORY_TOPIC = b"story\0\0\0"
 """But for the answer to one question, whose topic is `story_topic`."""
 
+ANY_CLIENT = 0
+"""In a question: the tasks of all clients that have the id. Incarnations begin at 1."""
+
 _TASK = Struct("<8sQQ")
 
 _Table = TypeVar("_Table", WorkerColumns, AgentColumns, ClientColumns, FunctionColumns, ObjectColumns)
@@ -40,7 +43,7 @@ def story_topic(client: int, task_id: int) -> bytes:
     """Whoever subscribes to this is sent, once, a History of this task alone.
 
     Args:
-        client: the incarnation of the task's client.
+        client: the incarnation of the task's client, or ANY_CLIENT.
     """
     return _TASK.pack(STORY_TOPIC, client, task_id)
 

@@ -117,9 +117,9 @@ class Status:
         return graphs_frame(*nodes(self._core.tables), self._identity.incarnation, self._started)
 
     def story(self, client: int, task_id: int) -> bytes:
-        """Frame 0 of a History of this task alone."""
+        """Frame 0 of a History of this task alone, or for client 0 of all tasks with this id."""
         rows = story(self._core.tables, client, task_id)
-        tracebacks = story_tracebacks(self._core.tables, client, task_id, rows)
+        tracebacks = story_tracebacks(self._core.tables, task_id, rows)
         return history_frame(0, rows, self._identity.incarnation, self._started, tracebacks)
 
     def _dropped(self) -> List[Counter]:

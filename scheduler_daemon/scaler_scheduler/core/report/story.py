@@ -1,31 +1,53 @@
 """All that is known of one task: of what has happened what is kept, and what the tables say of one that is open."""
 
-from typing import List, Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
-from scaler_scheduler.core.state.history import ADOPTED, DISPATCHED, ENDED, NO_WORKER, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core.state.history import (
+    ADOPTED,
+    ANY_CLIENT,
+    DISPATCHED,
+    ENDED,
+    NO_WORKER,
+    RETURNED,
+    STARTED,
+    SUBMITTED,
+)
 from scaler_scheduler.core.state.history_rows import Rows
 from scaler_scheduler.core.state.records import Client, Task
 from scaler_scheduler.core.state.tables import Tables
 
+MOST_ROWS = 10_000
+"""The newest of a story: thousands of clients may have a task of the same id."""
+
 
 def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
-    """Rows of this task, one by one, the oldest first; none where it is not known."""
+    """Rows of this task, one by one, the oldest first; none where it is not known.
+
+    For ANY_CLIENT: of the tasks with this id of all clients.
+    """
     rows = tables.history.of_task(client_name, task_id)
-    known = {(each.kinds[0], each.attempts[0]) for each in rows}
-    client = tables.clients.find(client_name)
-    for row in [] if client is None else _of_tables(client, task_id):
-        kind, attempt = row.kinds[0], row.attempts[0]
-        # A worker that has joined again has begun it, who knows when.
-        if (kind, attempt) not in known and (kind == SUBMITTED or (ADOPTED, attempt) not in known):
-            rows.append(row)
-    return sorted(rows, key=lambda row: row.seconds[0])
+    known = {(each.clients[0], each.kinds[0], each.attempts[0]) for each in rows}
+    for client in _clients(tables, client_name):
+        for row in _of_tables(client, task_id):
+            whose, kind, attempt = client.incarnation, row.kinds[0], row.attempts[0]
+            # A worker that has joined again has begun it, who knows when.
+            if (whose, kind, attempt) not in known and (kind == SUBMITTED or (whose, ADOPTED, attempt) not in known):
+                rows.append(row)
+    return sorted(rows, key=lambda row: row.seconds[0])[-MOST_ROWS:]
 
 
-def story_tracebacks(tables: Tables, client: int, task_id: int, rows: List[Rows]) -> List[str]:
+def _clients(tables: Tables, name: int) -> Iterable[Client]:
+    if name == ANY_CLIENT:
+        return tables.clients
+    client = tables.clients.find(name)
+    return () if client is None else (client,)
+
+
+def story_tracebacks(tables: Tables, task_id: int, rows: List[Rows]) -> List[str]:
     """Of each of the story's rows the traceback of the attempt that it ends; empty where it ends none, or is none."""
     of = tables.history.tracebacks.of
     return [
-        of(client, task_id, row.attempts[0]) if row.kinds[0] in (ENDED, RETURNED) and row.outcomes[0] else ""
+        of(row.clients[0], task_id, row.attempts[0]) if row.kinds[0] in (ENDED, RETURNED) and row.outcomes[0] else ""
         for row in rows
     ]
 

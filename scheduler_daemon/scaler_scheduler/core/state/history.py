@@ -29,6 +29,8 @@ RETURNED = 4  # it has left its worker without an end
 ADOPTED = 5  # a worker that has joined again has it already
 
 NO_WORKER = 0
+ANY_CLIENT = 0
+"""In a question: incarnations begin at 1."""
 
 SHORT = 16
 """Runs of fewer rows are packed."""
@@ -88,18 +90,19 @@ class History:
         return begin, found
 
     def of_task(self, client: int, task_id: int) -> List[Rows]:
-        """The rows of one task, one by one."""
+        """The rows of one task, one by one; of this id's tasks of all clients where `client` is ANY_CLIENT."""
         found: List[Rows] = []
+        is_any = client == ANY_CLIENT
         for run in self._runs:
             ids, clients = run.ids, run.clients
-            if len(clients) == 1 and clients[0] != client:
+            if len(clients) == 1 and clients[0] != client and not is_any:
                 continue
             if isinstance(ids, range):
                 if task_id in ids:
                     found.append(run.part(ids.index(task_id), ids.index(task_id) + 1))
                 continue
             for row in range(len(ids)):
-                if ids[row] == task_id and (len(clients) == 1 or clients[row] == client):
+                if ids[row] == task_id and (is_any or len(clients) == 1 or clients[row] == client):
                     found.append(run.part(row, row + 1))
         return found
 
