@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .api.client import Client
     from .api.executor import ClusterExecutor
     from .api.local_cluster import LocalCluster, SchedulerClusterCombo
+    from .commands.addresses import AddressError
+    from .commands.key_files import KeyFileError
     from .errors import (
         ArgumentLoadError,
         ClientClosedError,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from .pickling.references import ObjectRef
 
 __all__ = [
+    "AddressError",
     "ArgumentLoadError",
     "AsyncClient",
     "AsyncTaskFuture",
@@ -46,6 +49,7 @@ __all__ = [
     "ClusterExecutor",
     "FunctionLoadError",
     "GraphCycleError",
+    "KeyFileError",
     "LocalCluster",
     "MessageTooLargeError",
     "NamedFunction",
@@ -71,6 +75,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AddressError": "commands.addresses",
     "ArgumentLoadError": "errors",
     "AsyncClient": "api.async_client",
     "AsyncTaskFuture": "api.async_future",
@@ -79,6 +84,7 @@ _HOMES = {
     "ClusterExecutor": "api.executor",
     "FunctionLoadError": "errors",
     "GraphCycleError": "errors",
+    "KeyFileError": "commands.key_files",
     "LocalCluster": "api.local_cluster",
     "MessageTooLargeError": "errors",
     "NamedFunction": "pickling.named_function",

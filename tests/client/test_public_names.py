@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import builtins
+import inspect
 import pickle
+import re
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +15,7 @@ from typing import Any
 import pytest
 
 import scaler_client
-from scaler_client import Client
+from scaler_client import AsyncClient, Client
 
 
 def test_completion_offers_what_there_is_for_users_and_no_modules() -> None:
@@ -25,6 +30,7 @@ def test_completion_offers_what_there_is_for_users_and_no_modules() -> None:
     [
         (lambda client: client.submit(), "submit"),
         (lambda client: client.map(pow, [1], [2]), "map"),
+        (lambda client: client.map(pow), "map"),
         (lambda client: client.options(speed=1), "options"),
         (lambda client: client.send_object(), "send_object"),
         (lambda client: client.get({}), "get"),
@@ -34,6 +40,32 @@ def test_completion_offers_what_there_is_for_users_and_no_modules() -> None:
 def test_a_wrong_call_is_told_of_the_class_that_was_called(call: Callable[[Any], object], method: str) -> None:
     with pytest.raises(TypeError, match=rf"^Client\.{method}\(\) "):
         call(object.__new__(Client))
+
+
+def test_several_iterables_for_map_are_told_what_to_use() -> None:
+    with pytest.raises(TypeError) as error:
+        object.__new__(Client).map(pow, [1], [2], [3])  # type: ignore[arg-type]
+    assert "but 3 were given: " in str(error.value)
+    assert str(error.value).endswith("client.executor().map(fn, xs, ys) or client.map(fn, zip(xs, ys))")
+    with pytest.raises(TypeError, match=r"^AsyncClient\.map\(\) .* use client\.map\(fn, zip\(xs, ys\)\)$"):
+        asyncio.run(object.__new__(AsyncClient).map(pow, [1], [2]))  # type: ignore[arg-type]
+
+
+def test_every_public_method_of_a_client_is_for_users() -> None:
+    assert {name for name in dir(Client) if not name.startswith("_")} == {
+        "address", "as_completed", "clear", "dask_get", "disconnect", "executor", "gather", "get", "map", "options",
+        "send_object", "shutdown", "submit", "submit_graph", "wait",
+    }  # fmt: skip
+
+
+def test_errors_that_a_client_raises_can_be_imported() -> None:
+    """Every error of Scaler's own that the docstrings of `Client` and its public methods name."""
+    members = [Client, *(getattr(Client, name) for name in dir(Client) if not name.startswith("_"))]
+    text = " ".join(part for member in members for part in (inspect.getdoc(member) or "").partition("Raises:")[2:])
+    named = set(re.findall(r"(?<![.\w])\w+Error\b", text))
+    assert {"KeyFileError", "AddressError"} <= named
+    assert [name for name in named if not hasattr(builtins, name) and not hasattr(scaler_client, name)] == []
+    assert scaler_client.KeyFileError is sys.modules["scaler_client.commands.key_files"].KeyFileError
 
 
 def test_methods_are_found_by_the_names_that_they_show() -> None:

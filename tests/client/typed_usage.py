@@ -48,6 +48,7 @@ def mapped(client: Client) -> None:
     assert_type(client.map(square, [(1,), (2,)]), list[int])
     assert_type(client.map(describe, ((i,) for i in range(3)), progress=True), list[str])
     client.map(square, [1, 2])  # type: ignore[list-item]
+    client.map(square, [(1,)], [(2,)])  # type: ignore[arg-type]
 
 
 def collected(client: Client) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from ..futures.notebook import html_table
 from ..graphs.order import check_backend
@@ -24,7 +24,7 @@ from .client import Client, check_arguments
 from .data_api import NOTHING
 from .graph import submit_graph
 from .local_cluster import LocalCluster
-from .map import Arguments, MapRun
+from .map import Arguments, MapRun, check_one_iterable
 from .progress import SHOW_SECONDS, showing
 from .submit import NOT_GIVEN, profiling_and_keywords
 from .wait import checked
@@ -82,7 +82,7 @@ class AsyncClient:
             RuntimeError: it is connected already, or as for Client.
             ConnectionError, ModuleNotFoundError: as for Client.
         """
-        if self._client is not None and not self._client.agent.is_closed:
+        if self._client is not None and not self._client._agent.is_closed:
             raise RuntimeError(f"{self!r} is connected already")
         made = in_thread(self._make)
         try:
@@ -159,15 +159,18 @@ class AsyncClient:
         client = self._connected
         assert self._deliveries is not None
         keywords, is_profiled = profiling_and_keywords(fn, profiling, kwargs)
-        return AsyncTaskFuture(client.agent, client.submit_call(fn, args, keywords, is_profiled), self._deliveries)
+        return AsyncTaskFuture(client._agent, client._submit_call(fn, args, keywords, is_profiled), self._deliveries)
 
-    async def map(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, progress: bool = False) -> list[T]:
+    async def map(
+        self, fn: Callable[..., T], iterable: Iterable[Arguments], *others: NoReturn, progress: bool = False
+    ) -> list[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments; returns the results, in order.
 
         Arguments and errors are those of `Client.map`. Cancelled, it cancels its tasks.
         """
-        agent = self._connected.agent
-        plan = self._connected.map_plan(fn, iterable, progress)
+        check_one_iterable("AsyncClient", others, "client.map(fn, zip(xs, ys))")
+        agent = self._connected._agent
+        plan = self._connected._map_plan(fn, iterable, progress)
         news = LoopEvent(agent)
         with showing(progress, iterable) as bar:
             run = MapRun(agent, plan, news, bar)
@@ -189,7 +192,7 @@ class AsyncClient:
             BaseException: what the first one that fails has raised, at once; the others are left as they are.
         """
         gathered: asyncio.Future[list[T]] = asyncio.gather(*checked(futures, asyncio.Future))
-        return await OutOfSlot(self._connected.agent, gathered)
+        return await OutOfSlot(self._connected._agent, gathered)
 
     def as_completed(self, futures: Iterable[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         """The futures in the order in which they end, for `async for`.
@@ -201,7 +204,7 @@ class AsyncClient:
 
     async def _completed(self, futures: list[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         ended: deque[asyncio.Future[T]] = deque()
-        news = LoopEvent(self._connected.agent)
+        news = LoopEvent(self._connected._agent)
 
         def note(future: asyncio.Future[T]) -> None:
             ended.append(future)
@@ -239,7 +242,7 @@ class AsyncClient:
         assert self._deliveries is not None
         futures: dict[Any, AsyncTaskFuture[Any]] = {}
         return [
-            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client.agent, task, self._deliveries))
+            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client._agent, task, self._deliveries))
             for task in submit_graph(client, graph, keys)
         ]
 
@@ -253,8 +256,8 @@ class AsyncClient:
 
     async def clear(self) -> None:
         """Cancel this client's tasks that have not begun, as `Client.clear` does."""
-        over = LoopEvent(self._connected.agent)
-        self._connected.begin_clear(over.set)
+        over = LoopEvent(self._connected._agent)
+        self._connected._begin_clear(over.set)
         await over.wait()
 
     async def shutdown(self) -> None:

@@ -50,6 +50,7 @@ class Client(ObjectsAndGraphs):
 
     Raises:
         TypeError, ValueError: an argument is of a wrong type or out of range; the text names it.
+        AddressError (a ValueError): the address is none; the text repeats it.
         ImportError: the graph backend's library is not installed.
         ConnectionError: no scheduler answers at the address in time, or it refuses the client: UnauthorizedError where
             the key is wrong or missing.
@@ -130,10 +131,10 @@ class Client(ObjectsAndGraphs):
             ClientClosedError: the client is disconnected.
         """
         over = slot_wait.event_for(self._agent)
-        self.begin_clear(over.set)
+        self._begin_clear(over.set)
         over.wait()
 
-    def begin_clear(self, over: Callable[[], None]) -> None:
+    def _begin_clear(self, over: Callable[[], None]) -> None:
         """Ask for what `clear` does; `over` is called in another thread when it is done. Raises as `clear` does."""
         task = self._current_task()
         self._agent.clear(None if task is None else task.name, over)

@@ -26,9 +26,9 @@ class CallSubmitter(Protocol):
     """A client, or a view of one, as its executors see it."""
 
     @property
-    def agent(self) -> Agent: ...
+    def _agent(self) -> Agent: ...
 
-    def submit_call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TaskFuture[T]: ...
+    def _submit_call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TaskFuture[T]: ...
 
 
 class ClusterExecutor(concurrent.futures.Executor):
@@ -40,7 +40,7 @@ class ClusterExecutor(concurrent.futures.Executor):
 
     def __init__(self, client: CallSubmitter) -> None:
         self._client = client
-        self._agent = client.agent
+        self._agent = client._agent
         self._loss = self._agent.loss
         self._entering = threading.RLock()  # pickling arguments runs foreign code
         self._is_shut_down = False
@@ -60,7 +60,7 @@ class ClusterExecutor(concurrent.futures.Executor):
                 raise RuntimeError("cannot schedule new futures after shutdown")
             if self._agent.loss is not self._loss:
                 raise SchedulerLostError(str(self._agent.loss))
-            future = self._client.submit_call(fn, args, kwargs)
+            future = self._client._submit_call(fn, args, kwargs)
             self._futures.add(future)
         return future
 

@@ -206,6 +206,15 @@ def run_map(agent: Agent, plan: MapPlan[T]) -> list[T]:
             raise
 
 
+def check_one_iterable(client: str, others: tuple[Any, ...], instead: str) -> None:
+    """Raise TypeError if `map` got several iterables, as the built-in map takes them. `instead` is what to write."""
+    if others:
+        raise TypeError(
+            f"{client}.map() takes one iterable, of tuples of arguments, but {1 + len(others)} were given: "
+            f"for several iterables use {instead}"
+        )
+
+
 def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Arguments]) -> Iterator[list[Payload]]:
     payloads: list[Payload] = []
     for position, arguments in enumerate(iterable):

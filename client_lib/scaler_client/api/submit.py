@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ALL_COMPLETED, Future
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ..errors import ClientClosedError
 from ..futures.future import TaskFuture
@@ -19,7 +19,7 @@ from ..pickling.named_function import NamedFunction
 from ..protocol.messages import Options
 from . import wait
 from .executor import ClusterExecutor
-from .map import Arguments, DumpCall, MapPlan, run_map
+from .map import Arguments, DumpCall, MapPlan, check_one_iterable, run_map
 from .task_options import TaskOptions, checked_bool
 
 C = TypeVar("C")
@@ -96,12 +96,7 @@ class Submitter:
         self._is_plain = self._handle is None and not options.retry_on and options.wire() is None
 
     @property
-    def agent(self) -> Agent:
-        """Where the tasks are handed over; for the library's own parts."""
-        return self._agent
-
-    @property
-    def has_own_serializer(self) -> bool:
+    def _has_own_serializer(self) -> bool:
         """Whether functions, arguments and results become bytes in a way of the user's."""
         return self._serializer is not None
 
@@ -153,12 +148,12 @@ class Submitter:
             ClientClosedError: the client is disconnected, or belongs to a parent process.
         """
         if not self._is_plain or profiling is not NOT_GIVEN or type(fn) is NamedFunction:
-            return self.submit_call(fn, args, *profiling_and_keywords(fn, profiling, kwargs))
+            return self._submit_call(fn, args, *profiling_and_keywords(fn, profiling, kwargs))
         future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), self._dump_call(args, kwargs))
         self._agent.submit(future)
         return future
 
-    def submit_call(
+    def _submit_call(
         self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any], profiling: bool | None = None
     ) -> TaskFuture[T]:
         """The same, with whatever names the keywords have."""
@@ -175,12 +170,16 @@ class Submitter:
             self._agent.submit_with_options(future)
         return future
 
-    def map(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, progress: bool = False) -> list[T]:
+    def map(
+        self, fn: Callable[..., T], iterable: Iterable[Arguments], *others: NoReturn, progress: bool = False
+    ) -> list[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all.
 
         Args:
             iterable: tuples (or lists) of arguments, one for each call; `[(x,) for x in items]` for one argument.
-                `client.executor().map(fn, items)` takes the items themselves, as the built-in map does.
+                `client.executor().map(fn, items)` takes the items themselves, as the built-in map does, and several
+                iterables.
+            others: must be empty. Several iterables raise a TypeError that says how to pass them.
             progress: show a bar; needs tqdm, the extra `scaler-client[progress]`.
 
         Returns:
@@ -192,9 +191,10 @@ class Submitter:
             concurrent.futures.CancelledError: its tasks were cancelled, by `clear`.
             BaseException: what the first failed task raised; the tasks that have not begun are then cancelled.
         """
-        return run_map(self._agent, self.map_plan(fn, iterable, progress))
+        check_one_iterable("Client", others, "client.executor().map(fn, xs, ys) or client.map(fn, zip(xs, ys))")
+        return run_map(self._agent, self._map_plan(fn, iterable, progress))
 
-    def map_plan(self, fn: Callable[..., T], iterable: Iterable[Arguments], progress: bool) -> MapPlan[T]:
+    def _map_plan(self, fn: Callable[..., T], iterable: Iterable[Arguments], progress: bool) -> MapPlan[T]:
         """What a `map` is to do, checked."""
         if not isinstance(iterable, Iterable):
             raise TypeError(f"map needs an iterable of tuples of arguments, not {iterable!r}")

@@ -56,7 +56,7 @@ SUBCOMMANDS = (
     ),
     Subcommand(
         "dump",
-        "all that the scheduler publishes, for a report of a bug, as JSON and without payloads",
+        "all that the scheduler publishes, as JSON, for a report of a bug; takes some seconds",
         positionals=(("FILE", "the file to write, which must not be there yet; - is standard output"),),
         flags=(("force", "write over a file that is there"), ("json", JSON_HELP)),
     ),
