@@ -7,6 +7,7 @@ import os
 import resource
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -282,6 +283,33 @@ def test_the_gate_lets_each_in_where_it_belongs(keys):
         assert gate.user(domain, key) == user and gate.user(other, key) == b""
         assert user in gate.allowed
     assert gate.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == gate.user(MAIN_DOMAIN, b"") == b""
+
+
+def test_refused_connections_and_dropped_messages_are_told_apart(keys, caplog):
+    for key, role, name in ((KEY, "client", "alice"), (KEY2, "worker", "host2")):
+        authorized_keys.add(keys, authorized_keys.Entry(role, key, name))
+    gate = Gate(keys)
+    doorkeeper = SimpleNamespace(refused=1, last=f"the key {KEY} from 127.0.0.1 is not authorized there")
+    router = SimpleNamespace(refused=0, last_refused="")
+    authorized_keys.remove(keys, "host2")
+    gate.read_again(len)
+    caplog.clear()
+    gate.tell_refused(doorkeeper, router, 100.0)
+    router.refused, router.last_refused = 7, f"worker:{KEY2}"
+    gate.tell_refused(doorkeeper, router, 101.0)
+    gate.tell_refused(doorkeeper, router, 102.0)
+    assert caplog.messages == [
+        f"1 connection(s) turned away; the last: the key {KEY} from 127.0.0.1 is not authorized there",
+        f"7 message(s) dropped; the last: from the key of worker host2, which was revoked ({KEY2})",
+    ]
+    caplog.clear()
+    doorkeeper.refused, router.refused, router.last_refused = 2, 9, f"client:{KEY}"
+    gate.tell_refused(doorkeeper, router, 102.0)
+    assert not caplog.messages, "a line of each at most in ten seconds"
+    gate.tell_refused(doorkeeper, router, 120.0)
+    assert caplog.messages[1] == (
+        f"2 message(s) dropped; the last: from the key {KEY}, on a connection that has chosen its own name"
+    )
 
 
 def test_the_gate_cuts_off_whom_the_list_does_not_name_any_more(keys, caplog):

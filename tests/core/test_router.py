@@ -105,6 +105,15 @@ def test_a_user_is_in_the_route_and_a_stranger_is_refused(scene: Scene, way: str
     assert peer.poll(SECONDS * 1000) and peer.recv_multipart() == [b"answer"]
 
 
+def test_the_user_of_the_last_refused_message_is_known(scene: Scene) -> None:
+    peer, user = scene.peer()
+    peer.send(b"not yet")
+    assert scene.router.last_refused == ""
+    while not scene.router.refused:
+        scene.router.wait_briefly(10)
+    assert scene.router.last_refused == user.decode()
+
+
 def test_a_connection_that_has_named_itself_is_refused(scene: Scene) -> None:
     peer, user = scene.peer()
     scene.access.allowed = frozenset([user])

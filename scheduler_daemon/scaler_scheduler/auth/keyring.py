@@ -8,12 +8,13 @@ from typing import Callable, Dict, FrozenSet, Set
 
 from ..commands import logs
 from ..commands.key_files import MONITOR, SERVER, KeyFileError, read_pair
+from ..net.router import Router
 from ..net.zap import MONITOR_DOMAIN, Doorkeeper
 from . import authorized_keys
 from .authorized_keys import Entry
 
 REFUSALS_LOG_SECONDS = 10.0
-"""At most one line about connections that were refused in this time."""
+"""At most one line about connections that were refused in this time, and one about messages."""
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +31,9 @@ class Gate:
         _public, self.secret = read_pair(directory, SERVER)
         self._entries = authorized_keys.read(directory)
         self.allowed = _users(self._entries)
-        self._told = 0
-        self._next_line = 0.0
+        self._revoked: Dict[str, Entry] = {}
+        """By user."""
+        self._connections, self._messages = _Refusals(), _Refusals()
 
     def __len__(self) -> int:
         """How many keys may connect."""
@@ -73,19 +75,47 @@ class Gate:
         gone = [entry for entry in before.values() if entry.user not in now]
         for entry in gone:
             _log.warning("the key of %s %s was revoked (%s)", entry.role, entry.name, entry.key)
+            self._revoked[entry.user] = entry
         peers = cut_off({entry.user for entry in gone}) if gone else 0
         _log.info("keys read again: %d may connect, %d connection(s) cut off", len(self), peers)
         self.warn_of_nobody()
         return any(entry.role == MONITOR for entry in gone)
 
-    def tell_refused(self, refused: int, doorkeeper: Doorkeeper, now: float) -> None:
-        """Log, now and then, that somebody was turned away; `refused` is how many so far."""
-        if refused == self._told or now < self._next_line:
-            return
-        text = logs.on_one_line(doorkeeper.last) or "its key was revoked, or it has named its connection itself"
-        _log.warning("%d time(s) somebody was turned away; the last: %s", refused - self._told, text)
-        self._told = refused
+    def tell_refused(self, doorkeeper: Doorkeeper, router: Router, now: float) -> None:
+        """Log, now and then, how many connections were turned away, and how many messages of connections that are
+        there were dropped. The two are counted apart, so that each line names its own last key."""
+        connections = self._connections.take(doorkeeper.refused, now)
+        if connections:
+            text = logs.on_one_line(doorkeeper.last)
+            _log.warning("%d connection(s) turned away; the last: %s", connections, text)
+        messages = self._messages.take(router.refused, now)
+        if messages:
+            _log.warning("%d message(s) dropped; the last: %s", messages, self._why_dropped(router.last_refused))
+
+    def _why_dropped(self, user: str) -> str:
+        key = user.rpartition(":")[2]
+        revoked = self._revoked.get(user)
+        if user.encode() in self.allowed or not user:
+            return f"from the key {key or 'of nobody'}, on a connection that has chosen its own name"
+        if revoked is not None:
+            return f"from the key of {revoked.role} {logs.on_one_line(revoked.name)}, which was revoked ({key})"
+        return f"from the key {key}, which is not authorized"
+
+
+class _Refusals:
+    """When a count of refusals is worth a line."""
+
+    def __init__(self) -> None:
+        self._told = 0
+        self._next_line = 0.0
+
+    def take(self, count: int, now: float) -> int:
+        """How many are to be told now, of so many since the start; 0 while the last line is too young."""
+        if count == self._told or now < self._next_line:
+            return 0
+        new, self._told = count - self._told, count
         self._next_line = now + REFUSALS_LOG_SECONDS
+        return new
 
 
 def _users(entries: Dict[str, Entry]) -> FrozenSet[bytes]:

@@ -218,8 +218,8 @@ class Daemon:
                 self._next_connections_line = now + CONNECTIONS_LOG_SECONDS
                 _log.warning("%s", logs.on_one_line(line))
         if self._gate is not None:
-            refused = self.traffic.dropped["unauthorized"] = self._doorkeeper.refused + self.router.refused
-            self._gate.tell_refused(refused, self._doorkeeper, now)
+            self.traffic.dropped["unauthorized"] = self._doorkeeper.refused + self.router.refused
+            self._gate.tell_refused(self._doorkeeper, self.router, now)
 
     def _tidy(self) -> None:
         counts = self.core.counts

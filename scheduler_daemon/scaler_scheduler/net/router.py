@@ -146,6 +146,11 @@ class Router(BoundSocket):
         """Messages that were dropped because no authorized key sent them."""
         return 0 if self._check is None else self._check.refused
 
+    @property
+    def last_refused(self) -> str:
+        """The user of the last one of them; empty where none was dropped, or its connection has no user."""
+        return "" if self._check is None else self._check.last_refused.decode(errors="replace")
+
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for at most WAIT_MILLISECONDS; None when none came."""
         try:
@@ -198,6 +203,7 @@ class UserCheck:
 
     def __init__(self, bound: zmq.Socket[bytes], access: Access) -> None:
         self.refused = 0
+        self.last_refused = b""
         self._socket = bound
         self._access = access
         self._user_of = reader("User-Id")  # that the doorkeeper has named
@@ -223,6 +229,7 @@ class UserCheck:
         # A name that the peer has chosen may be one that was somebody else's.
         if user not in self._access.allowed or len(route) != _ROUTE_BYTES or route[0]:
             self.refused += 1
+            self.last_refused = user
             return None
         frames[0] = route + user
         return frames

@@ -83,6 +83,7 @@ class Doorkeeper:
     ) -> None:
         self.access = access
         self.refused = 0
+        """Connections."""
         self.last = ""
         """About the last one of them, for the log."""
         self._context = context
