@@ -68,7 +68,8 @@ struct Hello {
   name @9 :Text;              # for people; need not be unique
   worker @10 :UInt64;         # a nested client's: the incarnation of the worker whose tasks it serves; 0 for others
   capabilities @11 :List(Capability);  # a worker's: what it has
-  running @12 :Tasks;         # what a worker that joins again runs or has suspended; results that an agent has in files
+  running @12 :Tasks;         # of a worker that joins again: tasks that it runs or has suspended; of an agent: tasks whose results
+                              # are in its files
   kinds @13 :List(Text);      # a worker's: the kinds of functions that it can run; empty: all
   scheduler @14 :UInt64;      # the incarnation of the scheduler that has welcomed this peer last; 0: none did
 }
@@ -220,10 +221,9 @@ struct Results {
   payload @7 :Data;
   cpuTimes @8 :List(UInt64);        # nanoseconds of the process while the row ran; empty: no row is profiled
   peaks @9 :List(UInt64);           # bytes, the largest resident size seen; empty like cpuTimes, 0 in a row: not profiled
-  errors @10 :Data;                 # UTF-8: of rows that failed one line that says of what, all rows' behind one another
+  errors @10 :Data;                 # UTF-8: one line for each failed row that says why it failed, concatenated
   errorSizes @11 :List(UInt32);     # bytes of each; 0: none. Empty: all 0
-  tracebacks @12 :Data;             # UTF-8: of rows that failed the traceback, all rows' behind one another; of each the scheduler
-                                    # keeps the last 4096 bytes
+  tracebacks @12 :Data;             # UTF-8: the tracebacks of failed rows, concatenated; the scheduler keeps the last 4096 bytes of each
   tracebackSizes @13 :List(UInt32); # bytes of each; 0: none. Empty: all 0
 }
 
@@ -463,7 +463,7 @@ struct History {
   sizes @12 :List(UInt32);          # bytes of each
   errors @13 :List(UInt32);         # of ended or returned without a value: one line that says of what; texts. Empty: of none
   functions @14 :List(UInt32);      # the function's name; texts. Empty: all as in names
-  tracebacks @15 :List(UInt32);     # in the answer about one task: the traceback of a failed attempt; texts. Empty: of none
+  tracebacks @15 :List(UInt32);     # in the answer about one task: the traceback of a failed attempt; texts. Empty: no row has one
 }
 
 enum GraphState {

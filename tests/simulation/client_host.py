@@ -1,4 +1,4 @@
-"""A client: the real session with what stands around it in agent.py and client.py, without threads."""
+"""A client: the real session and what io/io_thread.py and api/client.py do around it, without threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task finds of the objects that it reads: as object_cache.py does it, in small steps and without files."""
+"""How a task finds the objects that it reads: as objects/cache.py does, in small steps and without files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from .host_files import HostFiles
 
 QUIET_SECONDS = 20.0
-"""In the place of object_cache's, to see in a short run what comes of it."""
+"""In the place of the one in objects/cache.py: short, so that a short run reaches it."""
 
 _PAUSES = (0.001, 0.01, 0.05)
 
 
 class InputLostError(Exception):
-    """As object_cache's."""
+    """As the one of objects/cache.py."""
 
 
 class Inputs:

@@ -1,4 +1,4 @@
-"""The scheduler's process: the real core between the real decoder and encoder, driven as daemon.py drives it."""
+"""The scheduler's process: the real core between the real decoder and encoder, driven as daemon/loop.py drives it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker process: the real session, and what worker.py's threads do around it, as a machine of small steps.
+"""A worker process: the real session, and what the threads of runner.py do around it, as a machine of small steps.
 
 One run at a time holds the baton. While it works longer than a moment the attendant minds the connection, unless the
 task holds the interpreter's lock. A run that waits for its children lends the baton; it gets it back before the queue's
