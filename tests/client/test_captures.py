@@ -68,6 +68,37 @@ CHANGES = [
     ("GG = {'a': 1}\ndef h(): return GG", {"a": 1}, "GG['a'] = 2", {"a": 2}),
     ("GG = {1}\ndef h(): return GG", {1}, "GG.add(2)", {1, 2}),
     ("GG = bytearray(b'a')\ndef h(): return bytes(GG)", b"a", "GG[0] = 98", b"b"),
+    *[
+        (f"from collections import *\nfrom types import *\nGG = {made}\ndef h(): return {read}", 1, change, 7)
+        for made, read, change in [
+            ("{'a': {'b': {'c': 1}}}", "GG['a']['b']['c']", "GG['a']['b']['c'] = 7"),
+            ("[[[[[[1]]]]]]", "GG[0][0][0][0][0][0]", "GG[0][0][0][0][0][0] = 7"),
+            ("([1],)", "GG[0][0]", "GG[0][0] = 7"),
+            ("{'a': ([1],)}", "GG['a'][0][0]", "GG['a'][0][0] = 7"),
+            ("OrderedDict(a=1)", "GG['a']", "GG['a'] = 7"),
+            ("OrderedDict(a=1, b=7)", "next(iter(GG.values()))", "GG.move_to_end('a')"),
+            ("defaultdict(list, a=[1])", "GG['a'][0]", "GG['a'][0] = 7"),
+            ("Counter('a')", "GG['a']", "GG['a'] = 7"),
+            ("deque([1])", "GG[0]", "GG[0] = 7"),
+            ("SimpleNamespace(a=1)", "GG.a", "GG.a = 7"),
+            ("SimpleNamespace(a=[1])", "GG.a[0]", "GG.a[0] = 7"),
+            ("[SimpleNamespace(a=[1])]", "GG[0].a[0]", "GG[0].a[0] = 7"),
+            ("namedtuple('Pair', 'a')([1])", "GG.a[0]", "GG.a[0] = 7"),
+            ("[object(), 1]", "GG[1]", "GG[1] = 7"),
+            ("{'f': lambda: 1}", "GG['f']()", "GG['f'] = lambda: 7"),
+            ("{'f': lambda: one()}\ndef one(): return 1", "GG['f']()", "def one(): return 7"),
+            ("{'step': 1, 'data': list(range(5000))}", "GG['step']", "GG['step'] = 7"),
+            ("[1]\nGG.append(GG)", "GG[1][1][0]", "GG[0] = 7"),
+            ("[1, *range(255)]", "GG[0]", "GG[0] = 7"),
+        ]
+    ],
+    *[
+        (f"from dataclasses import dataclass, field\n@dataclass({options})\nclass C:\n rate: int = 1\n"
+         " sizes: list = field(default_factory=lambda: [1])\nGG = C()\ndef h(): return GG.rate * GG.sizes[0]",
+         1, change, 7)
+        for options in ("", "slots=True", "eq=False")
+        for change in ("GG.rate = 7", "GG.sizes[0] = 7")
+    ],
     ("GG = list(range(5000))\ndef h(): return len(GG)", 5000, "GG.append(1)", 5001),
     ("def h(): return 'GG' in globals() and GG", False, "GG = 5", 5),
     ("def h(x=None): return len('ab')", 2, "def len(x): return 7", 7),
@@ -145,6 +176,17 @@ def test_what_is_changed_in_place_in_an_object_is_not_seen(notebook: Notebook) -
     assert notebook.call("h") == 2
 
 
+@pytest.mark.parametrize("made", ["[[1], *range(256)]", "[list(range(250)), list(range(7)), [1]][::-1]"])
+def test_what_is_beyond_the_bound_is_not_seen_but_its_length(notebook: Notebook, made: str) -> None:
+    """As README says."""
+    notebook.run(f"GG = {made}\ndef h(): return GG")
+    before = notebook.call("h")
+    notebook.run("last = GG[0] if len(GG) > 3 else GG[-1]\nlast[0] = 7")
+    assert notebook.call("h") == before
+    notebook.run("(GG if len(GG) > 3 else last).append(1)")
+    assert notebook.call("h") == notebook.names["GG"] != before
+
+
 def helper() -> int:
     return 1
 
@@ -174,6 +216,21 @@ def test_nothing_is_kept_alive() -> None:
     assert table._capturing == {} == table._by_identity
 
 
+def test_a_large_object_in_a_container_is_not_kept_alive() -> None:
+    class Large:
+        pass
+
+    held = {"large": Large(), "steps": [1]}
+    table = FunctionTable(lambda number: None)
+    function = eval("lambda: held", {"held": held, "__name__": "__main__"})
+    number = table.get(function)
+    gone = weakref.ref(held["large"])
+    held["large"] = None
+    gc.collect()
+    assert gone() is None
+    assert table.get(function) is not number
+
+
 def test_a_name_that_is_gone(notebook: Notebook) -> None:
     notebook.run("GG = 5\ndef h(): return 'GG' in globals() and GG")
     assert notebook.call("h") == 5
@@ -189,11 +246,11 @@ def test_values_that_can_not_be_compared_are_changes(notebook: Notebook) -> None
 
 
 def test_a_container_that_another_thread_changes(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    def change(value: object) -> object:
+    def change(value: object) -> list[object]:
         raise RuntimeError("dictionary changed size during iteration")
 
     notebook.run("GG = {1: 2}\ndef h(): return GG")
-    monkeypatch.setattr(captures.copy, "deepcopy", change)
+    monkeypatch.setattr(captures, "_parts_of", change)
     first = notebook.number("h")
     pickled: list[object] = []
     real = functions.serializer.dump_function

@@ -3,27 +3,31 @@
 A function of `__main__` travels with the globals that it names, its closure, defaults and attributes, and so do the
 functions and classes among these. `submit` pickles it once. So that it is pickled again when one of them has another
 value, their identities are compared at each submit (`make bench`, submit: a few hundred ns; functions that are found by
-name have no captures and cost nothing). Of small lists, dicts and sets of built-in types the contents are compared, of
-others the length. What is changed in place in anything else is not seen.
+name have no captures and cost nothing). Built-in containers, dataclass instances and SimpleNamespaces are compared by
+their elements, at any depth, up to 256 elements of each value. A container beyond that is compared by its length: to
+pickle a large one at each submit would cost far more than the submit. A change within any other object is not seen.
 """
 
 from __future__ import annotations
 
-import copy
 import dis
 import functools
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .cloudpickle_ext import CachedFunction, is_found_elsewhere
-from .serializer import is_plain
 
 _GLOBAL_INSTRUCTIONS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
-_CONTAINERS = frozenset({list, dict, set, bytearray})
-_LONGEST_COPY = 1024
-"""Bytes of a bytearray whose contents are compared; other containers are plain up to fewer elements."""
+_CONTAINERS = frozenset({list, set, deque, bytearray, dict, OrderedDict, defaultdict, Counter})
+_IMMUTABLE = frozenset({tuple, frozenset})
+"""They don't change themselves, but what is in them may."""
+_MOST_ELEMENTS = 256
+"""So many are compared of one value with all that is in it. A longer bytearray has a limit of its own."""
+_MOST_BYTES = 1024
+_FIELDS = "__dataclass_fields__"
 
 _ABSENT = object()
 
@@ -40,7 +44,7 @@ References = tuple[tuple[Any, Callable[[], Any]], ...]
 class Captures:
     """Of one function or class, its root."""
 
-    __slots__ = ("_closures", "_containers", "_functions", "_lengths", "_mappings", "_namespaces")
+    __slots__ = ("_closures", "_containers", "_functions", "_lengths", "_mappings", "_namespaces", "_parts")
 
     def __init__(self) -> None:
         self._namespaces: list[tuple[Owner | None, Values, References, tuple[str, ...]]] = []
@@ -51,7 +55,9 @@ class Captures:
         self._mappings: list[tuple[Owner | None, Values, References, int]] = []
         """Attributes of functions and classes, and their number."""
         self._containers: list[tuple[Any, Any]] = []
-        """Containers with copies of what they had."""
+        """Containers with copies of them. The comparison goes no deeper while each element is the same object."""
+        self._parts: list[tuple[Callable[[], Any], list[Any]]] = []
+        """Containers and instances, and what they had; weak references to what can be large."""
         self._lengths: list[tuple[Any, int]] = []
 
     def are_unchanged(self, root: Any) -> bool:
@@ -99,6 +105,16 @@ class Captures:
             for container, content in self._containers:
                 if container != content:
                     return False
+            for reference, held_parts in self._parts:
+                parts = _parts_of(reference())
+                if len(parts) != len(held_parts):
+                    return False
+                for part, held in zip(parts, held_parts):
+                    if type(held) is _Weak:
+                        if (value := held()) is None or part is not value:
+                            return False
+                    elif part is not held:
+                        return False
             for container, length in self._lengths:
                 if len(container) != length:
                     return False
@@ -117,15 +133,15 @@ class Captures:
         return list(present.values())
 
     def add_function(self, owner: Owner | None, function: types.FunctionType) -> list[Any]:
-        """Returns what it closes over, and its attributes."""
+        """Returns its defaults, what it closes over, and its attributes."""
         defaults, keyword_defaults, attributes = function.__defaults__, function.__kwdefaults__, function.__dict__
         self._functions.append((owner, function.__code__, defaults, keyword_defaults, len(attributes)))
-        self.watch_containers((*(defaults or ()), *(keyword_defaults or {}).values()))
         filled = [place for place, cell in enumerate(function.__closure__ or ()) if _is_filled(cell)]
         contents = {place: function.__closure__[place].cell_contents for place in filled}  # type: ignore[index]
         if contents:
             self._closures.append((owner, *self._held(contents)))
-        return [*contents.values(), *(self.add_mapping(owner, attributes) if attributes else ())]
+        given = *(defaults or ()), *(keyword_defaults or {}).values()
+        return [*given, *contents.values(), *(self.add_mapping(owner, attributes) if attributes else ())]
 
     def add_mapping(self, owner: Owner | None, mapping: Any) -> list[Any]:
         """The attributes of a function or class; returns them."""
@@ -133,18 +149,47 @@ class Captures:
         self._mappings.append((owner, *self._held(attributes), len(attributes)))
         return list(attributes.values())
 
-    def watch_containers(self, values: Iterable[Any]) -> None:
-        """See whether those of these that are built-in containers change."""
-        for value in values:
-            if type(value) not in _CONTAINERS:
-                continue
-            try:
-                if len(value) <= _LONGEST_COPY and is_plain(value):
-                    self._containers.append((value, copy.deepcopy(value)))
-                else:
-                    self._lengths.append((value, len(value)))
-            except RuntimeError:  # another thread has just changed it
-                self._lengths.append((value, -1))
+    def add_container(self, root: Any) -> list[Any]:
+        """A container with those in it, widest first; returns what else is in them."""
+        others = []
+        left = _MOST_ELEMENTS
+        found = [root]
+        seen = set()
+        for value in found:  # it grows
+            if not _is_container(value):
+                others.append(value)
+            elif id(value) not in seen:
+                seen.add(id(value))
+                try:
+                    parts = self._add_one(value, left)
+                except RuntimeError:  # another thread has just changed it
+                    self._lengths.append((value, -1))
+                    continue
+                left -= _size_of(value) if parts else 0
+                found += parts
+        return others
+
+    def _add_one(self, value: Any, most: int) -> Sequence[Any]:
+        """Returns what is in it, or nothing where that is more than `most`."""
+        kind = type(value)
+        size = _size_of(value)
+        if size > (_MOST_BYTES if kind is bytearray else most):
+            if kind in _CONTAINERS:
+                self._lengths.append((value, size))
+            return ()
+        if kind is bytearray:
+            self._containers.append((value, value.copy()))
+            return ()
+        parts = _parts_of(value)
+        if _is_immutable(value):
+            return parts
+        held = list(map(_weak, parts))
+        if kind in _CONTAINERS and not any(type(each) is _Weak for each in held):
+            self._containers.append((value, value.copy()))  # compared by C
+        else:
+            reference = _weak(value)
+            self._parts.append((reference if type(reference) is _Weak else functools.partial(_itself, value), held))
+        return parts
 
     def _held(self, named: dict[Any, Any]) -> tuple[Values, References]:
         values, references = [], []
@@ -153,13 +198,12 @@ class Captures:
                 references.append((name, weakref.ref(value)))
             except TypeError:  # of a built-in type
                 values.append((name, value))
-        self.watch_containers(named.values())
         return tuple(values), tuple(references)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing can change."""
-        return not (self._namespaces or self._functions or self._mappings or self._containers or self._lengths)
+        return not any(getattr(self, name) for name in self.__slots__ if name != "_closures")
 
 
 def captures_of(root: Any) -> Captures | None:
@@ -188,14 +232,15 @@ def captures_of(root: Any) -> Captures | None:
             stack += captures.add_mapping(None if value is root else weakref.ref(value), value.__dict__)
             stack += value.__bases__
         elif isinstance(value, functools.partial):
-            captures.watch_containers((*value.args, *value.keywords.values()))
-            stack.append(value.func)
+            stack += value.func, *value.args, *value.keywords.values()
         elif kind is CachedFunction and not is_found_elsewhere(value):
             stack.append(value.__wrapped__)
         elif kind is staticmethod or kind is classmethod or kind is types.MethodType:
             stack.append(value.__func__)
         elif kind is property:
             stack += value.fget, value.fset, value.fdel
+        elif _is_container(value):
+            stack += captures.add_container(value)
     return None if captures.is_empty else captures
 
 
@@ -215,3 +260,50 @@ def _is_filled(cell: types.CellType) -> bool:
     except ValueError:
         return False
     return True
+
+
+class _Weak(weakref.ref[Any]):
+    """Stands for an object that the captures do not keep alive, so that none is taken for a reference of the user's."""
+
+    __slots__ = ()
+
+
+def _weak(value: Any) -> Any:
+    """A weak reference, or the value itself where it can't have one or is a container."""
+    if type(value) in _CONTAINERS or _is_immutable(value):
+        return value
+    try:
+        return _Weak(value)
+    except TypeError:  # of a built-in type
+        return value
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _is_immutable(value: Any) -> bool:
+    """Whether it does not change itself, though what is in it may. A named tuple is one."""
+    kind = type(value)
+    return kind in _IMMUTABLE or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+
+
+def _is_container(value: Any) -> bool:
+    kind = type(value)
+    return kind in _CONTAINERS or kind is types.SimpleNamespace or hasattr(kind, _FIELDS) or _is_immutable(value)
+
+
+def _size_of(value: Any) -> int:
+    kind = type(value)
+    if kind is types.SimpleNamespace:
+        return len(vars(value))
+    return len(getattr(kind, _FIELDS)) if hasattr(kind, _FIELDS) else len(value)
+
+
+def _parts_of(value: Any) -> list[Any]:
+    """The elements of a container, with the keys of a mapping, or the fields of an instance."""
+    kind = type(value)
+    if hasattr(kind, _FIELDS):
+        return [getattr(value, name, _ABSENT) for name in getattr(kind, _FIELDS)]
+    mapping = vars(value) if kind is types.SimpleNamespace else value
+    return [*mapping, *mapping.values()] if isinstance(mapping, dict) else list(mapping)
