@@ -6,6 +6,8 @@ import builtins
 import functools
 import gc
 import multiprocessing
+import sys
+import types
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -42,7 +44,10 @@ class Notebook:
         return self._table.get(self.names[name])
 
     def call_retrying(self, name: str) -> Any:
-        return cloudpickle.loads(self._table.get_retrying(self.names[name], (OSError,)).payload)()
+        return cloudpickle.loads(self.number_retrying(name).payload)()
+
+    def number_retrying(self, name: str) -> Any:
+        return self._table.get_retrying(self.names[name], (OSError,))
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +219,45 @@ def test_nothing_is_kept_alive() -> None:
     gc.collect()
     assert gone() is None
     assert table._capturing == {} == table._by_identity
+
+
+@pytest.fixture
+def local_module() -> Iterator[types.ModuleType]:
+    """A module that the worker does not have."""
+    module = types.ModuleType("localmod")
+    exec("rate = 1\ndef fn(): return rate", module.__dict__)
+    sys.modules["localmod"] = module
+    yield module
+    del sys.modules["localmod"]
+    if "localmod" in cloudpickle.list_registry_pickle_by_value():
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+@pytest.mark.parametrize("cell", ["from localmod import fn as h", "import localmod\ndef h(): return localmod.fn()"])
+def test_a_module_is_pickled_by_value_from_when_it_is_registered(
+    notebook: Notebook, local_module: types.ModuleType, cell: str
+) -> None:
+    notebook.run(cell)
+    for _ in range(2):
+        with pytest.raises(ModuleNotFoundError):
+            notebook.call("h")
+        cloudpickle.register_pickle_by_value(local_module)
+        assert notebook.call("h") == 1
+        cloudpickle.unregister_pickle_by_value(local_module)
+    cloudpickle.register_pickle_by_value(local_module)
+    assert notebook.call("h") == 1
+    local_module.rate = 7
+    assert notebook.call("h") == 7
+
+
+def test_a_function_that_is_tried_again_is_pickled_by_value_too(
+    notebook: Notebook, local_module: types.ModuleType
+) -> None:
+    notebook.run("from localmod import fn as h")
+    by_name = notebook.number_retrying("h")
+    cloudpickle.register_pickle_by_value(local_module)
+    assert notebook.number_retrying("h") is not by_name
+    assert notebook.call_retrying("h") == 1
 
 
 def test_a_large_object_in_a_container_is_not_kept_alive() -> None:

@@ -18,7 +18,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .cloudpickle_ext import CachedFunction, is_found_elsewhere
+from .cloudpickle_ext import CachedFunction, is_found_elsewhere, is_registered
 
 _GLOBAL_INSTRUCTIONS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _CONTAINERS = frozenset({list, set, deque, bytearray, dict, OrderedDict, defaultdict, Counter})
@@ -53,7 +53,7 @@ class Captures:
         """Code, defaults, keyword defaults, number of attributes."""
         self._closures: list[tuple[Owner | None, Values, References]] = []
         self._mappings: list[tuple[Owner | None, Values, References, int]] = []
-        """Attributes of functions and classes, and their number."""
+        """Attributes of functions, classes and modules, and their number."""
         self._containers: list[tuple[Any, Any]] = []
         """Containers with copies of them. The comparison goes no deeper while each element is the same object."""
         self._parts: list[tuple[Callable[[], Any], list[Any]]] = []
@@ -144,9 +144,11 @@ class Captures:
         return [*given, *contents.values(), *(self.add_mapping(owner, attributes) if attributes else ())]
 
     def add_mapping(self, owner: Owner | None, mapping: Any) -> list[Any]:
-        """The attributes of a function or class; returns them."""
+        """The attributes of a function, class or module; returns them."""
         attributes = dict(mapping)
-        self._mappings.append((owner, *self._held(attributes), len(attributes)))
+        count = len(attributes)
+        attributes.pop("__builtins__", None)  # of a module; cloudpickle leaves it out too
+        self._mappings.append((owner, *self._held(attributes), count))
         return list(attributes.values())
 
     def add_container(self, root: Any) -> list[Any]:
@@ -239,6 +241,8 @@ def captures_of(root: Any) -> Captures | None:
             stack.append(value.__func__)
         elif kind is property:
             stack += value.fget, value.fset, value.fdel
+        elif kind is types.ModuleType and is_registered(value.__name__):
+            stack += captures.add_mapping(weakref.ref(value), value.__dict__)
         elif _is_container(value):
             stack += captures.add_container(value)
     return None if captures.is_empty else captures

@@ -20,6 +20,11 @@ PROTOCOL = 5
 CachedFunction: type = type(functools.lru_cache(len))
 
 
+BY_VALUE_MODULES: set[str] = cloudpickle.cloudpickle._PICKLE_BY_VALUE_MODULES
+"""Names of the modules that the user has registered to be pickled by value. The set itself, not the copy that
+`list_registry_pickle_by_value` makes: it is compared at each submit."""
+
+
 def dumps(value: Any, buffer_callback: Callable[[Any], Any] | None = None) -> bytes:
     """The value as a pickle. Raises whatever pickling raises."""
     with io.BytesIO() as file:
@@ -38,14 +43,18 @@ def is_found_elsewhere(function: Any) -> bool:
     name = function.__module__ or "__main__"
     if not isinstance(name, str):
         return False
-    by_value = cloudpickle.list_registry_pickle_by_value() | {"__main__"}
-    if any(name == module or name.startswith(module + ".") for module in by_value):
+    if name == "__main__" or name.startswith("__main__.") or is_registered(name):
         return False
     try:
         found: bool = attrgetter(function.__qualname__)(sys.modules[name]) is function
     except Exception:  # there is no such module or name, or the module's own `__getattr__` fails
         return False
     return found
+
+
+def is_registered(name: str) -> bool:
+    """Whether the module of this name, or a package that it is in, is pickled by value."""
+    return any(name == module or name.startswith(module + ".") for module in tuple(BY_VALUE_MODULES))
 
 
 def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:

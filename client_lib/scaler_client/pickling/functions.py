@@ -1,8 +1,9 @@
 """Functions that a client has submitted: each is pickled and sent once.
 
 A plain function, class, builtin, partial or cached function is pickled when it is first submitted, and again when what
-it takes along by value has changed (`captures.py`). Anything else that is callable (a bound method, an object with
-`__call__`) has state that changes between calls and is pickled each time; equal bytes are still sent once.
+it takes along by value has changed (`captures.py`), or cloudpickle's registry of modules that are pickled by value.
+Anything else that is callable (a bound method, an object with `__call__`) has state that changes between calls and is
+pickled each time; equal bytes are still sent once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ..protocol.messages import Outcome, Payload
 from ..protocol.utf8_text import escaped
 from . import custom_serializer, serializer
 from .captures import Captures, captures_of
-from .cloudpickle_ext import CachedFunction
+from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
 from .large_payloads import LargePayloads
 from .load_failures import add_note, load_failure, this_process
@@ -168,6 +169,8 @@ class FunctionTable:
         """Those that never change."""
         self._capturing: dict[object, tuple[weakref.ref[Any], Function, Captures]] = {}
         """Those that are pickled by value. Apart, so that a look at these is not on the way of the others."""
+        self._by_value_modules = frozenset(BY_VALUE_MODULES)
+        """For which the pickles in these two were made."""
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
         self._recent: deque[Function] = deque(maxlen=_RECENT)
 
@@ -177,6 +180,8 @@ class FunctionTable:
         Raises:
             TypeError: it isn't callable or can't be pickled.
         """
+        if self._by_value_modules != BY_VALUE_MODULES:
+            self._forget_pickles()
         known = self._by_identity.get(id(fn))
         if known is not None and known[0]() is fn:
             return known[1]
@@ -187,6 +192,8 @@ class FunctionTable:
 
     def get_retrying(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
         """The Function of this callable whose tasks are tried again on these exceptions. Raises as `get` does."""
+        if self._by_value_modules != BY_VALUE_MODULES:
+            self._forget_pickles()
         key = id(fn), retry_on
         known = self._by_identity.get(key)
         if known is not None and known[0]() is fn:
@@ -195,6 +202,12 @@ class FunctionTable:
         if capturing is not None and capturing[0]() is fn and capturing[2].are_unchanged(fn):
             return capturing[1]
         return self._pickled(fn, key, retry_on)
+
+    def _forget_pickles(self) -> None:
+        """The user has registered a module to be pickled by value, or no longer: other functions change with it."""
+        self._by_value_modules = frozenset(BY_VALUE_MODULES)
+        self._by_identity.clear()
+        self._capturing.clear()
 
     def _pickled(self, fn: Callable[..., Any], key: object, retry_on: RetryOn) -> Function:
         if isinstance(fn, NamedFunction):
