@@ -33,7 +33,7 @@ class Poison(types.ModuleType):
 for name in ("pickle", "_pickle", "cPickle", "_compat_pickle", "cloudpickle", "dill", "marshal", "shelve"):
     sys.modules[name] = Poison(name)
 
-from scaler_scheduler import daemon
+from scaler_scheduler.daemon import loop
 from scaler_scheduler.cli import main
 sys.exit(main(sys.argv[1:]))
 '''
@@ -101,7 +101,7 @@ def test_a_task_with_pickle_poisoned(tmp_path):
 
 def test_the_poison_works(tmp_path):
     for module in ("pickle", "_pickle", "cloudpickle"):
-        source = POISON.replace("from scaler_scheduler import daemon", f"import {module}; {module}.loads")
+        source = POISON.replace("from scaler_scheduler.daemon import loop", f"import {module}; {module}.loads")
         done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 99, done.stderr
         assert "poison: loads was looked up" in done.stderr

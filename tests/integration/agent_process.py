@@ -22,16 +22,17 @@ SHUTDOWN_SECONDS = 5.0
 
 COMMAND = """
 import os, sys
-from scaler_client import logs
+from scaler_client.commands import logs
 from scaler_client.commands.command_line import parse_arguments
-from scaler_worker import cluster, config
+from scaler_worker import config
+from scaler_worker.agent import process
 
 def stand_in(settings, words):
     exec(os.environ["STAND_IN"], {"settings": settings, "words": words})
 
 options = config.load(parse_arguments(config.COMMAND, sys.argv[1:]), {})
 logs.set_up(options.logging_level, options.logging_paths)
-sys.exit(cluster.run(options, stand_in))
+sys.exit(process.run(options, stand_in))
 """
 
 IDLE = "import time\nwords[4] = 1\ntime.sleep(600)"
