@@ -38,7 +38,7 @@ def test_a_worker_is_ended_because_of_a_task_if_it_runs_it(scheduler: FakeSchedu
         assert (died["client"], died["id"], died["attempt"]) == (4, 55, 2)
         replaced = scheduler.receive("heartbeat", all_of(2))["workers"]
         assert other["incarnation"] in [worker["incarnation"] for worker in replaced]
-        assert cluster.log().count("[WARNING]") == 1
+        assert cluster.log().count(" died: stopped: time limit of 2 s") == 1
 
 
 def test_why_workers_cannot_start_is_told_in_one_line(scheduler: FakeScheduler, log: Path) -> None:
