@@ -20,7 +20,7 @@ test-system: ## the packages and the unit in a booted systemd, Slurm, Kubernetes
 	@packaging/setup.sh system
 	@packaging/within.sh tests/system/run.sh $(if $(ONLY),-k $(ONLY))
 
-lint: ## ruff and mypy --strict alone
+lint: ## ruff (rules and format) and mypy --strict alone
 	@packaging/setup.sh test
 	@packaging/within.sh tests/run.sh lint
 

