@@ -27,9 +27,13 @@ def answer(client: SessionClient, rows: Sequence[int], outcome: Outcome, payload
 @pytest.mark.parametrize("rows", [(A, C, E), (E, C, A)])
 def test_what_has_failed_first_is_named_in_whichever_order_it_is_told(client: SessionClient, rows: list[int]) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
+    graph_tasks_first = graph_tasks(client).first
     answer(client, rows, Outcome.WORKER_DIED, b"it died")
     answer(client, [D], Outcome.VALUE, dumps(5))
     assert str(e.exception(0)) == "it died (node 'a' of the graph)" and d.result(0) == 5
+    name = e.exception(0).__notes__[0]
+    assert name.startswith("of task ") and name.endswith(f"#{graph_tasks_first + A}")
+    assert e.exception(0).__notes__[1:] == ["of node 'a' of the graph"]
 
 
 def test_rows_that_come_after_the_failure_of_what_they_read_end_as_it_did(client: SessionClient) -> None:

@@ -6,12 +6,20 @@ import os
 import re
 import sys
 import threading
+import time
 from typing import Any
 
 import cloudpickle
 import pytest
 
-from scaler_client import ArgumentLoadError, Client, FunctionLoadError, ResultPickleError, WorkerDiedError
+from scaler_client import (
+    ArgumentLoadError,
+    Client,
+    FunctionLoadError,
+    ResultPickleError,
+    TaskTimeoutError,
+    WorkerDiedError,
+)
 
 # Workers can't import the tests: what is defined here travels by value, as what a user has in __main__ does.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -111,6 +119,13 @@ def test_an_exception_says_which_task_and_where(client: Client) -> None:
     error = client.options(name="mine").submit(half, 4500).exception(SECONDS)
     assert error is not None and error.args == ("division by zero",)
     assert re.fullmatch(rf"raised by task mine#\d+ {where}", notes(error))
+    error = client.options(name="mine").submit(lambda: (each for each in "ab")).exception(SECONDS)
+    assert isinstance(error, ResultPickleError) and re.fullmatch(rf"raised by task mine#\d+ {where}", notes(error))
+    error = client.options(name="mine", timeout=0.1).submit(time.sleep, SECONDS).exception(SECONDS)
+    assert isinstance(error, TaskTimeoutError) and re.fullmatch(r"of task mine#\d+", notes(error))
+    with pytest.raises(ZeroDivisionError) as raised:
+        client.get({"a": (half, 4500), "b": (abs, "a")}, ["b"])
+    assert re.fullmatch(rf"raised by task \S+half#\d+ {where}\nof node 'a' of the graph", notes(raised.value))
     with pytest.raises(ZeroDivisionError) as raised:
         client.map(half, [(x,) for x in range(9000)])
     assert re.fullmatch(rf"raised by task \S+half#\d+ {where}\nof item 4500 of map", notes(raised.value))

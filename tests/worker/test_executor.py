@@ -12,7 +12,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from scaler_client.errors import ArgumentLoadError, SerializerError
+from scaler_client.errors import ArgumentLoadError, FunctionLoadError, ResultPickleError, SerializerError
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import functions, serializer
 from scaler_client.pickling.functions import Function
@@ -261,6 +261,26 @@ def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
     assert error.args == raised.args
     text = "".join(traceback.format_exception(type(error), error, None))
     assert text.count("raised by task f#3 on worker w-1 (host h)") == 1
+
+
+def test_what_can_not_be_pickled_or_loaded_has_the_note_of_its_task_too() -> None:
+    note = "raised by task f#3 on worker w-1, host h"
+    for payload in (
+        cloudpickle.dumps(lambda: (each for each in ())),
+        cloudpickle.dumps(raise_what_can_not_be_pickled),
+        b"\x80\x05cno_such_module\nthing\n.",
+    ):
+        functions = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", payload)}
+        executor = Executor(functions, task=lambda: "task f#3 on worker w-1, host h")
+        for _ in range(2):  # what is known of a function that can't be loaded is used again
+            outcome, answer = executor.run(NUMBER, serializer.dump_call((), {}))
+            _, error = seen_by_client(outcome, answer)
+            assert type(error) in (ResultPickleError, FunctionLoadError) and "raised by" not in str(error)
+            assert error.__notes__ == [note]
+
+
+def raise_what_can_not_be_pickled() -> None:
+    raise ValueError(threading.Lock())
 
 
 def test_where_tracebacks_show_no_notes_the_remote_one_does(monkeypatch: pytest.MonkeyPatch) -> None:

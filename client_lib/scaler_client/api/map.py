@@ -12,7 +12,7 @@ from ..errors import ClientClosedError
 from ..nested import slot_wait
 from ..pickling import serializer
 from ..pickling.functions import Function
-from ..pickling.load_failures import add_note
+from ..pickling.load_failures import add_note, name_task
 from ..protocol.messages import Options, Outcome, Payload, TaskName
 from ..session.result_sinks import CHUNK_ROWS
 from .progress import SHOW_SECONDS, ProgressBar, showing
@@ -252,10 +252,16 @@ def _read(function: Function, chunk: Chunk, before: int) -> list[Any]:
         assert answer is not None
         value, error = function.read_answer(Outcome.VALUE, answer)
         if error is not None:
-            add_note(error, f"of item {before + position} of map")
+            _note_item(error, function, chunk, position, before)
             raise error
         values.append(value)
     return values
+
+
+def _note_item(error: BaseException, function: Function, chunk: Chunk, position: int, before: int) -> None:
+    name = "" if chunk.options is None else chunk.options.name
+    name_task(error, f"{name or function.name}#{chunk.first + position}")
+    add_note(error, f"of item {before + position} of map")
 
 
 def _raise_first_failure(agent: Agent, function: Function, chunks: list[Chunk]) -> None:
@@ -270,7 +276,7 @@ def _raise_first_failure(agent: Agent, function: Function, chunks: list[Chunk]) 
                 raise CancelledError("the map's tasks were cancelled")
             _, error = function.read_answer(chunk.outcomes[position], answer)
             if error is not None:
-                add_note(error, f"of item {before + position} of map")
+                _note_item(error, function, chunk, position, before)
                 raise error
         if chunk.error is not None:
             raise chunk.error

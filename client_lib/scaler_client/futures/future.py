@@ -17,6 +17,7 @@ from concurrent.futures import CancelledError, Future, TimeoutError
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ..nested import slot_await, slot_wait, task_host
+from ..pickling.load_failures import add_note, name_task
 from ..protocol.messages import Options, Outcome, Payload, TaskName
 from .notebook import html_table
 from .profiling import NOT_DONE, ProfilingInfo, profiling_info
@@ -43,6 +44,7 @@ class FailedNode(NamedTuple):
     function: str
     """Its function's name."""
     row: int
+    task_id: int
     name_of: Callable[[int], str]
     """Names the row."""
 
@@ -376,8 +378,14 @@ class TaskFuture(Future[T]):
         node = self.failed_node
         if node is None:
             result, exception = function.read_answer(self._outcome, answer)
+            if exception is not None:
+                name_task(exception, f"{self._task_name()}#{self.task_id}")
         else:
-            result, exception = function.read_answer(self._outcome, answer, node.function, node.name_of(node.row))
+            place = node.name_of(node.row)
+            result, exception = function.read_answer(self._outcome, answer, node.function, place)
+            if exception is not None:
+                name_task(exception, f"{node.function}#{node.task_id}")
+                add_note(exception, f"of {place}")
         # Not under the lock: unpickling runs foreign code. Of two threads that read at once, the first decides.
         with _making:
             if self._answer is not None:

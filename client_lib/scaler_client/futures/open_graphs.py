@@ -106,7 +106,9 @@ class GraphTasks:
         failed = self._failures.get(row)
         if failed is not None:
             outcome, answer = self._endings[failed]
-            future.failed_node = FailedNode(self._functions[self._numbers[failed]].name, failed, self._name_of)
+            future.failed_node = FailedNode(
+                self._functions[self._numbers[failed]].name, failed, self.first + failed, self._name_of
+            )
         future.resolve(task_id, outcome, answer)
         self._tell(future, outcome != Outcome.VALUE)
         return not self.targets

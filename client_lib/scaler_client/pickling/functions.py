@@ -36,7 +36,7 @@ from .captures import Captures, captures_of
 from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
 from .large_payloads import LargePayloads
-from .load_failures import add_note, load_failure, this_process
+from .load_failures import add_note, load_failure, split_note, this_process, with_note
 from .named_function import NamedFunction
 from .retry_policy import Retrying, RetryOn
 
@@ -92,7 +92,7 @@ class Function:
         """
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
-            return None, text_error(_with_place(bytes(answer).decode(), place))
+            return None, _text_error(text_error, bytes(answer).decode(), place)
         if self.by_name is not None:
             return self.by_name.read_answer(outcome, answer)
         try:
@@ -134,6 +134,15 @@ class Function:
             return custom_serializer.load(self.serializer, payload, what, "in the client"), None
         except SerializerError as error:
             return None, error
+
+
+def _text_error(kind: type[Exception], text: str, place: str) -> Exception:
+    text, note = split_note(text)
+    text = _with_place(text, place)
+    error = kind(text if _NOTES_ARE_SHOWN else with_note(text, note))
+    if note:
+        add_note(error, note)
+    return error
 
 
 def _said(error: BaseException) -> str:

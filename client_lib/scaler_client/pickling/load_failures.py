@@ -37,6 +37,28 @@ def _advice(error: BaseException) -> str:
     return ""
 
 
+RAISED_BY = "raised by"
+"""How a worker's note begins: behind it are the word "task", the task's name, its worker and host."""
+
+
+def with_note(text: str, note: str) -> str:
+    """A failure's text as it travels: the note is its last line."""
+    return f"{text.rstrip()}\n{note}" if note else text
+
+
+def split_note(text: str) -> tuple[str, str]:
+    """Text and note of what `with_note` has made; the note is empty where there is none."""
+    before, _, last = text.rpartition("\n")
+    return (before, last) if last.startswith(f"{RAISED_BY} task ") else (text, "")
+
+
+def name_task(error: BaseException, task: str) -> None:
+    """Note which task has failed, as in "square#3", where its worker has not."""
+    notes = getattr(error, "__notes__", ())
+    if not (isinstance(notes, list) and any(str(note).startswith(f"{RAISED_BY} task ") for note in notes)):
+        add_note(error, f"of task {task}")
+
+
 def add_note(error: BaseException, note: str) -> None:
     """Give an exception a note (PEP 678), also where its class refuses attributes."""
     # `add_note` is of Python 3.11 and later, and a class may have another one.

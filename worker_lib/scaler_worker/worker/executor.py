@@ -14,7 +14,7 @@ from scaler_client.errors import ScalerError
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import retry_policy, serializer
-from scaler_client.pickling.load_failures import load_failure
+from scaler_client.pickling.load_failures import RAISED_BY, load_failure, with_note
 from scaler_client.pickling.named_function import BY_NAME
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome, Payload
@@ -118,6 +118,13 @@ class Executor:
 
     def _not_to_be_had(self, described: bytes, failure: tuple[str, str], _payload: Payload) -> tuple[int, Payload]:
         self._has_failed(*failure)
+        note = self._note()
+        if note:
+            try:
+                error, text, _, failure_text = loads(described)
+                described = serializer.dump_exception(error, text, note, failure_text)
+            except Exception:  # without the note, then
+                pass
         return Outcome.FUNCTION_FAILED.value, described
 
     def _exception(self, number: int, fn: object, error: BaseException, are_loaded: bool = True) -> tuple[int, Payload]:
@@ -141,7 +148,7 @@ class Executor:
 
     def _note(self) -> str:
         task = self._task()
-        return f"raised by {task}" if task else ""
+        return f"{RAISED_BY} {task}" if task else ""
 
     def _arguments_failure(self, number: int, error: BaseException) -> str:
         """Empty where the error is no failure of the unpickling, but Scaler's own, or a stop."""
@@ -159,7 +166,7 @@ class Executor:
         self._has_failed(line(text), bounded_traceback(traceback))
         if isinstance(value, BaseException):
             text += "\n" + traceback
-        return text.encode(errors="replace")
+        return with_note(text, self._note()).encode(errors="replace")
 
 
 def _check_version(pickled_by: str) -> None:
