@@ -111,8 +111,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """What users import, when they do: the programs that only watch a scheduler also run where the libraries of the
-    client are missing, under PyPy."""
+    """Import a public name when it is used first. So programs that only watch a scheduler also run under PyPy, where
+    libraries of the client are missing."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

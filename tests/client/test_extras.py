@@ -39,7 +39,7 @@ def test_without_pip_as_uv_makes_environments(monkeypatch: pytest.MonkeyPatch) -
 
 def test_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(install_hints.PEX_VARIABLE, "/x/scaler_top.pex")
-    begin = "/x/scaler_top.pex can't be given libraries: install scaler-client and urwid>=2.6 in a virtual environment"
+    begin = "cannot add libraries to /x/scaler_top.pex: install scaler-client and urwid>=2.6 in a virtual environment"
     assert install_hint("top") == begin
 
 

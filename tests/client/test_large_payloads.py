@@ -26,7 +26,7 @@ def test_large_arguments_of_many_tasks(caplog: pytest.LogCaptureFixture) -> None
     for number in range(9, 30):
         scene.sent(Submit([number], [1], [payload]))
     assert caplog.messages == [
-        "10 tasks had arguments of 10 MB each. Where they are the same, send them once: "
+        "10 tasks had arguments of 10 MB each. If they are the same, send them once: "
         "ref = client.send_object(value), and pass ref in their place"
     ]
 

@@ -1,4 +1,4 @@
-"""joblib and scikit-learn on a cluster. (dask's graphs are in `graphs/dask.py`.)
+"""Backends of joblib and scikit-learn. (The adapter for dask is `graphs/dask.py`.)
 
 Begin with `joblib_backend.py`.
 May import: every room but the programs.

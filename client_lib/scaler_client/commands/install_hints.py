@@ -1,7 +1,8 @@
-"""What to say where packages are missing: a command that installs them in this environment.
+"""Hints for missing packages: a command that installs them in this environment.
 
-For an extra it names the libraries, and not `scaler-client[extra]`: that would look for scaler-client in the package
-index, wherever this one was installed from. The scheduler and the workers come from where this package came from.
+For an extra, the command names the libraries and not `scaler-client[extra]`: pip would look for scaler-client in the
+package index, even if it was installed from elsewhere. The scheduler and the workers are installed from the same source
+as this package.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from urllib.request import url2pathname
 
 DISTRIBUTION = "scaler-client"
 FOLDERS = {"scaler-scheduler": "scheduler_daemon", "scaler-worker": "worker_lib"}
-"""Beside our own, in a checkout."""
+"""Their folders in a checkout, beside the folder of this distribution."""
 PEX_VARIABLE = "PEX"
 """Set by a .pex file to its own path."""
 
 
 def install_hint(extra: str) -> str:
-    """A command that installs an extra's libraries here, or what to do where none can."""
+    """A command that installs an extra's libraries here; if there is none, a text that says what to do."""
     wanted = requirements(extra)
     return _pip_install(wanted) if wanted else f"install the extra {extra} of {DISTRIBUTION}"
 
 
 def packages_hint(names: Sequence[str]) -> str:
-    """A command that installs these packages of Scaler here, all at once: each may need another one.
+    """One command that installs these packages of Scaler here. They are installed together, as they need one another.
 
     Args:
-        names: of FOLDERS.
+        names: keys of FOLDERS.
     """
     url, is_editable = _origin()
     path = url2pathname(urlsplit(url).path) if urlsplit(url).scheme == "file" else ""
@@ -51,7 +52,7 @@ def packages_hint(names: Sequence[str]) -> str:
 
 
 def _origin() -> tuple[str, bool]:
-    """Where pip has taken this package from, empty for an index, and whether it is an editable install (PEP 610)."""
+    """The URL that pip installed this package from (empty: an index), and whether the install is editable (PEP 610)."""
     import importlib.metadata  # not at the top: it takes some 20 ms, and few starts need it
 
     try:
@@ -66,7 +67,7 @@ def _pip_install(wanted: Sequence[str]) -> str:
     if file or "__compiled__" in globals():  # the second is Nuitka's mark
         one_file = file or sys.argv[0]
         others = " and ".join(wanted)
-        return f"{one_file} can't be given libraries: install {DISTRIBUTION} and {others} in a virtual environment"
+        return f"cannot add libraries to {one_file}: install {DISTRIBUTION} and {others} in a virtual environment"
     if importlib.util.find_spec("pip") is not None:
         return shlex.join([sys.executable, "-m", "pip", "install", *wanted])
     return shlex.join(["uv", "pip", "install", "--python", sys.executable, *wanted])  # uv's environments have no pip

@@ -1,7 +1,7 @@
 """How a local cluster's worker processes find the modules that the program finds.
 
-PYTHONPATH names the folders where the cluster process starts, and nowhere else: that process puts the program's own
-PYTHONPATH back, so that a task that starts another Python, perhaps of another version, does not hand the folders to it.
+The cluster process is started with these folders in PYTHONPATH. Then it restores the program's own PYTHONPATH: a task
+may start another Python, perhaps of another version, which must not get these folders.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import MutableMapping
 
 PATH_VARIABLE = "PYTHONPATH"
 PROGRAM_VARIABLE = "SCALER_CLUSTER_PROGRAM_PYTHONPATH"
-"""PYTHONPATH as the program has it; empty: it has none. Only from a local cluster to the process that it starts."""
+"""The program's own PYTHONPATH; empty: it has none. A local cluster sets it for the process that it starts."""
 
 
 def variables() -> dict[str, str]:
@@ -22,7 +22,7 @@ def variables() -> dict[str, str]:
 
 
 def put_back(environ: MutableMapping[str, str]) -> None:
-    """In a process that was started with these variables: leave what the program itself has. Else do nothing."""
+    """Restore the program's own PYTHONPATH in a process that was started with these variables. Else do nothing."""
     program = environ.pop(PROGRAM_VARIABLE, None)
     if program:
         environ[PATH_VARIABLE] = program

@@ -1,4 +1,4 @@
-"""What this process's program is called, for people: the scheduler shows its clients by it."""
+"""The name of this process's program, for people. The scheduler shows clients by this name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST = 60
 
 
 def program_name() -> str:
-    """As in `report.py`, `python -m pricing` as `pricing`, `notebook`, `python`; text that can be encoded."""
+    """For example `report.py`, `notebook` or `python`; `pricing` for `python -m pricing`. UTF-8 can encode it."""
     path = sys.argv[0] if sys.argv and isinstance(sys.argv[0], str) else ""
     folder, name = os.path.split(path)
     if name == "__main__.py":
@@ -23,5 +23,5 @@ def program_name() -> str:
 
 
 def client_name(pid: int, host: str) -> str:
-    """Program, process and host of a client in this process, as in `report.py[4711]@node-1`."""
+    """Program, process and host of a client in this process, for example `report.py[4711]@node-1`."""
     return f"{program_name()}[{pid}]@{host}"

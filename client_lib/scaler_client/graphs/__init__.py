@@ -1,5 +1,5 @@
-"""A dict of nodes becomes rows with inputs: nodes, their order, their payloads; dask's graphs too.
+"""Graphs: turns a dict of nodes, or a graph of dask, into rows with inputs.
 
-Begin with `nodes.py` (what names what), `order.py` (inputs first) and `rows.py` (nodes into rows to submit).
+Begin with `nodes.py` (which node reads which), `order.py` (inputs first) and `rows.py` (rows to submit).
 May import: errors, commands, protocol, pickling, nested, futures, session, io.
 """

@@ -1,6 +1,7 @@
-"""File descriptors that this process may still open. Where libzmq finds none for a context's threads, it aborts.
+"""File descriptors that this process may still open.
 
-So a client looks whether there are enough before it makes a context (`tests/client/test_open_files.py`).
+libzmq aborts the process if a new context gets no descriptors for its threads. So a client checks that enough are free
+before it makes a context (`tests/client/test_open_files.py`).
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import os
 from contextlib import suppress
 
 FOR_CLIENT = 16
-"""Descriptors that a client needs at least: it has 10, and while it looks for its scheduler one more."""
+"""A client needs at least 10 descriptors, and one more while it looks for its scheduler."""
 
 
 def check_free_files(what: str, count: int = FOR_CLIENT) -> None:
-    """Raise where so many can't be opened.
+    """Check that this process can open `count` more files.
 
     Args:
-        what: what they are for, as in "a client".
+        what: what needs them, for example "a client".
 
     Raises:
         OSError: EMFILE or ENFILE; the text names the limit.
@@ -35,7 +36,7 @@ def check_free_files(what: str, count: int = FOR_CLIENT) -> None:
 
 
 def shortage() -> str:
-    """Why this process can't open a connection, in one line; empty where it can."""
+    """Why this process can't open a connection, in one line; empty if it can."""
     try:
         check_free_files("a connection", 2)
     except OSError as error:

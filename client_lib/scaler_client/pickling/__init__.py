@@ -1,6 +1,7 @@
 """Python values to bytes and back: functions, arguments, results, objects, references.
 
-Begin with `serializer.py` (what becomes plain pickle and what cloudpickle) and `functions.py` (a function is
-pickled and sent once). `references.py` and `input_lookup.py` are the two ends of an object among a call's arguments.
+Begin with `serializer.py` (chooses pickle or cloudpickle) and `functions.py` (pickles and sends each function once).
+`references.py` pickles a reference to an object among a call's arguments; `input_lookup.py` finds the object on the
+worker.
 May import: errors, commands, protocol.
 """

@@ -1,4 +1,4 @@
-"""Warns once of data that travels with many tasks, where `send_object` would send it once."""
+"""Warns once about large data that travels with many tasks. `send_object` would send it once."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from ..protocol.messages import Payload
 
 LARGE_ARGUMENTS = 1_000_000
-"""Bytes of a call from which on it counts."""
+"""A call with this many bytes or more counts as large."""
 
 MANY_TASKS = 10
 MANY_BYTES = 100_000_000
-"""So many of these tasks, with so many bytes together, are worth a line."""
+"""The warning comes after this many large calls with this many bytes together."""
 
 LARGE_FUNCTION = 10_000_000
-"""Bytes of a function, which goes to each worker, that are worth one."""
+"""A function with this many bytes or more gets a warning: it goes to each worker."""
 
 _log = logging.getLogger(__name__)
 
 
 class LargePayloads:
-    """Of one client. `count_frames` is for the I/O thread, `note_function` for any."""
+    """The counts of one client. Only the I/O thread calls `count_frames`; any thread may call `note_function`."""
 
     def __init__(self) -> None:
         self._tasks = 0
@@ -30,7 +30,7 @@ class LargePayloads:
         self._has_warned_of_function = False
 
     def count_frames(self, frames: Sequence[Payload]) -> None:
-        """The large payloads of a Submit that is sent."""
+        """Count the large payloads of a Submit that is sent."""
         if self._has_warned:
             return
         large = [size for size in map(len, frames) if size >= LARGE_ARGUMENTS]
@@ -39,19 +39,19 @@ class LargePayloads:
         if self._tasks >= MANY_TASKS and self._bytes >= MANY_BYTES:
             self._has_warned = True
             _log.warning(
-                "%d tasks had arguments of %.3g MB each. Where they are the same, send them once: "
+                "%d tasks had arguments of %.3g MB each. If they are the same, send them once: "
                 "ref = client.send_object(value), and pass ref in their place",
                 self._tasks,
                 self._bytes / self._tasks / 1e6,
             )
 
     def note_function(self, name: str, size: int) -> None:
-        """A function that was pickled."""
+        """Look at the size of a function that was pickled."""
         if size >= LARGE_FUNCTION and not self._has_warned_of_function:
             self._has_warned_of_function = True
             _log.warning(
-                "function %s has %.3g MB, as it takes data along (a global, a closure, or the object of a method), "
-                "which goes to each worker. Send that once: ref = client.send_object(value), and pass ref instead",
+                "function %s has %.3g MB, which go to each worker. It contains data: a global, a closure, or the "
+                "object of a method. Send the data once: ref = client.send_object(value), and pass ref instead",
                 name,
                 size / 1e6,
             )

@@ -1,4 +1,4 @@
-"""What is said of a function, argument or result that can't be unpickled, and of where a task has failed."""
+"""Error texts: a function, argument or result can't be unpickled; the place where a task failed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ def this_process() -> str:
 
 
 def load_failure(what: str, place: str, said: str, error: BaseException) -> str:
-    """That something can't be unpickled at a place, why, and what to do.
+    """The text of an error that something can't be unpickled: what, where, why, and what to do.
 
     Args:
-        what: as in "the arguments of f".
-        place: as in "in this process".
+        what: for example "the arguments of f".
+        place: for example "in this process".
         said: type and text of the error.
+        error: the error that unpickling raised.
     """
     return escaped(f"{what} can't be unpickled {place}: {said}{_advice(error)}")
 
@@ -60,8 +61,8 @@ def name_task(error: BaseException, task: str) -> None:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Give an exception a note (PEP 678), also where its class refuses attributes."""
-    # `add_note` is of Python 3.11 and later, and a class may have another one.
+    """Add a note (PEP 678) to an exception, also if its class refuses attributes."""
+    # Python 3.10 has no `add_note`, and a class may have its own method of this name.
     try:
         notes: Any = BaseException.__getattribute__(error, "__notes__")
     except AttributeError:

@@ -2,7 +2,6 @@
 
 Begin with `messages.py` (one dataclass a message), then `encode.py` and `decode.py`. `columns.py` and
 `one_row_codec.py` are the fast paths for batches. Monitors read `snapshots.py` through `snapshot_decoder.py`. PyPy has
-no pycapnp: there
-`capnpy_compat.py` reads the schema.
+no pycapnp: `capnpy_compat.py` reads the schema there.
 May import: commands.
 """

@@ -1,4 +1,4 @@
-"""Text for messages. It travels as UTF-8, which has no lone surrogates; `os.fsdecode` makes strings that have some."""
+"""Text for messages, which is sent as UTF-8. UTF-8 has no lone surrogates, but strings from `os.fsdecode` may."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def checked_text(what: str, text: str) -> str:
     except UnicodeEncodeError as error:
         raise ValueError(
             f"{what} must be text that UTF-8 can encode, not {text!r}: character {error.start} is a lone surrogate, as "
-            'os.fsdecode makes it; text.encode("utf-8", "backslashreplace").decode() has none'
+            'from os.fsdecode. To replace it: text.encode("utf-8", "backslashreplace").decode()'
         ) from None
-    return str.__str__(text)  # of a subclass, whose methods may be anything, the text alone
+    return str.__str__(text)  # a subclass may override methods; this takes its text only
 
 
 def escaped(text: str) -> str:
-    """The text with each lone surrogate as an escape, as in `\\udcff`: for names that are only shown."""
+    """The text with each lone surrogate escaped (`\\udcff`). For names that are only shown."""
     try:
         text.encode()
     except UnicodeEncodeError:

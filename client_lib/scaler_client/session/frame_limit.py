@@ -1,8 +1,8 @@
-"""Messages that can't be sent: a frame is longer than the scheduler takes, or the message can't be encoded.
+"""Messages that can't be sent: a frame is longer than the scheduler accepts, or the message can't be encoded.
 
 The scheduler would cut the connection at a frame that is too long, and again after each new try. So such messages are
-not sent. Of a Submit the rows that can't be sent fail, and the others go. An error in encoding one message never ends
-the thread that sends.
+not sent. If rows of a Submit can't be sent, these rows fail and the other rows are sent. An error in encoding one
+message never ends the thread that sends.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _log = logging.getLogger(__name__)
 
 
 def are_within(frames: Sequence[Payload], limit: int) -> bool:
-    """Whether none has more bytes than the limit; 0 is none."""
+    """Whether every frame has at most `limit` bytes. A limit of 0 means no limit."""
     return not limit or max(map(len, frames)) <= limit
 
 
 def too_large(what: str, size: int, limit: int) -> str:
-    """What is wrong, in one line."""
+    """The error text for a frame that is too long, one line."""
     return f"{what} has {size:,} bytes in one frame, and the scheduler takes {limit:,} (--message-size-limit)"
 
 
 def not_encoded(what: str, error: Exception) -> str:
-    """What is wrong, in one line."""
+    """The error text for a message that can't be encoded, one line."""
     return f"{what} can't be encoded as a message: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def encoded_or_logged(message: Message) -> list[Frames]:
-    """The message's frames, as the only item; none where it can't be encoded, which is logged."""
+    """A list with the message's frames; an empty list if it can't be encoded. That error is logged."""
     try:
         return [wire.encode(message)]
     except Exception as error:
@@ -46,10 +46,10 @@ def encoded_or_logged(message: Message) -> list[Frames]:
 
 
 def failed(ids: Sequence[int], error: ScalerError, is_named: bool) -> Resolved:
-    """Tasks that have failed without a worker, as if one had said so.
+    """The answer for tasks that fail in the client, in the form of a scheduler's answer.
 
     Args:
-        is_named: whether their function is one that workers offer by name.
+        is_named: whether workers offer their function by name.
     """
     payload: Payload = escaped(str(error)).encode() if is_named else dump_exception(error, str(error))
     return Resolved(list(ids), [Outcome.EXCEPTION.value] * len(ids), [payload] * len(ids))
@@ -70,7 +70,7 @@ def result_frames(results: Results, limit: int) -> list[Frames]:
             text = too_large("the result", max(map(len, frames)), limit)
         else:
             text = not_encoded("the result", problem)
-            results.durations, results.cpu_times, results.peaks = [0], [], []  # one of these may be what is wrong
+            results.durations, results.cpu_times, results.peaks = [0], [], []  # one of these may be the cause
             results.tracebacks = []
         results.outcomes, results.errors = [Outcome.RESULT_FAILED.value], [text]
         results.payloads = [escaped(text).encode()]
@@ -88,31 +88,31 @@ def _part(results: Results, rows: range) -> Results:
 
 
 class FrameLimit:
-    """Of a client.
+    """The limit of one client's messages.
 
     Args:
-        backlog: what has counted the rows that do not go.
-        resolved: called with the failures of those.
-        is_named: whether the task's function is one that workers offer by name.
+        backlog: has counted all rows; rows that are not sent are taken off.
+        resolved: called with the failures of rows that are not sent.
+        is_named: whether workers offer the function of this task by name.
     """
 
     def __init__(self, backlog: Backlog, resolved: Callable[[Resolved], None], is_named: Callable[[int], bool]) -> None:
         self.bytes = 0
-        """0: none."""
+        """The limit; 0: no limit."""
         self._backlog = backlog
         self._resolved = resolved
         self._is_named = is_named
         self._large = LargePayloads()
         self._functions: dict[int, ScalerError] = {}
-        """What the tasks of those raise that were not sent, by their numbers."""
+        """Functions that were not sent, by number, with the error that their tasks raise."""
 
     def restart(self, limit: int) -> None:
-        """A scheduler has accepted the client, which takes so many bytes."""
+        """A scheduler has accepted the client. It takes frames of at most `limit` bytes."""
         self.bytes = limit
         self._functions.clear()
 
     def encode(self, message: Message) -> list[Frames]:
-        """The messages to send for this one."""
+        """The frames to send: one list for each message after a split, empty if nothing can be sent."""
         problem = None
         try:
             frames = wire.encode(message)
