@@ -16,7 +16,9 @@ from scaler_client.net.file_limit import FOR_CLIENT, check_free_files, shortage
 
 PROGRAM = """
 import os, resource, sys
-from scaler_client import Client, agent, connection, open_files
+from scaler_client import Client
+from scaler_client.io import connection, io_thread
+from scaler_client.net import file_limit
 
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (150, hard))
