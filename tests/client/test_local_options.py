@@ -113,8 +113,8 @@ nothing = ""
 @pytest.mark.parametrize(
     ("value", "error", "text"),
     [
-        (b"x", TypeError, "key: b'x' is no string, number, bool, list or dict"),
-        ({1: 2}, TypeError, "key: 1 is no string"),
+        (b"x", TypeError, "key must be a string, number, bool, list or dict, not b'x'"),
+        ({1: 2}, TypeError, "key must be a string, not 1"),
         ("\udc80", ValueError, r"key: '\\udc80' is not Unicode text"),
         (["a,b"], ValueError, "key: 'a,b' has a comma, which separates values"),
     ],
@@ -167,7 +167,7 @@ def test_uvloop_decides_which_command_it_is(commands: Commands, caplog: pytest.L
     chosen = check({"event_loop": "uvloop"}, [first, second, third], commands.make("c"))
     assert (chosen.scheduler, chosen.scheduler_arguments) == (second, ["--event-loop=uvloop"])
     assert commands.asked("other") is None
-    line = f"event_loop='uvloop' decides how the scheduler is started: by `{second[0]}`, and not by `{first[0]}`"
+    line = f"event_loop='uvloop': the scheduler is started with `{second[0]}` instead of `{first[0]}`"
     assert caplog.messages == [f"{line} (no uvloop here)"]
 
 
@@ -183,7 +183,7 @@ def test_nobody_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture)
     first, second = commands.make("pypy", NO_UVLOOP), commands.make("other", NO_UVLOOP)
     chosen = check({"event_loop": "uvloop", "io_threads": 2}, [first, second], commands.make("c"))
     assert (chosen.scheduler, chosen.scheduler_arguments) == (first, ["--io-threads=2"])
-    line = "event_loop='uvloop' is left out, as nothing here has both uvloop and the scheduler; that is started by"
+    line = "event_loop='uvloop' is ignored: no interpreter here has both uvloop and the scheduler. It is started with"
     assert caplog.messages == [f"{line} `{first[0]}` (no uvloop here)"]
 
 

@@ -35,50 +35,51 @@ from .local_options import Chosen
 from .task_options import checked_bool
 
 MOST_WORKERS = 10_000
-"""What `scaler_cluster` takes."""
+"""The most workers that `scaler_cluster` accepts."""
 SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 STOP_SECONDS = 10.0
-"""Each command promises to end within 5; after this it is killed."""
+"""Each command promises to end within 5 seconds. After this time it is killed."""
 JOIN_SECONDS = 10.0
-"""From the start on, how long what shows a cluster waits for its workers."""
+"""Views of a cluster wait for its workers until this time after the start."""
 PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
 UI_LIBRARIES = ("aiohttp", "prometheus_client")
 
 _pages: dict[str, str] = {}
-"""Of the clusters of this process that have one: where their page is, by the scheduler's address."""
+"""The addresses of the pages of this process' clusters, by the scheduler's address."""
 
 Cluster = TypeVar("Cluster", bound="LocalCluster")
 
 
 def page_of(address: str) -> str:
-    """Where a browser shows the scheduler at this address, if a local cluster of this process has a page for it."""
-    return _pages.get(address, "").partition("?")[0]  # behind it may stand a token, which nobody shows
+    """The address of the page for this scheduler, if a local cluster of this process has one; else empty."""
+    return _pages.get(address, "").partition("?")[0]  # a token may follow, which is not shown
 
 
 class LocalCluster:
     """One `scaler_scheduler` and one `scaler_cluster`, as subprocesses that end with this process.
 
     Args:
-        n_workers: worker processes; None for one a usable core.
-        address: where the scheduler binds; None takes a free local port.
-        scheduler_python: the interpreter that runs the scheduler. None takes $SCALER_SCHEDULER_PYTHON, a PyPy that has
-            the scheduler, a `scaler_scheduler` command found on the path, or this interpreter, the first that is there.
-        logging_level: the least level that the two log on standard error; None leaves it to their configuration.
-        keys: the folder of keys (`scaler_scheduler keygen`) that both use, and clients of the cluster. None: that in
-            SCALER_KEYS where others than this machine reach the address, else none.
-        ui: whether a `scaler_ui` runs too, at a free port of this machine: `ui_address` says where.
-        options: every other option of `scaler_scheduler` and `scaler_cluster` by its name in their TOML files, with a
-            value as there, as in event_loop="builtin", worker_memory_limit="2G", capabilities={"gpu": 1}; one that both
-            have is for both. None is an option's default. With "uvloop" the scheduler runs under the first interpreter
-            that has it, unless `scheduler_python` is given; where there is none, or where it takes the place of PyPy, a
-            warning says so.
+        n_workers: the number of worker processes; None: one for each usable core.
+        address: where the scheduler binds; None: a free local port.
+        scheduler_python: the interpreter that runs the scheduler. None takes the first that exists:
+            $SCALER_SCHEDULER_PYTHON, a PyPy that has the scheduler, a `scaler_scheduler` command on the path, this
+            interpreter.
+        logging_level: the lowest level that both commands log to standard error; None: as they are configured.
+        keys: the folder of keys (`scaler_scheduler keygen`) for both commands and the cluster's clients. None: the
+            folder in SCALER_KEYS if other machines reach the address, else no keys.
+        ui: whether to start `scaler_ui` too, on a free port of this machine; see `ui_address`.
+        options: every other option of `scaler_scheduler` and `scaler_cluster`, by its name in their TOML files and with
+            a value as there. For example event_loop="builtin", worker_memory_limit="2G", capabilities={"gpu": 1}. An
+            option that both commands have is for both. None stands for the default. With event_loop="uvloop" the
+            scheduler runs under the first interpreter that has uvloop. A warning says so if this is another interpreter
+            than usual, or if none has uvloop. With `scheduler_python` too, a missing uvloop raises ValueError.
 
     Raises:
-        TypeError, ValueError: an argument is of a wrong type, or none that can be; the text names it.
+        TypeError, ValueError: an argument has a wrong type or value; the text names it.
         ModuleNotFoundError: the worker's or the scheduler's package is not installed, or a library that `ui` needs.
-        RuntimeError: the address is in use, or one of the commands can't start.
+        RuntimeError: the address is in use, or a command can't start.
     """
 
     def __init__(
@@ -144,26 +145,26 @@ class LocalCluster:
 
     @property
     def address(self) -> str:
-        """The scheduler's address, for `Client(address=...)`, which takes the cluster itself as well."""
+        """The scheduler's address, for `Client(address=...)`. `Client` also takes the cluster itself."""
         return str(self._address)
 
     @property
     def keys(self) -> str:
-        """The folder of keys that its clients need; empty: none."""
+        """The folder of keys that clients of this cluster need; empty: they need none."""
         return self._keys
 
     @property
     def ui_address(self) -> str:
-        """Where a browser finds the page of `ui=True`; empty: there is none."""
+        """The address of the page that `ui=True` started; empty: there is no page."""
         return self._ui_address
 
     def get_address(self) -> str:
-        """The same."""
+        """The scheduler's address, like `address`."""
         return str(self._address)
 
     @property
     def n_workers(self) -> int | None:
-        """The worker processes asked for; None: one a usable core."""
+        """The number of worker processes that was asked for; None: one for each usable core."""
         return self._n_workers
 
     @property
@@ -180,7 +181,7 @@ class LocalCluster:
         return self._processes[1].pid
 
     def shutdown(self) -> None:
-        """End both, the cluster first, and wait until they are gone. A second call does nothing, nor does a child's."""
+        """End all processes, the scheduler last, and wait for them. A second call, or one in a child, does nothing."""
         if os.getpid() != self._owner:
             return
         with self._stopping:
@@ -197,7 +198,7 @@ class LocalCluster:
 
     def _start(self, command: list[str], variables: dict[str, str], stdout: int | None = None) -> None:
         environment = {**os.environ, **variables}
-        # A group of its own: Ctrl-C in the terminal is the application's to act on, not theirs.
+        # A process group of its own: Ctrl-C in the terminal goes to the application alone.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True, env=environment
         )
@@ -209,7 +210,7 @@ class LocalCluster:
         self._start(command, module_folders.variables(), subprocess.PIPE)
 
     def _wait_until_bound(self) -> None:
-        """Until somebody listens at the address."""
+        """Wait until the scheduler listens at the address. Raises RuntimeError."""
         deadline = time.monotonic() + START_SECONDS
         while not _is_listened_at(self._address):
             self._check_running()
@@ -218,7 +219,7 @@ class LocalCluster:
             time.sleep(LOOK_SECONDS)
 
     def _wait_for_page(self) -> None:
-        """Until scaler_ui says where its page is, in its first line."""
+        """Wait until scaler_ui prints the address of its page, in its first line. Raises RuntimeError."""
         output = self._processes[-1].stdout
         assert output is not None
         deadline = time.monotonic() + START_SECONDS
@@ -233,7 +234,7 @@ class LocalCluster:
         _pages[self.address] = self._ui_address
 
     def _check_running(self) -> None:
-        """Each command says itself what is wrong where it has ended. Raises RuntimeError."""
+        """Raises RuntimeError if a command has ended; the command itself has said why."""
         for name, process in zip(PROGRAMS, self._processes):
             if process.poll() is not None:
                 status = f"exit status {process.returncode}{self._likely_reason(name)}"
@@ -242,7 +243,7 @@ class LocalCluster:
     def _likely_reason(self, name: str) -> str:
         if name != "scaler_scheduler" or self._keys or self._is_local:
             return ""
-        return ", as it does without keys= at an address that others reach"
+        return " (an address that other machines reach needs keys=)"
 
     def __enter__(self: Cluster) -> Cluster:
         return self
@@ -264,7 +265,7 @@ class LocalCluster:
         return html_table(type(self).__name__, rows)
 
     def _snapshot(self) -> Snapshot | None:
-        """What the scheduler says of itself; soon after the start waits for the workers, which need a moment."""
+        """The scheduler's newest snapshot. Soon after the start this waits until the workers have joined."""
         if self.is_shut_down:
             return None
         counts = [-1]
@@ -273,7 +274,7 @@ class LocalCluster:
             if self._n_workers is not None:
                 return snapshot.workers >= self._n_workers
             counts.append(snapshot.workers)
-            return counts[-1] == counts[-2] > 0  # how many there will be is not known here: no more have come
+            return counts[-1] == counts[-2] > 0  # the final number is not known here: take it when it stops growing
 
         left = self._joined_by - time.monotonic()
         return self._watch.wait(0, left, has_all) if left > 0 else self._watch.latest()
@@ -285,13 +286,13 @@ class LocalCluster:
 
 
 class SchedulerClusterCombo(LocalCluster):
-    """A `LocalCluster` whose first argument is the address, and whose processes log as they are configured to.
+    """A `LocalCluster` whose first argument is the address. Its processes log as they are configured to.
 
     Args:
-        address, n_workers, scheduler_python, keys, ui: as for LocalCluster, which says as well what is raised.
-        options: as for LocalCluster, logging_level among them. Those that the class of this name in opengris-scaler has
-            by another name, or alone, are taken too: `local_options` says what they mean here, or that they mean
-            nothing, of which a warning is logged.
+        address, n_workers, scheduler_python, keys, ui: as for LocalCluster; it raises the same errors.
+        logging_level: as for LocalCluster, but None by default.
+        options: as for LocalCluster. Keywords of the class of this name in opengris-scaler are taken too.
+            `local_options` has their names here. A keyword without effect logs a warning.
     """
 
     def __init__(
@@ -341,7 +342,7 @@ def _checked_keys(keys: Any, bind: Address) -> str:
 
 
 def _is_local(bind: Address) -> bool:
-    """Whether this machine alone reaches it, as far as its text shows."""
+    """Whether only this machine reaches the address, as far as its text shows."""
     return bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
 
 
@@ -352,10 +353,10 @@ def _checked_level(level: Any) -> str:
 
 
 def _with_monitor_port(options: dict[str, Any]) -> dict[str, Any]:
-    """The options with a free port in the place of any free one, which would not be known here."""
+    """The options with a number in the place of any free port in `monitor_address`: the port must be known here."""
     try:
         monitor = parse_bind_address(options["monitor_address"])
-    except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler says what is wrong with it
+    except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler says what is wrong
         return options
     return {**options, "monitor_address": str(_with_port(monitor))}
 
@@ -365,7 +366,7 @@ def _with_port(bind: Address) -> Address:
 
 
 def _from_here(bind: Address) -> Address:
-    """Every interface is for binding; from this machine it is reached by the loopback one."""
+    """The address to connect to from this machine: the loopback interface if the scheduler binds every interface."""
     return dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
 
 
@@ -376,10 +377,10 @@ def _check_ui() -> None:
 
 
 def _installed_schedulers(python: str | None) -> Iterator[list[str]]:
-    """As _scheduler_commands, at least one.
+    """The results of _scheduler_commands, at least one.
 
     Raises:
-        ModuleNotFoundError: there is none, or there are no workers; the text names all that is missing.
+        ModuleNotFoundError: the scheduler or the workers are not installed; the text names all missing packages.
     """
     commands = _scheduler_commands(python)
     first = next(commands, None)
@@ -407,7 +408,7 @@ def _is_listened_at(address: Address) -> bool:
 
 
 def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
-    """What may start the scheduler, the first choice first; the others are looked for when they are asked for."""
+    """Commands that can start the scheduler, the preferred one first. Each is looked for only when it is asked for."""
     if python:
         yield [python, "-m", "scaler_scheduler"]
         return
@@ -425,7 +426,7 @@ def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
 
 
 def _find_pypy() -> str | None:
-    """A PyPy that has the scheduler: of the environment beside this one (`.venv-pypy`), or on the path."""
+    """A PyPy that has the scheduler: in the environment beside this one (`.venv-pypy`), or on the path."""
     beside = os.path.join(sys.prefix.rstrip(os.sep) + "-pypy", "bin", "python")
     for python in (beside, shutil.which("pypy3")):
         if python is not None and os.path.exists(python):

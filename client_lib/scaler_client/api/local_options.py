@@ -1,7 +1,7 @@
 """Keywords of a local cluster that are options of its commands.
 
-The tables of options are the commands' own, which this package may not import: `--check-config`, given the keywords as
-a TOML file, says which ones a command does not know, and what is wrong with the values of the others.
+This package may not import the commands' tables of options. So it passes the keywords as a TOML file to each command's
+`--check-config`. The command says which keywords it does not know, and which values are wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RENAMED = {
     "per_worker_task_queue_size": "per_worker_queue_size",
     "scheduler_io_threads": "io_threads",
 }
-"""Keywords of the SchedulerClusterCombo of opengris-scaler, and the options here that mean the same."""
+"""Keywords of the SchedulerClusterCombo of opengris-scaler, and the options here with the same meaning."""
 
 WITHOUT_EFFECT = {
     "allocate_policy": "the scheduler balances load by itself",
@@ -47,23 +47,23 @@ WITHOUT_EFFECT = {
     "worker_io_threads": "workers have one I/O thread each",
     "worker_manager_id": "a host agent is named after its host and its process",
 }
-"""Keywords of the same class that nothing here corresponds to, and why."""
+"""Keywords of the same class that have no effect here, and why."""
 
 REFUSED = {
     "num_of_workers": "n_workers= is that option",
     "parent_process": "the cluster sets it itself",
     "security_config": "keys= is the folder of keys for connections that are encrypted",
 }
-"""What is refused, and why: options that the cluster sets itself, and what must not be ignored."""
+"""Keywords that raise TypeError, and why: the cluster sets them itself, or they must not be ignored."""
 
 _log = logging.getLogger(__name__)
 
 
 def taken(given: Options) -> dict[str, Any]:
-    """The options among keywords; None stands for an option's default.
+    """The commands' options among the keywords. A keyword with the value None is left out: the option has its default.
 
     Raises:
-        TypeError: one is no keyword of a local cluster, or is given under two names.
+        TypeError: a local cluster does not take a keyword, or an option is given under two names.
     """
     found: dict[str, Any] = {}
     for keyword, value in given.items():
@@ -97,22 +97,22 @@ def check(
     may_leave_out_uvloop: bool = True,
     keywords: Sequence[str] = (),
 ) -> Chosen:
-    """Have both commands look at the options.
+    """Have both commands check the options.
 
     Args:
-        options: as `taken` gives them.
-        schedulers: commands that start the scheduler, the preferred one first. Another one than the first is chosen
-            only where the event loop uvloop is asked for and the first can't have it.
+        options: the result of `taken`.
+        schedulers: commands that start the scheduler, the preferred one first. Another one is chosen only if the event
+            loop is uvloop and the first command has no uvloop.
         cluster: the command that starts the cluster.
-        n_workers: how many workers it is to have; None: not said.
-        may_leave_out_uvloop: whether the scheduler runs without uvloop where none of these commands has it; else that
-            is a ValueError.
+        n_workers: the number of workers; None: the command's default.
+        may_leave_out_uvloop: what happens if no command has uvloop: the scheduler runs without it (True), or ValueError
+            is raised (False).
         keywords: further keywords, for suggestions.
 
     Raises:
         TypeError: neither command has such an option.
         ValueError: a value is wrong; the text is the command's own.
-        OSError, RuntimeError: a command can't be started, or gives no answer.
+        OSError, RuntimeError: a command can't be started, or does not answer.
     """
     text = "".join(f"{key} = {_toml(key, value)}\n" for key, value in options.items())
     count = "" if n_workers is None else f"num_of_workers = {n_workers}\n"
@@ -130,19 +130,19 @@ def check(
 
 
 class _Answer:
-    """What a command says of a TOML file.
+    """A command's answer to `--check-config` with a TOML file.
 
     Raises:
-        OSError: it can't be started.
-        RuntimeError: what it says is no answer.
+        OSError: the command can't be started.
+        RuntimeError: the command does not answer in time, or its output is no answer.
     """
 
     def __init__(self, command: list[str], text: str, variables: Mapping[str, str] = MappingProxyType({})) -> None:
         self.command = command
         self.unknown: dict[str, str] = {}
-        """Keys that it has no option for, with what it suggests instead."""
+        """Keys that the command has no option for, with its suggestions."""
         self.wrong: dict[str, str] = {}
-        """Keys whose values are wrong, with the complaints."""
+        """Keys whose values are wrong, with the command's texts."""
         asked = [*command, "--check-config", _FILE]
         try:
             done = subprocess.run(
@@ -153,7 +153,7 @@ class _Answer:
                 env={**os.environ, **variables},
             )
         except subprocess.TimeoutExpired as error:
-            raise RuntimeError(f"{shlex.join(asked)} gives no answer within {CHECK_SECONDS:g} seconds") from error
+            raise RuntimeError(f"{shlex.join(asked)} did not answer within {CHECK_SECONDS:g} seconds") from error
         said = done.stderr.decode(errors="replace")
         for line in said.splitlines():
             found = _COMPLAINT.fullmatch(line)
@@ -166,7 +166,7 @@ class _Answer:
             raise RuntimeError(f"{shlex.join(asked)} ended with status {done.returncode}: {said.strip()}")
 
     def arguments(self, options: Options) -> list[str]:
-        """What gives the command those options that it has."""
+        """The arguments of the command for those options that it has."""
         return [_argument(key, value) for key, value in options.items() if key not in self.unknown and value != ""]
 
 
@@ -176,7 +176,7 @@ _COMPLAINT = re.compile(rf"{_FILE}(?::\d+)?: (?P<key>\w+): ((?P<unknown>unknown 
 
 
 def _scheduler_for(options: Options, answers: Iterator[_Answer], may_leave_out_uvloop: bool) -> tuple[_Answer, Options]:
-    """The scheduler that can have these options, and those that it can have."""
+    """The answer of the chosen scheduler command, and the options that this scheduler is started with."""
     first = next(answers)
     complaint = first.wrong.get("event_loop")
     if complaint is None or options["event_loop"] != UVLOOP or not may_leave_out_uvloop:
@@ -184,7 +184,7 @@ def _scheduler_for(options: Options, answers: Iterator[_Answer], may_leave_out_u
     for other in answers:
         if "event_loop" not in other.wrong:
             _log.warning(
-                "event_loop=%r decides how the scheduler is started: by `%s`, and not by `%s` (%s)",
+                "event_loop=%r: the scheduler is started with `%s` instead of `%s` (%s)",
                 UVLOOP,
                 shlex.join(other.command),
                 shlex.join(first.command),
@@ -192,7 +192,7 @@ def _scheduler_for(options: Options, answers: Iterator[_Answer], may_leave_out_u
             )
             return other, options
     _log.warning(
-        "event_loop=%r is left out, as nothing here has both uvloop and the scheduler; that is started by `%s` (%s)",
+        "event_loop=%r is ignored: no interpreter here has both uvloop and the scheduler. It is started with `%s` (%s)",
         UVLOOP,
         shlex.join(first.command),
         complaint,
@@ -201,7 +201,7 @@ def _scheduler_for(options: Options, answers: Iterator[_Answer], may_leave_out_u
 
 
 def _toml(key: str, value: Any) -> str:
-    """A value as a TOML file has it, on one line. Raises TypeError or ValueError where it can't."""
+    """A value in TOML, on one line. Raises TypeError or ValueError if TOML can't have it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
@@ -214,12 +214,12 @@ def _toml(key: str, value: Any) -> str:
         return "{" + ", ".join(f"{_quoted(key, name)} = {_toml(key, one)}" for name, one in value.items()) + "}"
     if isinstance(value, (list, tuple, set, frozenset)):
         return "[" + ", ".join(_toml(key, one) for one in _in_order(value)) + "]"
-    raise TypeError(f"{key}: {shown(value)} is no string, number, bool, list or dict")
+    raise TypeError(f"{key} must be a string, number, bool, list or dict, not {shown(value)}")
 
 
 def _quoted(key: str, text: Any) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"{key}: {shown(text)} is no string")
+        raise TypeError(f"{key} must be a string, not {shown(text)}")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -228,7 +228,7 @@ def _quoted(key: str, text: Any) -> str:
 
 
 def _argument(key: str, value: Any) -> str:
-    """An option that has been checked, as an argument. Raises ValueError where none can say it."""
+    """A checked option as a command-line argument. Raises ValueError if no argument can express it."""
     name = key.replace("_", "-")
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no-{name}"
