@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -96,9 +97,11 @@ def test_a_future_has_its_options_name(running_client: Client) -> None:
     future = running_client.options(name=HOSTILE).submit(through, 1)
     wait_until(future.running)
     assert HOSTILE in repr(future)
-    assert Texts(future).texts == ["TaskFuture", "task", HOSTILE, "state", "running"]
+    assert Texts(future).texts == ["TaskFuture", "task", f"{HOSTILE}#{future.task_id}", "state", "running"]
     gates.open(1)
     assert future.result(20) == 1
+    for _ in range(20):
+        assert re.search(r" abs#\d+ at ", repr(running_client.submit(abs, 1))), "also before the I/O thread has run"
     plain = running_client.submit(abs, 1)
     assert plain.result(20) == 1 and "abs" in repr(plain), "also when the function is let go"
 

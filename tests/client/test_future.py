@@ -27,6 +27,7 @@ from tests.client.stand_ins import (
 )
 
 from scaler_client.errors import ClientClosedError, RemoteTraceback, ResultPickleError, WorkerDiedError
+from scaler_client.futures import future as future_module
 from scaler_client.futures.future import TaskFuture
 from scaler_client.protocol.messages import Outcome
 
@@ -56,6 +57,16 @@ def test_it_is_a_standard_future() -> None:
 def test_what_each_state_answers(state: str, done: bool, is_running: bool, is_cancelled: bool) -> None:
     future = STATES[state]()
     assert (future.done(), future.running(), future.cancelled()) == (done, is_running, is_cancelled)
+
+
+def test_repr_waits_for_the_number_of_a_new_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(future_module, "_NUMBER_SECONDS", 60)
+    future = pending()
+    number = threading.Timer(0.01, lambda: setattr(future, "task_id", 17))
+    number.start()
+    assert " function#17 at " in repr(future)
+    assert "function#17" in future._repr_html_()
+    number.join()
 
 
 @pytest.mark.parametrize(

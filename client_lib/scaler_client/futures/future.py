@@ -35,6 +35,9 @@ FINISHED = "FINISHED"
 
 _OVER = (CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED)
 
+_NUMBER_SECONDS = 0.1
+"""How long the text of a future that was just submitted waits for its task's number, at the most."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -244,15 +247,23 @@ class TaskFuture(Future[T]):
         if self._answer is not None and self._state == FINISHED:
             self._read()  # it says what was returned or raised
         kind, _, rest = super().__repr__().partition(" at ")
-        number = f"#{self.task_id}" if self.task_id >= 0 else ""
-        return f"{kind} {self._task_name()}{number} at {rest}"
+        return f"{kind} {self._numbered_name()} at {rest}"
 
     def _repr_html_(self) -> str:
         state = self._state.partition("_")[0].lower()
         if self._state == FINISHED:
             error = self.exception()
             state += f", returned {type(self._result).__name__}" if error is None else f", raised {error!r}"
-        return html_table(type(self).__name__, {"task": self._task_name(), "state": state})
+        return html_table(type(self).__name__, {"task": self._numbered_name(), "state": state})
+
+    def _numbered_name(self) -> str:
+        """As in "square#3", by which the task can be looked up."""
+        # The I/O thread gives the number, usually within a millisecond. Without end nobody waits for text: the thread
+        # may be held up, or be the one that asks.
+        deadline = time.monotonic() + _NUMBER_SECONDS
+        while self.task_id < 0 and self._state == PENDING and time.monotonic() < deadline:
+            time.sleep(0.001)
+        return self._task_name() + (f"#{self.task_id}" if self.task_id >= 0 else "")
 
     def _task_name(self) -> str:
         if self.options is not None and self.options.name:
