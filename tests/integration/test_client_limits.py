@@ -59,7 +59,7 @@ def test_a_peer_too_many(tmp_path: Path) -> None:
         why = f"^the scheduler at {daemon.address} does not take this client for now: there is 1 peer already"
         with pytest.raises(ConnectionError, match=why):
             Client(daemon.address, timeout_seconds=1)
-        daemon.logged(r"WARNING.*: (client \S+ is refused: there is 1 peer already)")
+        daemon.logged(r"WARNING.*: (client \S+ \(process \d+ on .*\) is refused: there is 1 peer already)")
         assert daemon.log().count("says hello") == 1
 
 

@@ -81,7 +81,7 @@ def test_a_python_client_calls_what_it_offers(daemon: SchedulerCommand) -> None:
 
 def test_errors_come_as_what_they_are(daemon: SchedulerCommand) -> None:
     with Client(daemon.address) as client:
-        with pytest.raises(RemoteError, match=r"^no such curve: Zoë$"):
+        with pytest.raises(RemoteError, match=r"(?m)^no such curve: Zoë$"):
             client.submit(named("fail"), "no such curve: Zoë").result(SECONDS)
         with pytest.raises(RemoteError, match="argument 0 is no number"):
             client.map(named("add"), [("a", 1)])
