@@ -176,11 +176,11 @@ def test_what_libzmq_has_not_ended_is_let_through_and_what_has_no_handshake_is_c
         flow.go_on()
     scene.connections.look(HANDSHAKE_SECONDS)
     assert slow.is_held() and old.is_held()
-    assert "bytes in the place of a handshake: more is dropped" in scene.connections.take_news()[0]
+    assert "bytes instead of a handshake: more is dropped" in scene.connections.take_news()[0]
     scene.connections.look(HANDSHAKE_SECONDS + 2)
     slow.all_comes()
     assert scene.connections.cut == 1
-    assert "127.0.0.1 speaks no ZMTP 3, and was cut" in scene.connections.take_news()[0]
+    assert "127.0.0.1 does not speak ZMTP 3, and was cut" in scene.connections.take_news()[0]
 
 
 def test_what_a_hello_needs_comes_before_anybody_has_looked(scenes: List[Scene]) -> None:

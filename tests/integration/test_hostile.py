@@ -234,7 +234,7 @@ def test_a_handshake_that_does_not_end_is_cut(tmp_path: Path, has_keys: bool) ->
             except ConnectionResetError:
                 pass
         if not has_keys:
-            daemon.logged(r"(a connection from 127\.0\.0\.1 speaks no ZMTP 3, and was cut)")
+            daemon.logged(r"(a connection from 127\.0\.0\.1 does not speak ZMTP 3, and was cut)")
 
 
 def connection(address: str) -> socket.socket:

@@ -1,6 +1,6 @@
-"""The scheduler's options as a table, and the frozen `Config` that comes out of them.
+"""The scheduler's table of options, and the frozen `Config` with their values.
 
-Begin with `config.py`; `limits.py` has the options that bound a peer, `pending_config.py` says which changed options
-wait for the next start.
+Begin with `config.py`. `limits.py` has the options that limit peers. `pending_config.py` finds changed options that
+take effect only at the next start.
 May import: commands.
 """

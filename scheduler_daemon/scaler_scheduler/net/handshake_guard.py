@@ -1,17 +1,18 @@
-"""Connections whose ZeroMQ handshake is not over: the system lets only some kilobytes of each through.
+"""Limits what a connection may send before its ZeroMQ handshake is over.
 
-libzmq bounds a frame of the handshake by ZMQ_MAXMSGSIZE alone, which has to be large for the messages of peers. So a
-connection could have the scheduler store frames of any size before it has shown a key. Here the kernel drops what such
-a connection sends beyond MOST_BYTES: a packet filter on its socket, which is taken off when its handshake is over. TCP
-sends dropped bytes again, so nothing is lost where the filter is taken off late.
+libzmq limits a frame of the handshake only by ZMQ_MAXMSGSIZE, which must be large for the messages of peers. So without
+this module a connection without a key could make the scheduler store large frames. Here a packet filter on the
+connection's socket makes the kernel drop everything beyond MOST_BYTES. The filter is removed when the handshake is
+over. TCP sends dropped bytes again, so nothing is lost if the filter is removed late.
 
-libzmq does not tell whose handshake has succeeded, only that one has. It is found out in one of these ways, which all
-fail in the safe direction:
+libzmq tells that a handshake has succeeded, but not whose. Three rules find the connection. A rule that
+fails to find it is harmless: the filter only stays longer.
 
-1. The scheduler has sent more than it sends within a handshake. With keys this is so with the handshake's end, as the
-   READY command is then encoded; without keys it is so with the answer to the first message.
-2. Without keys, as many handshakes have succeeded as connections are open that have sent enough for one.
-3. The connection is older than ZMQ_HANDSHAKE_IVL: libzmq ends those whose handshake is not over by then.
+1. The scheduler has sent more bytes than it sends within a handshake. With keys this is true at the end of the
+   handshake, which sends READY. Without keys it is true after the answer to the first message.
+2. Without keys: the number of successful handshakes equals the number of open connections that have sent enough bytes
+   for a handshake.
+3. The connection is older than ZMQ_HANDSHAKE_IVL: libzmq ends connections whose handshake is not over by then.
 """
 
 from __future__ import annotations
@@ -27,39 +28,39 @@ HANDSHAKE_SECONDS = 10.0
 """ZMQ_HANDSHAKE_IVL of the bound sockets."""
 
 MOST_BYTES = 64 << 10
-"""A connection may send so many before its handshake is over, and up to one packet more. A handshake takes less than
-1 KiB; the rest is room for the first messages, which are on their way before it is seen that the handshake is over."""
+"""A connection may send this many bytes before its handshake is over, and up to one packet more. A handshake takes less
+than 1 KiB. The rest is room for first messages that arrive before this module sees the end of the handshake."""
 
 MOST_BYTES_UNLIMITED = 1 << 20
-"""A connection that has sent more before its handshake is over is cut. Only one can whose first packet the system has
-not kept: it came before the filter, or in a flood of first packets."""
+"""A connection that sends more before its handshake is over is cut. This happens only to connections without a filter:
+the system did not keep their first packet, because it came before the listener's filter or in a flood."""
 
 _LATEST_SECONDS = HANDSHAKE_SECONDS + 1.0
 
 _GREETING_BYTES = 64
 _LEAST_HANDSHAKE_BYTES = _GREETING_BYTES + 2 + len(b"\5READY")
-"""A peer without keys has sent at least so many when its handshake is over."""
+"""A peer without keys has sent at least this many bytes when its handshake is over."""
 
 _PLAIN_BYTES = _GREETING_BYTES + 43
-"""Sent by a ROUTER within a handshake without keys: its greeting and READY. An XPUB sends fewer."""
+"""Bytes that a ROUTER sends in a handshake without keys: its greeting and READY. An XPUB sends fewer."""
 
 _KEYED_BYTES = _GREETING_BYTES + 170 + 12
-"""Sent within a handshake with keys that is not over: greeting, WELCOME and the ERROR of a key that may not connect.
-With READY, which ends the handshake, it is 301."""
+"""Bytes sent in a handshake with keys that is not over: greeting, WELCOME, and the ERROR for a refused key. With READY,
+which ends the handshake, they are 301."""
 
 _ODD_SECONDS = 1.0
-"""What has used up its bytes for so long is logged: an honest handshake is over by then."""
+"""A connection that is older and has used up its bytes is logged: honest handshakes take less time."""
 
 _SOONEST_LOOK_SECONDS, _UNLIMITED_LOOK_SECONDS, _LATEST_LOOK_SECONDS = 0.001, 0.005, 1.0
 _REST = 10
-"""Times what a look has cost until the next one: many open handshakes take a tenth of the thread's time at most."""
+"""The pause after a look is at least this many times its cost, so looks take at most a tenth of the thread's time."""
 
 
 @dataclass
 class _Handshake:
     began: float
     peer: Optional[Name] = None
-    """None where nothing can be said of the connection, as it has ended or is about to be cut."""
+    """None if nothing is known of the connection: it has ended or is about to be cut."""
     is_limited: bool = True
     has_complained: bool = False
 
@@ -67,7 +68,7 @@ class _Handshake:
 class Complaint(NamedTuple):
     descriptor: int
     text: str
-    """What the connection does, for the log; goes on behind its address."""
+    """What the connection does, for the log, where it follows the address."""
     is_to_end: bool
     """Whether the connection is to be cut."""
 
@@ -76,7 +77,7 @@ class Handshakes:
     """The open handshakes of one listening socket. Used by one thread; times are in seconds of the monotonic clock.
 
     Args:
-        has_keys: whether they are CURVE's.
+        has_keys: whether the handshakes are those of CURVE.
     """
 
     def __init__(self, has_keys: bool) -> None:
@@ -86,8 +87,8 @@ class Handshakes:
         self._first: Dict[int, Tuple[Name, int]] = {}
         """By file descriptor, the newest connection of this number and the sequence number of its first byte."""
         self._succeeded = 0
-        """Handshakes that have succeeded, less the connections that were found to be these. Too small where an open one
-        has ended, never too large."""
+        """Successful handshakes whose connections are not found yet. Too small after an open connection has ended;
+        never too large."""
         self._next_look = self._rested = 0.0
         self._pause = _SOONEST_LOOK_SECONDS
 
@@ -96,7 +97,7 @@ class Handshakes:
 
     @property
     def seconds_to_look(self) -> float:
-        """Within which `look` is to be called again."""
+        """Call `look` again within this time."""
         return self._pause if self._open else float("inf")
 
     def begin(self, descriptor: int, now: float) -> None:
@@ -106,34 +107,34 @@ class Handshakes:
         self._open[descriptor] = _Handshake(now)
 
     def limit(self, descriptor: int, connection: int, peer: Name, now: float) -> None:
-        """Bound what an accepted connection of TCP's may send; `connection` is another descriptor of it."""
+        """Limit what an accepted tcp connection may send; `connection` is a duplicate of its descriptor."""
         try:
             traffic(connection)
         except OSError:
-            syn_filter.take_off(connection)  # it has ended, or the system does not count: then it can't be bounded
+            syn_filter.take_off(connection)  # it has ended, or the system does not count bytes: no limit is possible
             return
         first = first_sequence(connection)
         if first is None and descriptor in self._first:
-            # Told once for each connection, and events may be late: this one was looked at for one before it that has
-            # had the same number.
+            # The system tells it only once for each connection. Events may be late: this connection may have been asked
+            # already, in the place of an earlier one with the same descriptor.
             whose, found = self._first[descriptor]
             first = found if whose == peer else None
         if first is not None:
             self._first[descriptor] = peer, first
-        # Else it keeps its listener's filter, which makes it slow, and is cut beyond MOST_BYTES_UNLIMITED.
+        # Else it keeps its listener's filter, which makes it slow, and it is cut beyond MOST_BYTES_UNLIMITED.
         is_limited = first is not None and syn_filter.limit(connection, first, MOST_BYTES)
         self._open[descriptor] = _Handshake(now, peer, is_limited)
         if not is_limited:
             self._pause = _SOONEST_LOOK_SECONDS
 
     def succeeded(self) -> None:
-        """libzmq has told that a handshake has succeeded."""
+        """libzmq has reported a successful handshake."""
         self._succeeded += 1
         self._pause = _SOONEST_LOOK_SECONDS
         self._next_look = self._rested
 
     def gone(self, descriptor: int) -> Optional[Name]:
-        """The connection is over. Returns its other end where its handshake was not known to be over."""
+        """The connection has ended. Returns its other end if its handshake was not known to be over."""
         handshake = self._open.pop(descriptor, None)
         if handshake is None:
             return None
@@ -142,10 +143,12 @@ class Handshakes:
         return handshake.peer
 
     def look(self, now: float) -> List[Complaint]:
-        """Find those that are over and let through all that they send. All that libzmq has told must have been taken.
+        """Find handshakes that are over and remove the filters of their connections.
+
+        All events of libzmq must have been taken before.
 
         Returns:
-            Connections that do what is no handshake.
+            Complaints about connections that send no handshake.
         """
         if not self._open or now < self._next_look:
             return []
@@ -164,23 +167,23 @@ class Handshakes:
             try:
                 sent, received = _traffic(descriptor, handshake.peer)
             except OSError:
-                is_all_read = False  # over, of which libzmq is about to tell
+                is_all_read = False  # it has ended; the event of libzmq is still to come
                 continue
             if sent > (_KEYED_BYTES if self._has_keys else _PLAIN_BYTES):
                 self._over(descriptor)
             elif age > _LATEST_SECONDS and sent > _GREETING_BYTES:
                 self._over(descriptor)
             elif age > _LATEST_SECONDS:  # a version of the protocol that has no handshake
-                complaints.append(Complaint(descriptor, "speaks no ZMTP 3, and was cut", True))
+                complaints.append(Complaint(descriptor, "does not speak ZMTP 3, and was cut", True))
             elif received > MOST_BYTES_UNLIMITED:
-                what = f"sent {received:,} bytes in the place of a handshake, and was cut"
+                what = f"sent {received:,} bytes instead of a handshake, and was cut"
                 complaints.append(Complaint(descriptor, what, True))
             else:
                 if not self._has_keys and received >= _LEAST_HANDSHAKE_BYTES:
                     candidates.append(descriptor)
                 if received >= MOST_BYTES and age > _ODD_SECONDS and not handshake.has_complained:
                     handshake.has_complained = True
-                    what = f"sent {received:,} bytes in the place of a handshake: more is dropped, and it will be cut"
+                    what = f"sent {received:,} bytes instead of a handshake: more is dropped, and it will be cut"
                     complaints.append(Complaint(descriptor, what, False))
         if is_all_read and len(candidates) == self._succeeded:
             for descriptor in candidates:
@@ -192,13 +195,13 @@ class Handshakes:
 
     def _over(self, descriptor: int) -> None:
         handshake = self._open.pop(descriptor)
-        self._succeeded -= 1  # below zero where this is seen before libzmq has told it, which it then does
+        self._succeeded -= 1  # below zero until libzmq reports this handshake too
         try:
             with duplicate(descriptor) as connection:
                 if remote_name(connection) == handshake.peer:
                     syn_filter.take_off(connection)
         except OSError:
-            pass  # over by now
+            pass  # it has ended
 
 
 def _traffic(descriptor: int, peer: Name) -> Tuple[int, int]:

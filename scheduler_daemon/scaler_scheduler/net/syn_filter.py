@@ -1,9 +1,9 @@
-"""Packets that the system drops, before anybody is woken by them: filters that Linux lets a process put on a socket of
-its own, without any right.
+"""Packet filters on sockets: the kernel drops packets before they wake a thread. Linux lets a process without any right
+put such filters on its own sockets.
 
-On a listening socket: the first packets of addresses that may not connect for a while. TCP sends such a packet again
-after a second, and then again: nobody is refused, they wait. What stands already is not touched: it sends no such
-packets. On a connection whose handshake is not over: what it sends beyond a number of bytes.
+On a listening socket a filter drops the first packets of addresses that may not connect for a while. TCP sends a first
+packet again after a second, so these peers wait and are not refused. Established connections send no first packets and
+are not affected. On a connection whose handshake is not over a filter drops what it sends beyond a number of bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Iterable, List, Tuple
 from . import descriptors
 
 MOST_NETWORKS = 64
-"""In one filter; of more, all wait."""
+"""The most networks in one filter. If there are more, new connections from all networks wait."""
 
 _ATTACH, _DETACH = 26, 27  # SO_ATTACH_FILTER, SO_DETACH_FILTER
 _LOAD_BYTE, _LOAD_WORD, _LOAD_LENGTH, _TO_INDEX = 0x30, 0x20, 0x80, 0x07
@@ -24,12 +24,12 @@ _SHIFT_RIGHT, _AND, _SUBTRACT, _SUBTRACT_INDEX = 0x74, 0x54, 0x14, 0x1C
 _IF_EQUAL, _IF_NOT_LESS, _IF_SET, _RETURN = 0x15, 0x35, 0x45, 0x06
 _KEEP = (_RETURN, 0, 0, 0xFFFFFFFF)
 _DROP = (_RETURN, 0, 0, 0)
-_SEQUENCE, _HEADER_WORDS, _FLAGS, _SYN = 4, 12, 13, 0x02  # where they are in TCP's header, and that of a first packet
+_SEQUENCE, _HEADER_WORDS, _FLAGS, _SYN = 4, 12, 13, 0x02  # offsets in the TCP header; the flag of a first packet
 
 _LONGEST_PACKET = 8192
 _SHORTEN = (_RETURN, 0, 0, _LONGEST_PACKET)
-"""What is beyond so many bytes of a packet is dropped. Connections have their listener's filter until they get one of
-their own (`limit`), or none: meanwhile a handshake and a hello come through, and larger messages come slowly."""
+"""A packet is cut to this many bytes. A new connection has its listener's filter until `limit` or `take_off` replaces
+it. In this time a handshake and a hello get through, and larger messages arrive slowly."""
 
 _HALF_OF_ALL = 0x80000000
 _NETWORK_HEADER = 0xFFF00000  # from here on offsets are of IP's header
@@ -39,39 +39,43 @@ Instruction = Tuple[int, int, int, int]
 
 
 def hold(listener: int, networks: Iterable[bytes]) -> bool:
-    """Let nobody connect from these networks any more, from all others everybody. Connections that are made from now on
-    inherit the filter, which lets through little of what they send: `limit` or `take_off` each of them.
+    """Hold new connections from these networks, and from no others.
+
+    Connections that are made from now on inherit the filter, which lets little of their data through. Call `limit` or
+    `take_off` for each of them.
 
     Args:
-        listener: the number of a listening socket of TCP's.
-        networks: each 4 bytes of an IPv4 address, or the first 8 of IPv6 ones; an empty one is everybody's.
+        listener: the descriptor of a listening tcp socket.
+        networks: each the 4 bytes of an IPv4 address, or the first 8 of an IPv6 address; an empty one stands for all.
 
     Returns:
-        Whether that can be done here.
+        Whether this system can do it.
     """
     wanted = list(networks)
     return _attach(listener, _program(wanted)) or not wanted
 
 
 def limit(connection: int, first: int, most: int) -> bool:
-    """Drop what a connection sends beyond so many bytes, but for the rest of a packet that begins before.
+    """Drop what a connection sends beyond `most` bytes. A packet that begins before the limit passes whole.
 
     Args:
-        first: the sequence number of the first byte that it sends.
+        connection: its descriptor.
+        first: the sequence number of its first byte.
+        most: the limit in bytes.
 
     Returns:
-        Whether that can be done here.
+        Whether this system can do it.
     """
     return _attach(connection, _limit_program(first, most))
 
 
 def take_off(socket: int) -> None:
-    """Let everything through again."""
+    """Remove the filter of a socket."""
     if sys.platform.startswith("linux"):
         try:
             descriptors.set_option(socket, _DETACH, _exactly(bytes(4)))
         except OSError:
-            pass  # there was none, or it is a system that has none
+            pass  # there was no filter, or the system has none
 
 
 def _attach(socket: int, instructions: List[Instruction]) -> bool:
@@ -92,7 +96,7 @@ def _exactly(content: bytes) -> ctypes.Array[ctypes.c_char]:
 
 
 def _program(networks: List[bytes]) -> List[Instruction]:
-    """Drops first packets alone, as connections that are being made while it is put in place inherit it."""
+    """A filter that drops only first packets: connections that are being made at this time inherit it."""
     begin = [(_LOAD_BYTE, 0, 0, _FLAGS), (_IF_SET, 1, 0, _SYN), _SHORTEN]
     if b"" in networks or len(networks) > MOST_NETWORKS:
         return [*begin, _DROP]
@@ -113,7 +117,7 @@ def _program(networks: List[bytes]) -> List[Instruction]:
 
 
 def _limit_program(first: int, most: int) -> List[Instruction]:
-    """Packets without content (acknowledgements, ends) go through, whatever number they have."""
+    """A filter by sequence number. Packets without content (acknowledgements, ends) always pass."""
     return [
         (_LOAD_BYTE, 0, 0, _HEADER_WORDS),  # in the upper half of the byte
         (_SHIFT_RIGHT, 0, 0, 2),

@@ -1,4 +1,4 @@
-"""What the scheduler publishes for monitors: snapshots, history, graphs; and when.
+"""What the scheduler publishes for monitors, and when: snapshots, history, graphs. Memory given back when idle.
 
 Begin with `publisher.py` and `snapshots.py`.
 May import: commands, net, wire, core.

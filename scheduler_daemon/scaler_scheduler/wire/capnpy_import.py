@@ -1,8 +1,9 @@
 """Importing capnpy without its schema compiler.
 
-The scheduler reads and writes messages with a module that was generated from the schema (`schema.py`), which needs some
-of capnpy's modules. The package itself, when it is imported, brings its compiler along, and that setuptools: a third of
-the scheduler's start (`make bench`, start). So the package is made here, empty; its modules are found in its folder.
+The scheduler reads and writes messages with `schema.py`, which is generated from the schema and needs some of capnpy's
+modules. An import of the capnpy package also imports its compiler, which imports setuptools. That takes a third of the
+scheduler's start (`make bench`, start). So this module makes an empty package; its modules are found in capnpy's
+folder.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NAME = "capnpy"
 
 
 def import_capnpy() -> None:
-    """Make the package, where it was not imported before.
+    """Make the package, unless it was imported before.
 
     Raises:
         ImportError: it is not installed.
@@ -30,5 +31,5 @@ def import_capnpy() -> None:
     package = module_from_spec(spec)
     package.__version__ = version(NAME)  # type: ignore[attr-defined]  # the generated module is for one version alone
     sys.modules[NAME] = package
-    with redirect_stderr(io.StringIO()):  # where it is not compiled, it tells whoever starts a scheduler that it is not
+    with redirect_stderr(io.StringIO()):  # if capnpy is not compiled, it prints a warning, which is no use here
         import capnpy.blob  # noqa: F401

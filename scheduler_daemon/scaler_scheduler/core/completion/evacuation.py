@@ -1,7 +1,7 @@
-"""Kept results that only one host has, and that the scheduler fetches because the host's agent is about to end.
+"""Fetches the kept results that only one host has, when this host's agent is about to end.
 
-Without this they are lost with the host, and the client has to have them made again. Those that would fill more than
-the scheduler's memory limit, and those that the agent can't send before it ends, are lost all the same.
+Otherwise these results would be lost with the host, and the client would have to submit their tasks again. Results that
+exceed the scheduler's memory limit, and results that the agent can't send before it ends, are still lost.
 """
 
 from typing import List
@@ -18,12 +18,12 @@ class HandingOver:
         self._memory_limit_bytes = memory_limit_bytes
 
     def begin(self, agent: Agent) -> None:
-        """Fetch what only this agent's host has."""
+        """Fetch the kept results that only this agent's host has."""
         away = [stored for stored in agent.objects if stored.home is agent and stored.is_away]
         self.fetch(agent, sorted(away, key=lambda stored: (stored.client.incarnation, stored.id)))
 
     def fetch(self, agent: Agent, away: List[StoredObject]) -> None:
-        """Fetch these objects, which only the host of this retiring agent has, as far as there is room for them."""
+        """Fetch these objects, as far as there is room. Only the host of this retiring agent has them."""
         on_their_way = sum([stored.size for stored in agent.handed_over if stored.is_away])
         room = self._memory_limit_bytes - self._tables.objects.bytes - on_their_way
         for stored in away:
@@ -31,5 +31,5 @@ class HandingOver:
                 continue
             room -= stored.size
             agent.handed_over.add(stored)
-            if not stored.blocked:  # else it is on its way already
+            if not stored.blocked:  # else it was asked for already
                 self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)

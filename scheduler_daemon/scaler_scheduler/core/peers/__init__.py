@@ -1,4 +1,4 @@
-"""Who is connected: hello, heartbeat, lease, admission, quotas; a peer that is lost, drains or joins again.
+"""The connected peers: hello, heartbeat, lease, admission, quotas; peers that are lost, drain or join again.
 
 Begin with `peers.py`, then `peer_loss.py` and `reattach.py` (a worker joins again with tasks running).
 May import: state, dispatch, report, completion.

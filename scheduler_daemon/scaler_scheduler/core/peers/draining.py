@@ -1,5 +1,8 @@
-"""Host agents that are about to end: their workers end what they have begun, what they have queued goes to others, and
-the scheduler fetches the kept results that only they have."""
+"""Host agents that are about to end.
+
+Their workers finish the running tasks, queued tasks go to other workers, and the scheduler fetches the kept results
+that only these hosts have.
+"""
 
 from typing import Iterator
 
@@ -13,7 +16,7 @@ from scaler_scheduler.core.state.tables import Tables
 def retire(
     agent: Agent, tables: Tables, dispatcher: Dispatcher, withdrawals: Withdrawals, handing_over: HandingOver
 ) -> None:
-    """From now on give its workers nothing, ask for what they have not begun, and for what only their host has."""
+    """Give its workers no more tasks, retract their queued tasks, and fetch the results that only their host has."""
     agent.is_retiring = True
     for worker in _workers_of(agent, tables):
         dispatcher.withdraw(worker)

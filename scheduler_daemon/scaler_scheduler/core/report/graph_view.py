@@ -1,4 +1,4 @@
-"""Nodes of graphs that are open or have ended lately, for drawings of them."""
+"""Nodes of graphs that are open or ended recently, for monitors that draw the graphs."""
 
 from itertools import islice
 from typing import List, NamedTuple, Sequence, Set, Tuple
@@ -15,13 +15,13 @@ NODE_DONE = 3
 NODE_FAILED = 4
 
 NODES = 2000
-"""Most that are shown."""
+"""The most nodes that are shown."""
 
 INPUTS = 100
-"""Most that are shown of what one of them reads."""
+"""The most inputs that are shown of one node."""
 
 LOOKED_AT = 100_000
-"""Tasks and objects that are looked at for that, of each client: more would keep the loop from its work."""
+"""The most tasks and objects of one client that are looked at: more would keep the loop from its work."""
 
 ENDED_SECONDS = 30.0
 """A node is shown for this long after its end, and longer while its graph is shown."""
@@ -37,15 +37,15 @@ class Node(NamedTuple):
     state: int
     inputs: Sequence[int]
     options: Options = DEFAULT_OPTIONS
-    """They name its graph."""
+    """The options of its submit, which name its graph."""
     submitted: float = 0.0
-    """When it was, by the monotonic clock."""
+    """The time of its submit, by the monotonic clock."""
 
 
 def nodes(tables: Tables, limit: int = NODES) -> Tuple[int, List[Node]]:
-    """How many there are, and some of them: what workers have, then a share of each other state that has any.
+    """The number of all nodes, and at most `limit` of them: those that workers have, then a share of each other state.
 
-    Of graphs so large that not all is looked at the number is that of all of the client's tasks.
+    Of a client with more than LOOKED_AT tasks, every further task is counted as a node. The same holds for objects.
     """
     found: List[List[Node]] = [[], [], [], [], []]
     names: Set[Name] = set()
@@ -56,7 +56,7 @@ def nodes(tables: Tables, limit: int = NODES) -> Tuple[int, List[Node]]:
 
 
 def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
-    """Add the client's open nodes by their states, up to so many of each; returns how many it has."""
+    """Add the client's open nodes by state, at most `limit` of each. Returns the number of its open nodes."""
     incarnation, tasks = client.incarnation, client.tasks
     total = max(0, len(tasks) - LOOKED_AT)
     # The newest first: a graph's rows come in the order in which they are to run.
@@ -72,7 +72,7 @@ def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit
 
 
 def _find_ended(tables: Tables, found: List[List[Node]], names: Set[Name]) -> int:
-    """Add the nodes that have ended: lately, or in a graph of which something is shown. A graph keeps its shape so."""
+    """Add nodes that ended recently, or whose graph has other nodes that are shown: so a graph keeps its shape."""
     now = tables.history.now
     shown = {(node.client, node.options.graph) for nodes in found for node in nodes}
     shown |= {_graph_of(each) for each in tables.ended_nodes if _is_new(each, now)}
@@ -90,7 +90,7 @@ def _find_ended(tables: Tables, found: List[List[Node]], names: Set[Name]) -> in
 
 
 def _graph_of(node: EndedNode) -> Tuple[int, int]:
-    """Its client, and the client's number of it."""
+    """The graph of a node: its client, and the client's number of the graph."""
     return node.client, node.options.graph
 
 
@@ -99,7 +99,7 @@ def _is_new(node: EndedNode, now: float) -> bool:
 
 
 def _find_objects(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
-    """Add results that are kept, of tasks that have been forgotten; returns how many there are."""
+    """Add kept results whose tasks are forgotten. Returns their number."""
     objects = client.objects
     total = max(0, len(objects) - LOOKED_AT)
     for stored in islice(reversed(objects.values()), LOOKED_AT):
@@ -112,7 +112,7 @@ def _find_objects(client: Client, found: List[List[Node]], names: Set[Name], lim
 
 
 def _chosen(found: List[List[Node]], limit: int) -> List[Node]:
-    """Running ones first, and of the others what there is room for, each state in turn."""
+    """Running nodes first; the other states share the remaining room."""
     chosen = found[NODE_RUNNING][:limit]
     others = [found[NODE_WAITING], found[NODE_FAILED], found[NODE_DONE], found[NODE_BLOCKED]]
     for left, there in zip((4, 3, 2, 1), sorted(others, key=len)):
@@ -131,7 +131,7 @@ def _inputs_of(task: Task) -> List[int]:
 
 
 def ended_node(task: Task, seconds: float, has_failed: bool) -> EndedNode:
-    """The task, which has just ended and still has its inputs."""
+    """The record of a task that has just ended and still has its inputs."""
     inputs = _inputs_of(task)
     client = task.client.incarnation
     return EndedNode(client, task.id, task.name, inputs, seconds, has_failed, task.options, task.submitted)

@@ -6,18 +6,20 @@ from typing import Tuple
 from scaler_scheduler.core.lines import TRACEBACK_BYTES, as_text
 
 KEPT_BYTES = 4 << 20
-"""All tracebacks together. The history keeps 100,000 rows: with a traceback each it would take a hundred times this."""
+"""The limit for all tracebacks. The history has 100,000 rows: a traceback for each would take a hundred times this."""
 
 ENTRY_BYTES = 200
-"""What an entry takes besides its text."""
+"""The size of an entry without its text."""
 
 Name = Tuple[int, int, int]
 """Client, id, attempt."""
 
 
 class Tracebacks:
-    """Args:
-    kept_bytes: the bound; the oldest tracebacks go first.
+    """Tracebacks by client, id and attempt.
+
+    Args:
+        kept_bytes: the limit for all; the oldest tracebacks are dropped first.
     """
 
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
