@@ -1,4 +1,4 @@
-"""The end of a process that a task has forked and that comes back from the task: it must not go on as a worker."""
+"""Ends a process that a task has forked and that returns from the task: it must not go on as a second worker."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _log = logging.getLogger(__name__)
 
 
 def end_process(task: str, error: BaseException | None = None) -> NoReturn:
-    """End this process as Python ends one, without what its parent has registered for its own end.
+    """End this process as Python does, but without the exit handlers that its parent has registered.
 
     Args:
         task: the name of the task's function.
-        error: what the task raised in this process; None where it returned.
+        error: the exception that the task raised in this process; None if the task returned.
     """
     try:
         status, what = _status(error)
         level = logging.INFO if isinstance(error, SystemExit) else logging.WARNING
-        text = "process %d, a child that task %s has forked, %s: it ends with status %d; end it by os._exit in the task"
+        text = "process %d, a child that task %s has forked, %s: it ends with status %d. End it with os._exit"
         _log.log(level, text, os.getpid(), task, what, status)
     except BaseException:
         status = 1

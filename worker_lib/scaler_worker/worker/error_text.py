@@ -1,4 +1,4 @@
-"""Exceptions of tasks as texts."""
+"""Texts of the exceptions that tasks raise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import traceback
 from scaler_client.pickling import retry_policy
 
 LINE_LIMIT = 200
-"""Longest line, in characters, that says of what a task failed."""
+"""The longest line, in characters, that says why a task failed."""
 
 TRACEBACK_BYTES = 4096
-"""Longest traceback, in bytes of UTF-8, that goes to the scheduler, for people."""
+"""The longest traceback, in bytes of UTF-8, that is sent to the scheduler for people."""
 
 _LONGEST_LINE = 300
 _LEFT_OUT = "  [{:>10,} lines are left out here]"
@@ -19,7 +19,7 @@ _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 def traceback_text(error: BaseException) -> str:
-    """The traceback's text, without the frames that are not the task's: of what calls its function."""
+    """The traceback's text, without the frames of the worker that call the task's function."""
     inner = error.__traceback__
     while inner is not None and _is_own(inner.tb_frame.f_code.co_filename):
         inner = inner.tb_next
@@ -30,7 +30,7 @@ def traceback_text(error: BaseException) -> str:
 
 
 def bounded_traceback(text: str) -> str:
-    """A traceback of at most TRACEBACK_BYTES: of a longer one the first line and the last lines."""
+    """A traceback of at most TRACEBACK_BYTES. Of a longer one only the first line and the last lines are kept."""
     if len(text.encode("utf-8", "replace")) <= TRACEBACK_BYTES:
         return text
     head, *lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
@@ -45,7 +45,7 @@ def bounded_traceback(text: str) -> str:
 
 
 def said(error: BaseException) -> str:
-    """Type and text; an exception's `__str__` may fail as well."""
+    """Type and text of an exception, also if its `__str__` raises."""
     try:
         return traceback.format_exception_only(type(error), error)[-1].rstrip()
     except Exception:
@@ -53,7 +53,7 @@ def said(error: BaseException) -> str:
 
 
 def line_of(error: BaseException) -> str:
-    """Of what a task failed, for whoever looks at many of them."""
+    """Why a task failed, as one line for lists of tasks."""
     return line(said(error))
 
 

@@ -1,14 +1,15 @@
-"""Interrupting a task: TaskStoppedError raised in the thread that runs it, and nowhere else.
+"""Interrupts a task: raises TaskStoppedError in the thread that runs it, and nowhere else.
 
-A task of the process' main thread is interrupted by a signal, which also gets it out of sleeping and waiting in the
-system; its handler raises while `session.running` is that very task, which is while nothing but the executor and the
-task's own code are at work. Other threads get an exception set by the interpreter, which may come out anywhere later:
-the run loop, which finds the bell rung as soon as `session.running` is empty again, has it cleared before it goes on.
+In the main thread a task is interrupted by a signal, which also ends sleeps and waits in system calls. The signal's
+handler raises only while `session.running` is this task: then only the executor and the task's code are at work.
+
+In other threads the interpreter sets an asynchronous exception, which may be raised at any later point. The stop also
+rings the bell. The run loop sees it as soon as `session.running` is empty again, and clears the exception.
 
 A task is interrupted only at a safe point (safe_points.py). The attendant tries again every millisecond, or as soon as
-it gets the interpreter's lock. If no safe point comes, the scheduler has the process ended after its grace time. The
-signal's handler sees where it raises. An exception that is set for another thread may come out later than it was
-decided: so its traceback is examined when the task is over, and a process that was damaged ends and is replaced.
+it gets the GIL. If no safe point comes, the scheduler has the process ended after its grace time. The signal's handler
+sees where it raises. An asynchronous exception may be raised later than it was set. So its traceback is examined when
+the task is over; a damaged process ends and is replaced.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from scaler_worker.worker.wakeup import Bell
 TEXT = "the task was stopped"
 
 BLOCKED_SECONDS = 0.05
-"""A thread that was at the same instruction so long ago is blocked there."""
+"""A thread that stays at one instruction for this time is blocked there."""
 
 SIGNAL_SECONDS = 0.02
-"""From a signal to the next one where its handler has not run: it may have come just before a system call, and has not
-interrupted that."""
+"""The time until the next signal if the handler has not run. The signal may have come just before a system call, which
+it did not interrupt."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,27 +55,27 @@ class Stopping:
         self._baton = baton
         self._bell = bell
         self._stopped: set[TaskName] = set()
-        """Tasks that run or are suspended. They are interrupted once: what they do about it is not hit again."""
+        """Stopped tasks that run or are suspended. Each is interrupted once: its cleanup is not interrupted again."""
         self._due: set[TaskName] = set()
-        """Those in which the error has not been raised yet, as far as is known."""
+        """Stopped tasks in which the error was not raised yet, as far as is known."""
         self._main = 0
-        """The thread that signals interrupt; 0: there is none."""
+        """The thread that signals interrupt; 0: none."""
         self._raised: TaskStoppedError | None = None
-        """What the interpreter has raised in the task that runs, as it was told by `_set_exception`."""
+        """The exception that the interpreter raised in the running task after `_set_exception`."""
         self._kind = _noting(self._note)
         self._is_set = False
-        """An exception was set for the thread that runs, and has not come out as far as is known."""
+        """An exception was set for the running thread and was not raised yet, as far as is known."""
         self._is_signalled = False
-        """A signal was sent to the main thread, whose handler has not ended."""
+        """A signal was sent to the main thread, and its handler has not ended."""
         self._signal_at = 0.0
-        """When to send another one although it has not."""
+        """When to send the next signal even if the handler has not ended."""
         self._seen: tuple[int, int] = (0, 0)
         """Where the signal's handler last found the main thread in shared code: the frame's id and its instruction."""
         self._seen_since = 0.0
         self._traced: FrameType | None = None
-        """Of the main thread's: that which is to be interrupted at its next line."""
+        """The frame of the main thread that is to be interrupted at its next line."""
         self.is_process_damaged = False
-        """A task was interrupted at no safe point: this process must run no other one."""
+        """A task was interrupted at an unsafe point: this process must not run another task."""
 
     def use_signals(self) -> None:
         """Called by the main thread, where tasks will run. Without it nothing wakes a task that sleeps."""
@@ -106,7 +107,7 @@ class Stopping:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the task that runs is to be interrupted, and has not been yet."""
+        """Whether the running task is to be interrupted and was not interrupted yet."""
         return bool(self._due) and self._is_running(*self._due)
 
     def is_due(self, name: TaskName) -> bool:
@@ -114,7 +115,8 @@ class Stopping:
         return name in self._due
 
     def settle(self, name: TaskName) -> None:
-        """The calling thread is done with this task: from now on nothing hits it. The connection's lock is held."""
+        """The calling thread has finished this task: nothing interrupts it from now on. The connection's lock is
+        held."""
         if name in self._stopped:
             self.spare_thread()
             self._end_trace()
@@ -122,15 +124,15 @@ class Stopping:
             if raised is not None and has_done_harm(raised):
                 self._give_up_process(name)
             self._forget(name)
-            _stop_children(name)  # those that it has submitted since
+            _stop_children(name)  # the children that it has submitted since
 
     def spare_thread(self) -> None:
-        """Take back an exception that has not come out yet in the calling thread. The connection's lock is held."""
+        """Remove an exception that was set for the calling thread but not raised yet. The connection's lock is held."""
         if not self._is_set:
             return
         self._is_set = False
-        # Another one in its place comes out here. To set none makes Python before 3.13 look for one at every check from
-        # then on; Python 3.11 never gets past such a check at the start of a function that is traced.
+        # Another exception takes its place and is raised here. To set none would make Python before 3.13 look for an
+        # exception at every later check; Python 3.11 never gets past such a check at the start of a traced function.
         try:
             _set_exception(threading.get_ident(), _Spent)
             while True:
@@ -139,7 +141,7 @@ class Stopping:
             pass
 
     def check(self, name: TaskName) -> None:
-        """Raise what was held back while the task was suspended. The connection's lock is held.
+        """Raise the error that was held back while the task was suspended. The connection's lock is held.
 
         Raises:
             TaskStoppedError: it was stopped.
@@ -171,12 +173,12 @@ class Stopping:
             self._is_set = True
             _set_exception(thread, self._kind)
         elif self._is_set:
-            _set_exception(thread, None)  # it has not come out since it was set, and must not come out here
+            _set_exception(thread, None)  # it was set before and not raised yet, and must not be raised here
 
     def _signal(self) -> None:
-        """Have the main thread look whether it may be interrupted.
+        """Have the main thread check whether it may be interrupted.
 
-        Not while it is about to: the handler would run within that of the signal before it.
+        No signal is sent while the last one is pending or its handler runs: the handler would run inside itself.
         """
         now = time.monotonic()
         if now >= self._signal_at or not (self._is_signalled or self._traced):
@@ -195,7 +197,7 @@ class Stopping:
         if running is None or self._baton.holder != self._main:
             return
         name = name_of(running)
-        # In both: it is just being suspended or resumed, and raising it is left to `resume`.
+        # A task that is in `suspended` too is just being suspended or resumed: `resume` raises the error then.
         if name in self._due and name not in self._session.suspended and self._is_safe(frame):
             self._end_trace()
             self._due.discard(name)
@@ -212,18 +214,18 @@ class Stopping:
         return False
 
     def _is_blocked(self, frame: FrameType) -> bool:
-        # Signals are handled between instructions and within system calls that block. The same instruction after so
-        # long is such a call; an exception comes out of it in the ordinary way.
+        # Signals are handled between instructions, and in system calls that block. If the instruction is still the same
+        # after this time, it is such a call, which may raise exceptions anyway.
         now, seen = time.monotonic(), (id(frame), frame.f_lasti)
         if seen != self._seen:
             self._seen, self._seen_since = seen, now
         return now - self._seen_since >= BLOCKED_SECONDS
 
     def _trace(self, frame: FrameType) -> None:
-        """Have the caller of such code interrupted at its next line.
+        """Interrupt the nearest safe caller of unsafe code at its next line.
 
-        The next signals may all find the task in such code: the attendant gets the interpreter's lock mostly where such
-        code waits for the system. Calls are a little slower meanwhile.
+        Signals alone may always find the task in unsafe code: the attendant gets the GIL mostly while such code waits
+        in a system call. Calls are a little slower while the frame is traced.
         """
         if sys.gettrace() is None:
             caller = next((each for each in stack(frame) if place_of(stack(each)) is Place.SAFE), None)
@@ -247,7 +249,8 @@ class Stopping:
             traced.f_trace = None
 
     def _note(self, raised: TaskStoppedError) -> None:
-        """Called in the thread that the exception was set for: as it is raised; before Python 3.12 as it is caught."""
+        """Called in the thread that the exception was set for, when it is raised; before Python 3.12, when it is
+        caught."""
         running = self._session.running
         if running is not None and threading.get_ident() == self._baton.holder:
             self._due.discard(name_of(running))
@@ -265,13 +268,13 @@ def _stop_children(name: TaskName) -> None:
 
 
 def _noting(note: Callable[[TaskStoppedError], None]) -> type[TaskStoppedError]:
-    """What the interpreter is told to raise: a class, of which it makes the instance that is raised.
+    """The class that the interpreter is told to raise. The interpreter makes an instance of it.
 
-    That is a plain TaskStoppedError, which can be pickled; `note` is told of it.
+    The instance is a plain TaskStoppedError, which can be pickled; `note` is called with it.
     """
 
     def make(_: type[TaskStoppedError], *arguments: object) -> TaskStoppedError:
-        # Python 3.10 gives the instance back when it is raised again: its class is none of this one.
+        # Python 3.10 passes the instance when it is raised again, as its class is not this one.
         if arguments and isinstance(arguments[0], TaskStoppedError):
             return arguments[0]
         made = TaskStoppedError(TEXT)
@@ -282,5 +285,5 @@ def _noting(note: Callable[[TaskStoppedError], None]) -> type[TaskStoppedError]:
 
 
 def _set_exception(thread: int, kind: type[BaseException] | None) -> None:
-    """Have the thread raise it at its next instruction; None: have it raise nothing."""
+    """Have the thread raise an exception of this class at its next instruction; None: have it raise nothing."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if kind is None else ctypes.py_object(kind))

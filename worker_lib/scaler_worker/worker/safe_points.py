@@ -1,8 +1,8 @@
-"""Where a task can be interrupted without harm to its process.
+"""The points where a task can be interrupted without damage to its process.
 
 A stop raises an exception between any two instructions of the task. An interrupted import leaves modules half loaded,
-and C extensions that can't be loaded again. Code of the standard library and of our own packages that changes state of
-the whole process may be left with a lock held or a table half written. Other code is the task's: it must expect
+and C extensions that can't be loaded again. Code of the standard library and of our packages that changes state of the
+whole process may leave a lock held or a table half written. All other code is the task's own, which must expect
 exceptions anyway.
 """
 
@@ -20,8 +20,8 @@ from scaler_worker.worker.executor import Executor
 class Place(enum.Enum):
     SAFE = 1
     SHARED = 2
-    """The innermost code changes state that is shared by the whole process. It ends soon, or is blocked in a system
-    call, out of which it expects exceptions."""
+    """The innermost code changes state that the whole process shares. It ends soon, or it is blocked in a system call,
+    where it expects exceptions."""
     IMPORT = 3
     """A module is being imported, or an object finalized: Python would only print an exception from a finalizer."""
 
@@ -29,7 +29,7 @@ class Place(enum.Enum):
 IMPORT_MODULES = frozenset(
     ("importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib", "_frozen_importlib_external")
 )
-"""By `__name__`, which the frozen modules change once importlib is imported."""
+"""Values of `__name__`. The names of the frozen modules change when importlib is imported."""
 
 SHARED_STATE = frozenset(
     (
@@ -37,7 +37,7 @@ SHARED_STATE = frozenset(
         "tempfile", "threading", "warnings", "weakref", "scaler_client", "scaler_worker",
     )
 )  # fmt: skip
-"""Top-level modules that keep locks, registries or caches for the whole process, or that enter others' locks
+"""Top-level modules that keep locks, registries or caches for the whole process, or that enter locks of other modules
 (contextlib: an exception between `__enter__` and the body of `with` leaves the lock held)."""
 
 EXECUTION = frozenset(
@@ -54,23 +54,23 @@ EXECUTION = frozenset(
         "scaler_worker.worker.exported_functions",
     )
 )
-"""Our modules that work on one task alone, maybe for long (pickling). The run loop expects TaskStoppedError there."""
+"""Our modules that work for one task only, maybe for long (pickling). The run loop expects TaskStoppedError there."""
 
 LIBRARIES = sys.stdlib_module_names | SHARED_STATE | {"capnp", "cloudpickle", "zmq"}
-"""Top-level modules whose innermost frames do something for the code that calls them. `__main__` is the task's."""
+"""Top-level modules whose innermost frames work for the code that calls them. `__main__` is code of the task."""
 
 _RESUME = dis.opmap.get("RESUME", -1)
-"""The first instruction of functions, which checks for exceptions that are set for the thread."""
+"""The first instruction of a function. It checks for exceptions that were set for the thread."""
 
 _BASE: CodeType = Executor.run.__code__
-"""The frame below everything that a task does."""
+"""The outermost frame of a task: all its code runs above it."""
 
 
 def place_of(frames: Iterable[FrameType]) -> Place:
-    """What is interrupted by an exception that is raised in the first of these frames, each called by the next one.
+    """The kind of place that an exception in the first frame would interrupt. Each frame is called by the next one.
 
-    Only the innermost frames count as changing shared state: where they call the task's code they expect exceptions. An
-    import is interrupted by whatever is raised within it.
+    Only the innermost frames can count as changing shared state: library code that calls the task's code expects
+    exceptions there. An import is interrupted by any exception inside it.
     """
     is_innermost = True
     is_shared = False
@@ -96,10 +96,10 @@ def stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def has_done_harm(error: BaseException) -> bool:
-    """Whether the exception was raised at no safe point.
+    """Whether the exception was raised at an unsafe point.
 
-    A function that had executed nothing counts as not called: Python 3.13 raises what is set for a thread that waits
-    for the interpreter's lock only at the next check, which is often at the start of a function that the thread calls.
+    A function that had not executed anything counts as not called. Reason: if an exception is set for a thread that
+    waits for the GIL, Python 3.13 raises it at the next check, often at the start of a function that the thread calls.
     """
     frames = list(_stack_of(error))
     if place_of(frames) is Place.SAFE:
@@ -108,10 +108,11 @@ def has_done_harm(error: BaseException) -> bool:
 
 
 def _stack_of(error: BaseException) -> Iterator[FrameType]:
-    """Where the exception was raised, and the callers, also of frames that have ended since.
+    """The frame where the exception was raised, and its callers, also of frames that have ended since.
 
-    Python removes the frames of an import from the traceback, and frames outside of where the exception was caught are
-    not in it. A generator that has ended may not know its caller any more. So both are followed.
+    The traceback alone is not enough: Python removes the frames of an import from it, and it has no frames outside of
+    the one that caught the exception. The callers alone are not enough either: a generator that has ended may not know
+    its caller any more. So this follows both.
     """
     entries = _entries(error)
     for number in range(len(entries) - 1, -1, -1):
@@ -123,7 +124,7 @@ def _stack_of(error: BaseException) -> Iterator[FrameType]:
 
 
 def _was_raised_at_start(error: BaseException) -> bool:
-    """Of the innermost function. Python 3.10 does not check there."""
+    """Whether it was raised at the start of the innermost function. Python 3.10 has no check there."""
     entry = _entries(error)[-1]
     return entry.tb_frame.f_code.co_code[entry.tb_lasti] == _RESUME
 
