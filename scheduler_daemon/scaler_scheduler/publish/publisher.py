@@ -12,6 +12,7 @@ from collections import deque
 from struct import Struct
 from typing import Deque, Tuple
 
+from ..core.state.tables import HISTORY_ROWS as KEPT_ROWS
 from ..net.monitor_socket import Monitor
 from .snapshots import Status
 
@@ -23,8 +24,12 @@ HISTORY_ROWS = 10_000
 """Most rows of a message."""
 
 PAUSE_SECONDS = 0.02
-"""Between two messages of history: a subscriber's queue is short. A message of 10,000 rows takes 1.6 ms to make, so this
-bounds the history's share of the loop to 8%, and what goes out to 500,000 rows a second."""
+"""Between two messages of history: a subscriber's queue is short. A message of 10,000 rows takes 1.6 ms to make: its
+share of the loop is 8% at most. At most 500,000 rows go out in a second."""
+
+LISTENED_ROWS = 500_000
+"""So many rows are kept while somebody listens: those of a burst of 160,000 tasks, which may take half a second to come
+and takes a second to go out."""
 
 REPLAY_SECONDS = 1.0
 """What is kept goes out no more often: all subscribers get it."""
@@ -101,13 +106,16 @@ class Publisher:
                 self._monitor.publish(SNAPSHOT_TOPIC, self._status.snapshot(now, time.time()))
             if self._monitor.is_wanted(GRAPHS_TOPIC):
                 self._monitor.publish(GRAPHS_TOPIC, self._status.graphs())
-        if not self._monitor.is_wanted(HISTORY_TOPIC):
+        is_history_wanted = self._monitor.is_wanted(HISTORY_TOPIC)
+        self._status.keep_history(LISTENED_ROWS if is_history_wanted else KEPT_ROWS)
+        if not is_history_wanted:
             self._send_end, self._is_replay_wanted = 0, False
         elif not self._is_sending:
             if self._is_replay_wanted and now >= self._next_replay:
                 self._next_replay = now + REPLAY_SECONDS
                 self._is_replay_wanted = False
-                self._next_row, self._send_end = 0, self._status.history_end
+                self._send_end = self._status.history_end
+                self._next_row = min(self._next_row, max(0, self._send_end - KEPT_ROWS))
             elif is_due or self._fills_message:
                 self._send_end = self._status.history_end
 

@@ -105,6 +105,10 @@ class Status:
         """The number of the next row of what happens."""
         return self._core.tables.history.end
 
+    def keep_history(self, rows: int) -> None:
+        """Keep so many rows of what happens, at least."""
+        self._core.tables.history.limit = rows
+
     def history(self, begin: int, limit: int) -> Tuple[int, bytes]:
         """Frame 0 of a History with at most so many rows from this one on, as far as they are kept, and the number of
         the row behind them; an empty frame where there are none."""

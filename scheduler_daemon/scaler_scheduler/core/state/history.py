@@ -32,6 +32,8 @@ NO_WORKER = 0
 ANY_CLIENT = 0
 """In a question: incarnations begin at 1."""
 
+CLIENT_LEFT = "its client has left"
+
 SHORT = 16
 """Runs of fewer rows are packed."""
 
@@ -66,7 +68,8 @@ class History:
         """The number of the oldest row that is kept; rows are counted since the scheduler's start."""
         self.end = 0
         """The number of the next row."""
-        self._limit = limit
+        self.limit = limit
+        """The publisher raises it while somebody listens."""
         self._runs: Deque[Rows] = deque()
         self.tracebacks = Tracebacks()
         """Of failed attempts. They are published only in the story of one task."""
@@ -147,6 +150,31 @@ class History:
         names, clients = (name or function.name, function.name), (client.incarnation,)
         self._add(ENDED, NO_WORKER, *names, clients, (task_id,), (attempt,), (outcome,), _ZERO, (error,))
 
+    def dropped(
+        self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str, attempt: int = 0
+    ) -> None:
+        """These tasks are cancelled, as their client has left; `functions` has one a row. A run for each function, so
+        that a million waiting tasks cost no more than their ids."""
+        clients = (client.incarnation,)
+        begin, rows = 0, len(ids)
+        for row in range(1, rows + 1):
+            if row == rows or functions[row] is not functions[begin]:
+                function = functions[begin].name
+                of_run = ids[begin:row]
+                self._add(
+                    ENDED,
+                    NO_WORKER,
+                    name or function,
+                    function,
+                    clients,
+                    _compact(of_run),
+                    (attempt,),
+                    (OUTCOME_CANCELLED,),
+                    _ZERO,
+                    [CLIENT_LEFT] * len(of_run),
+                )
+                begin = row
+
     def results(
         self, event: Results, worker: Worker, function: Function, name: str, begin: int, end: int, skipped: List[int]
     ) -> None:
@@ -213,8 +241,8 @@ class History:
                 runs.append(packing.rows)
             packing.add(kind, self.now, worker, name, function, *columns)
         self.end += count
-        while self.end - self.first - len(runs[0].ids) >= self._limit or len(runs) > _RUNS:
+        while self.end - self.first - len(runs[0].ids) >= self.limit or len(runs) > _RUNS:
             self.first += len(runs.popleft().ids)
-        if count > self._limit:  # and so it is the only one
-            runs[0] = runs[0].part(count - self._limit, count)
-            self.first = self.end - self._limit
+        if count > self.limit:  # and so it is the only one
+            runs[0] = runs[0].part(count - self.limit, count)
+            self.first = self.end - self.limit
