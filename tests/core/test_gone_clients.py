@@ -19,6 +19,7 @@ from tests.core.harness import (
 )
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
+from scaler_scheduler.core.state.history import ENDED
 
 ROW = (11, 1, 1)
 RETRACT, STOP = ("retract", W, [ROW]), ("stop", W, [ROW])
@@ -47,6 +48,31 @@ def came_back(core):
 def is_empty(core):
     tables = core.tables()
     return not (tables["clients by incarnation"] or tables["functions"] or tables["timers"] or tables["dispatched"])
+
+
+def test_all_tasks_of_a_client_that_has_left_are_counted_and_noted(core):
+    """Those that wait as rows of a batch, and one at a worker."""
+    joined(core)
+    core.submit(C, [1])
+    core.submit(C, range(10, 40), capabilities=frozenset({("gpu", 1)}))
+    core.cancel(C, 12)
+    core.take()
+    counts, kept = core.scheduler.counts, core.scheduler.tables.history
+    before, begin = counts.outcomes[CANCELLED], kept.end
+    core.goodbye(C)
+    core.take()
+    core.retracted(W, [ROW], 1)
+    core.take()
+    ended = [
+        (run.ids[row], run.outcomes[row % len(run.outcomes)], run.errors[row])
+        for run in kept.rows(begin, 1000)[1]
+        for row in range(len(run.ids))
+        if run.kinds[row % len(run.kinds)] == ENDED
+    ]
+    gone = [*range(10, 12), *range(13, 40), 1]
+    assert sorted(ended) == sorted((task_id, CANCELLED, "its client has left") for task_id in gone)
+    assert counts.outcomes[CANCELLED] - before == len(gone) and is_empty(core)
+    assert len(kept.rows(begin, 1000)[1]) <= 3, "a run for a batch, and the others packed"
 
 
 @pytest.mark.parametrize("given", [0, 1])

@@ -17,6 +17,12 @@ def close(tables: Tables, task: Task) -> None:
     tables.clients.bury(client)
 
 
+def note_client_left(tables: Tables, task: Task) -> None:
+    """The task is cancelled because its client has left: count it and note it in the history."""
+    tables.counts.client_left(1)
+    tables.history.dropped(task.client, (task.id,), (task.function,), task.options.name, task.attempt)
+
+
 def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
     """Close a task that the scheduler itself has an answer to, and tell its client."""
     tables.counts.resolved += 1

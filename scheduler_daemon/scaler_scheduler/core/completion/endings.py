@@ -3,7 +3,7 @@
 from typing import Optional
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.completion.closing import answer, close
+from scaler_scheduler.core.completion.closing import answer, close, note_client_left
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.outbox import Outbox
@@ -55,6 +55,7 @@ class Endings:
             self._tables.history.returned(task, worker, outcome, duration, error)
         if wish == ABANDON:
             task.move(CANCEL_ACTION)
+            note_client_left(self._tables, task)
             close(self._tables, task)
             self._graphs.failed(task, effects.OUTCOME_CANCELLED, b"")
         elif wish in (CANCEL, FORCE):

@@ -3,6 +3,7 @@
 from typing import Dict, Optional, Sequence, Set
 
 from scaler_scheduler.core.completion.cancellation import Withdrawals
+from scaler_scheduler.core.completion.closing import note_client_left
 from scaler_scheduler.core.completion.endings import Endings
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
@@ -156,9 +157,15 @@ class Losses:
         functions = self._tables.functions
         for lane in client.lanes.values():
             for batch in lane.batches:
-                for row in batch.waiting_rows():
+                rows = batch.waiting_rows()
+                if rows:
+                    self._tables.history.dropped(
+                        client, [batch.ids[row] for row in rows], list(map(batch.function_at, rows)), batch.options.name
+                    )
+                for row in rows:
                     functions.let_go(batch.function_at(row))
                     self._tables.counts.payload_bytes -= batch.size_of(row)
+            self._tables.counts.client_left(lane.waiting)
             self._dispatcher.dequeue(lane)
             self._tables.counts.waiting -= lane.waiting
         client.lanes = {}
@@ -166,6 +173,7 @@ class Losses:
         for task in list(client.tasks.values()):
             if task.state in (WAITING, BLOCKED):
                 task.move(CANCEL)
+                note_client_left(self._tables, task)
                 del client.tasks[task.id]
                 functions.let_go(task.function)
                 self._tables.counts.payload_bytes -= task.size

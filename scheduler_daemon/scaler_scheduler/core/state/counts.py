@@ -2,7 +2,7 @@
 
 from typing import Dict, List
 
-from scaler_scheduler.core.effects import OUTCOMES
+from scaler_scheduler.core.effects import OUTCOME_CANCELLED, OUTCOMES
 
 # What messages cost that change nothing, and the rows of others that are in vain, in microseconds, about.
 VAIN_MESSAGE = 50
@@ -61,7 +61,7 @@ class Counts:
         self.dispatched = 0
         """That some worker holds."""
         self.resolved = 0
-        """Answered since the start."""
+        """Answered since the start, or cancelled as their client has left."""
         self.outcomes = [0] * OUTCOMES
         """Of those how many ended so, by Outcome's ordinals; that of values is not kept, it is what is left of them."""
         self.late = 0
@@ -91,6 +91,11 @@ class Counts:
         if kind not in self.deaths and len(self.deaths) >= _CAUSES:
             kind = "other"
         self.deaths[kind] = self.deaths.get(kind, 0) + 1
+
+    def client_left(self, tasks: int) -> None:
+        """So many tasks are cancelled, as their client has left."""
+        self.resolved += tasks
+        self.outcomes[OUTCOME_CANCELLED] += tasks
 
     def by_outcome(self) -> List[int]:
         """Of all that were answered since the start how many ended so, by Outcome's ordinals."""
