@@ -408,11 +408,18 @@ def test_problems() -> None:
     full = {"waitingBytes": 95, "objectBytes": 4, "memoryLimitBytes": 100}
     assert of(**full) == ["tasks and objects fill 99 B of 100 B: clients keep further tasks back"]
     assert of(deaths=[{"name": "cancelled", "count": 3}]) == [], "it was asked for"
-    assert of(dropped=[{"name": "malformed", "count": 3}]) == ["3 messages dropped since the start: malformed"]
+    assert of(dropped=[{"name": "malformed", "count": 3}]) == [
+        "3 messages dropped since the start: malformed (the sender does not speak this protocol)"
+    ]
+    assert of(dropped=[{"name": "unreachable", "count": 1}])[0].startswith(
+        "1 message dropped since the start: unreachable (the receiver was not connected any more"
+    )
     assert of(dropped=[{"name": "connections", "count": 3}]) == [
         "3 connections cut since the start: too many, or silent"
     ]
-    assert of(dropped=[{"name": "unauthorized", "count": 2}]) == ["2 times since the start somebody had no right key"]
+    assert of(dropped=[{"name": "unauthorized", "count": 2}]) == [
+        "2 times since the start a key was not authorized: the scheduler's log names the last one"
+    ]
     assert of(process={"loopMicroseconds": 1_900_000}) == ["the scheduler's loop is busy 95% of the time"]
 
 

@@ -403,14 +403,23 @@ def test_two_fingers_zoom(fed_page: FedPage) -> None:
     wait_until(lambda: span(page) < before / 2, what="a shorter stretch")
 
 
+def test_a_table_without_rows_is_empty_once_the_first_picture_has_come(fed_page: FedPage) -> None:
+    page = fed_page("workers", [feeds.hello(), feeds.presence(), feeds.picture(), feeds.workers(0)])
+    expect(page.locator("#panels").get_by_text("No workers are connected")).to_be_visible()
+    expect(page.get_by_text("0 in all")).to_be_visible()
+    go(page, "clients")
+    expect(page.locator("#panels").get_by_text("Waiting for data")).to_be_visible()
+    expect(page.get_by_text("0 in all")).to_be_hidden()
+
+
 def test_empty_views_say_so(fed_page: FedPage) -> None:
     page = fed_page("overview", [feeds.hello(), feeds.presence("unheard", time.time())])
     expect(page.get_by_text("nothing was heard from a scheduler at ipc:")).to_be_visible()
     expect(page.locator("#banner")).to_contain_text("either no scheduler runs there, or")
     texts = {
-        "workers": "No workers are connected", "timeline": "No tasks in the window yet",
-        "tasks": "No tasks in the window yet", "functions": "No functions yet", "graphs": "No graphs are open",
-        "clients": "No clients are connected",
+        "workers": "Waiting for data", "timeline": "No tasks in the window yet",
+        "tasks": "No tasks in the window yet", "functions": "Waiting for data", "graphs": "No graphs are open",
+        "clients": "Waiting for data",
     }  # fmt: skip
     for view, text in texts.items():
         go(page, view)

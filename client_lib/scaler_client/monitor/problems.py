@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..protocol.snapshots import WorkerState
 from .snapshot_view import Picture
-from .text_layout import clean, count, many, size, span
+from .text_layout import clean, many, size, span
 
 SILENT_AGENT_SECONDS = 10.0
 NEARLY_FULL = 0.9
@@ -14,6 +14,13 @@ NEARLY_FULL = 0.9
 BUSY_LOOP_PERCENT = 90.0
 SLOW_LAG_SECONDS = 1.0
 MOST_NAMED = 3
+DROPPED = {
+    "malformed": "the sender does not speak this protocol",
+    "refused": "beyond a limit, or not for this peer: the scheduler's log says which",
+    "ignored": "the sender floods the scheduler",
+    "unreachable": "the receiver was not connected any more; tasks in it are given out again",
+}
+"""Why the scheduler drops messages, and what that means."""
 ASKED_FOR = ("cancelled", "time limit")
 """Causes of deaths that are no accidents."""
 
@@ -61,13 +68,15 @@ def _of_scheduler(picture: Picture) -> Iterator[str]:
         yield f"tasks and objects fill {size(used)} of {size(limit)}: clients keep further tasks back"
     if picture.loop_percent > BUSY_LOOP_PERCENT:
         yield f"the scheduler's loop is busy {picture.loop_percent:.0f}% of the time"
-    for reason in ("malformed", "refused", "ignored", "unreachable"):
+    for reason, meaning in DROPPED.items():
         if snapshot.dropped.get(reason):
-            yield f"{count(snapshot.dropped[reason])} messages dropped since the start: {reason}"
+            dropped = many(snapshot.dropped[reason], "message")
+            yield f"{dropped} dropped since the start: {reason} ({meaning})"
     if snapshot.dropped.get("connections"):
-        yield f"{count(snapshot.dropped['connections'])} connections cut since the start: too many, or silent"
+        yield f"{many(snapshot.dropped['connections'], 'connection')} cut since the start: too many, or silent"
     if snapshot.dropped.get("unauthorized"):
-        yield f"{count(snapshot.dropped['unauthorized'])} times since the start somebody had no right key"
+        times = many(snapshot.dropped["unauthorized"], "time")
+        yield f"{times} since the start a key was not authorized: the scheduler's log names the last one"
 
 
 def _of_versions(picture: Picture) -> Iterator[str]:

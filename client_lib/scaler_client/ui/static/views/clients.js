@@ -58,8 +58,9 @@ class Clients {
     const shown = all.filter((row) => this.search.matches(row.name, row.id));
     const left = this.model.leftOut("clients");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
-    setText(this.note, left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
-    this.table.setEmpty(all.length ? "No client matches the filter" : "No clients are connected");
+    const isKnown = Boolean(this.model.clients); // before the first picture "0 in all" would be wrong
+    setText(this.note, !isKnown ? "" : left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
+    this.table.setEmpty(all.length ? "No client matches the filter" : isKnown ? "No clients are connected" : "Waiting for data");
     this.table.setRows(shown);
   }
 }

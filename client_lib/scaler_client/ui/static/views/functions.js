@@ -82,8 +82,9 @@ class Functions {
     const shown = all.filter((row) => this.search.matches(row.name, row.given));
     const left = this.model.leftOut("functions");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
-    setText(this.note, left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
-    this.table.setEmpty(all.length ? "No function matches the filter" : "No functions yet");
+    const isKnown = Boolean(this.model.functions); // before the first picture "0 in all" would be wrong
+    setText(this.note, !isKnown ? "" : left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
+    this.table.setEmpty(all.length ? "No function matches the filter" : isKnown ? "No functions yet" : "Waiting for data");
     this.table.setRows(shown);
   }
 }

@@ -136,7 +136,7 @@ function within(counts, share) {
   let left = all * share;
   for (let power = 0; power < counts.length && all; power++) {
     left -= counts[power];
-    if (left <= 0) return `within ${duration(2 ** power / 1000)}`;
+    if (left <= 0) return `≤ ${duration(2 ** power / 1000)}`;
   }
   return "–";
 }

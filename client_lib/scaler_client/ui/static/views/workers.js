@@ -75,8 +75,9 @@ class Workers {
     const shown = all.filter((row) => this.search.matches(row.name, row.host, row.task, row.capabilities, stateOf(row)));
     const left = this.model.leftOut("workers");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
-    setText(this.note, left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
-    this.table.setEmpty(all.length ? "No worker matches the filter" : "No workers are connected");
+    const isKnown = Boolean(this.model.workers); // before the first picture "0 in all" would be wrong
+    setText(this.note, !isKnown ? "" : left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
+    this.table.setEmpty(all.length ? "No worker matches the filter" : isKnown ? "No workers are connected" : "Waiting for data");
     this.table.setRows(shown);
   }
 }
