@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +10,6 @@ from tests.integration.agent_process import FakeScheduler
 from tests.integration.commands import SchedulerCommand, scheduler
 
 from scaler_client import Client, SchedulerClusterCombo
-
-# A shell starts commands in the background with SIGINT ignored, processes inherit that, and tests send it to theirs.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")

@@ -260,7 +260,9 @@ def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
     assert BaseException.__getattribute__(error, "__notes__") == ["raised by task f#3 on worker w-1 (host h)"]
     assert error.args == raised.args
     text = "".join(traceback.format_exception(type(error), error, None))
-    assert text.count("raised by task f#3 on worker w-1 (host h)") == 1
+    # Python 3.10 shows no notes, so the text of the remote traceback has it; exceptiongroup's backport shows them too.
+    times = 2 if sys.version_info < (3, 11) and "exceptiongroup" in sys.modules else 1
+    assert text.count("raised by task f#3 on worker w-1 (host h)") == times
 
 
 def test_what_can_not_be_pickled_or_loaded_has_the_note_of_its_task_too() -> None:
