@@ -14,7 +14,7 @@ export const overview = {
 
 /** Each with what it shows, and what below that, of the picture and the number of failed tasks. */
 const FIGURES = [
-  ["throughput", "Throughput", (picture) => rate(picture.tasks.resolved_rate), (picture) => `${count(picture.tasks.resolved)} done since the start`],
+  ["throughput", "Throughput", (picture) => rate(picture.tasks.resolved_rate), (picture) => `${count(picture.tasks.resolved)} done in all`],
   ["waiting", "Waiting", (picture) => count(picture.tasks.waiting), (picture) => `${count(picture.tasks.blocked)} blocked by inputs`],
   ["running", "Running", (picture) => count(picture.tasks.running), (picture) => `${count(picture.tasks.queued)} queued at workers`],
   ["suspended", "Suspended", (picture) => count(picture.tasks.suspended), () => "for tasks of their own"],
