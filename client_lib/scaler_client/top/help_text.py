@@ -34,6 +34,7 @@ def help_lines() -> List[Line]:
         [("label", "  " + left("susp", 20)), ("", "suspended: tasks that wait for tasks of their own")],
         [("label", "  " + left("lag", 20)), ("", "from a heartbeat of the host's agent to its answer")],
         [("label", "  " + left("loop", 20)), ("", "of the time, what the scheduler's loop is busy")],
+        [("label", "  " + left("unreachable", 20)), ("", "dropped messages to peers that were not connected any more")],
         [("label", "  " + left("unassigned", 20)), ("", "tasks that wait for a worker; blocked: for what they read")],
     ]
     return lines
