@@ -291,7 +291,7 @@ def test_a_lost_input_is_an_error_of_its_own(client: SessionClient) -> None:
     future = submit(client, 1)
     answer = messages.Resolved([future.task_id], [Outcome.INPUT_LOST], [b"f: object 7 is not there"])
     client.session.handle(answer, 1.0)
-    with pytest.raises(ObjectNotFoundError, match="^f: object 7 is not there$"):
+    with pytest.raises(ObjectNotFoundError, match=r"(?m)^f: object 7 is not there$"):
         future.result(0)
 
 
