@@ -278,7 +278,8 @@ def test_what_can_not_be_pickled_or_loaded_has_the_note_of_its_task_too() -> Non
             outcome, answer = executor.run(NUMBER, serializer.dump_call((), {}))
             _, error = seen_by_client(outcome, answer)
             assert type(error) in (ResultPickleError, FunctionLoadError)
-            assert ("raised by" in error.args[0]) == (sys.version_info < (3, 11)), "Python 3.10 shows no notes"
+            # Python 3.10 shows no notes: there it is in the text too, or in the remote traceback.
+            assert "raised by" not in error.args[0] or sys.version_info < (3, 11)
             assert error.__notes__ == [note]
 
 
