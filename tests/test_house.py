@@ -319,6 +319,21 @@ def test_no_file_is_a_copy_of_another() -> None:
             assert other == path, f"{path} is a copy of {other}: make it a link"
 
 
+def test_the_package_of_scaler_top_has_the_rooms_that_it_imports() -> None:
+    imports = imported_modules("scaler_client")
+    reached: set[str] = set()
+    waiting = ["scaler_client.top.cli"]
+    while waiting:
+        module = waiting.pop()
+        if module not in reached:
+            reached.add(module)
+            waiting += imports[module]
+    rooms = {module.rpartition(".")[0] for module in reached}
+    text = (ROOT / "packaging" / "top" / "pyproject.toml").read_text("utf-8")
+    listed = re.search(r"^packages = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
+    assert listed is not None and set(re.findall(r'"([\w.]+)"', listed[1])) == rooms | {"scaler_client"}
+
+
 def test_top_level_is_fixed() -> None:
     seen = {entry.name: entry.is_dir() for entry in ROOT.iterdir() if not entry.name.startswith(".")}
     seen.pop("__pycache__", None)
