@@ -202,7 +202,9 @@ def test_no_lock_of_loggings_is_left_held(scheduler: FakeScheduler, process: Any
         suspended_parent(scheduler, 10, "first")
     scheduler.send_function(3, hold_lock_of_logging)
     for number in range(20, 40):
-        scheduler.dispatch(3, (number, 0.0 if in_main_thread else 0.0002))
+        # In another thread it is stopped where it is seen outside of logging. A thread that writes more often than the
+        # interpreter switches threads (5 ms) is seen within the write, and its process is ended after a while.
+        scheduler.dispatch(3, (number, 0.0 if in_main_thread else 0.02))
         scheduler.await_start(number)
         scheduler.stop(number)
         assert scheduler.answers(1) == {number: (0, [])}
