@@ -24,8 +24,11 @@ HISTORY_ROWS = 10_000
 """Most rows of a message."""
 
 PAUSE_SECONDS = 0.02
-"""Between two messages of history: a subscriber's queue is short. A message of 10,000 rows takes 1.6 ms to make: its
-share of the loop is 8% at most. At most 500,000 rows go out in a second."""
+"""Between two messages of history: a subscriber's queue is short. At most 500,000 rows go out in a second."""
+
+BUSY_PAUSE = 250
+"""While the loop is busy, the pause is so many times what the last message of history cost: a listener takes 0.4 % of
+its time (`make bench`, monitor). What a burst leaves in the history goes out when the burst is over."""
 
 LISTENED_ROWS = 500_000
 """So many rows are kept while somebody listens: those of a burst of 160,000 tasks, which may take half a second to come
@@ -65,7 +68,9 @@ class Publisher:
         self._send_end = 0
         """Rows up to this one go out now, a message at a time."""
         self._is_replay_wanted = False
-        self._next_replay = self.next
+        self._next_replay = self._next_history = self._sent_at = now
+        self._sent_thread_time = time.thread_time()
+        """When the last message of history was sent, by this thread's processor time."""
         self._questions: Deque[bytes] = deque()
 
     @property
@@ -83,8 +88,8 @@ class Publisher:
         if is_due:
             # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
             self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
-        if self._is_sending:
-            self._send_history()
+        if self._is_sending and now >= self._next_history:
+            self._send_history_within_share(now)
         self._answer()
         self.next = min(self._next_look, self._next_snapshot)
         if self.is_in_haste:
@@ -132,6 +137,15 @@ class Publisher:
             topic = self._questions.popleft()
             _, client, task_id = _TASK.unpack(topic)
             self._monitor.publish(topic, self._status.story(client, task_id))
+
+    def _send_history_within_share(self, now: float) -> None:
+        """Send one message, and set the time of the next one by its cost if the loop is busy."""
+        before = time.thread_time()
+        self._send_history()
+        after = time.thread_time()
+        is_busy = before - self._sent_thread_time > (now - self._sent_at) / 2
+        self._next_history = now + (max(PAUSE_SECONDS, BUSY_PAUSE * (after - before)) if is_busy else PAUSE_SECONDS)
+        self._sent_at, self._sent_thread_time = now, after
 
     def _send_history(self) -> None:
         """Send one message. While there is enough for a further one, go on: the history keeps less than a second of a
