@@ -26,8 +26,8 @@ HISTORY_ROWS = 10_000
 PAUSE_SECONDS = 0.02
 """Between two messages of history: a subscriber's queue is short. At most 500,000 rows go out in a second."""
 
-BUSY_PAUSE = 250
-"""While the loop is busy, the pause is so many times what the last message of history cost: a listener takes 0.4 % of
+BUSY_PAUSE = 400
+"""While the loop is busy, the pause is so many times what the last message of history cost: a listener takes 0.25 % of
 its time (`make bench`, monitor). What a burst leaves in the history goes out when the burst is over."""
 
 LISTENED_ROWS = 500_000
