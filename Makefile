@@ -32,9 +32,9 @@ chaos: ## real clusters under load while processes and the network fail in every
 	@packaging/setup.sh test
 	@packaging/within.sh python -m tests.chaos.run --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
-attack: ## an attacker without a key and with each kind of key beside honest clients under load (SECONDS=60 SEED=)
+attack: ## an attacker without a key and with each kind of key beside honest clients under load (SECONDS=60 SEED= KEYS=none, client, worker or monitor alone)
 	@packaging/setup.sh test
-	@packaging/within.sh python -m tests.chaos.attack --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+	@packaging/within.sh python -m tests.chaos.attack --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED)) $(if $(KEYS),--keys $(KEYS))
 
 simulate: ## the simulation: SEEDS=1000 of them with their figures (FIRST=0 the first), or SEED=7 alone with its events
 	@packaging/setup.sh test

@@ -1,7 +1,8 @@
 """python -m tests.chaos.attack: an attacker beside honest clients under steady load, on a scheduler with keys.
 
-A quarter of the time each the attacker has no key, a client's key, a worker's key and a monitor's key. All traffic is
-local, from 127.0.0.2, so that limits by address are not the honest peers' as well; bursts are bounded in number.
+The attacker has no key, a client's key, a worker's key and a monitor's key, in this order, for a quarter of the time
+each. `--keys` selects some of the four. The attacker connects from 127.0.0.2, so that limits for each address do not
+affect the honest peers. The number of messages in a burst is bounded.
 
 Exit status 0 when every honest task was resolved once and rightly, and the scheduler lives and has logged no error; 1
 otherwise. Not attempted: what a key can do by SECURITY.md, such as wrong results of tasks that a worker was given.
@@ -37,6 +38,7 @@ from scaler_client.protocol.snapshots import Snapshot
 
 CLIENTS, HOSTS, WORKERS = 2, 1, 2
 SOURCE = "127.0.0.2"
+KEYS = ["none", "client", "worker", "monitor"]
 BURST = 50
 """Messages, or connections, of one attack at the most."""
 PAUSE_SECONDS = 0.05
@@ -197,7 +199,8 @@ class Attacker:
             send(peer, encoded(self.message()))
             peer.poll(100)
 
-    def phases(self) -> list[dict[str, Callable[[], None]]]:
+    def phases(self) -> dict[str, dict[str, Callable[[], None]]]:
+        """Attacks by their names, for each value of `--keys`."""
         none = (
             self.garbage,
             self.half_handshake,
@@ -207,12 +210,12 @@ class Attacker:
             self.wrong_key,
         )
         monitor = (self.subscriptions, self.stories, self.of_monitor_at_router)
-        return [
-            {f"no key: {each.__name__.replace('_', ' ')}": each for each in none},
-            self.of("client"),
-            self.of("worker"),
-            {f"monitor: {each.__name__.replace('_', ' ')}": each for each in monitor},
-        ]
+        return {
+            "none": {f"no key: {each.__name__.replace('_', ' ')}": each for each in none},
+            "client": self.of("client"),
+            "worker": self.of("worker"),
+            "monitor": {f"monitor: {each.__name__.replace('_', ' ')}": each for each in monitor},
+        }
 
     def find_victims(self) -> None:
         """The honest peers' incarnations, as whoever has a monitor's key reads them."""
@@ -239,14 +242,16 @@ def send(peer: zmq.Socket[bytes], frames: list[bytes]) -> None:
         pass  # cut, or not let in
 
 
-def attack(attacker: Attacker, process: psutil.Process, seconds: float) -> tuple[collections.Counter[str], int]:
+def attack(
+    attacker: Attacker, process: psutil.Process, seconds: float, keys: list[str]
+) -> tuple[collections.Counter[str], int]:
     """Returns the number of attacks of each kind, and the most memory that the scheduler has had, in bytes."""
     made: collections.Counter[str] = collections.Counter()
     most = 0
     attacker.find_victims()
     phases = attacker.phases()
-    for phase in phases:
-        end = time.monotonic() + seconds / len(phases)
+    for phase in [phases[key] for key in keys]:
+        end = time.monotonic() + seconds / len(keys)
         while time.monotonic() < end:
             kind = attacker.chance.choice(list(phase))
             try:
@@ -259,7 +264,7 @@ def attack(attacker: Attacker, process: psutil.Process, seconds: float) -> tuple
     return made, most
 
 
-def run(folder: Path, seconds: float, seed: int) -> bool:
+def run(folder: Path, seconds: float, seed: int, attackers: list[str]) -> bool:
     keys = str(folder / "keys")
     key_command("keygen", keys)
     log = folder / "executions"
@@ -271,7 +276,7 @@ def run(folder: Path, seconds: float, seed: int) -> bool:
                 client.wait_ready()
             process = psutil.Process(daemon.process.pid)
             before = process.memory_info().rss
-            made, most = attack(Attacker(daemon, keys, random.Random(seed)), process, seconds)
+            made, most = attack(Attacker(daemon, keys, random.Random(seed)), process, seconds, attackers)
             for client in clients:
                 client.stop()
             outcomes = [client.finish()[0] for client in clients]
@@ -301,11 +306,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.chaos.attack", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the attack lasts (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of what is chosen by chance (default: drawn, and printed)")
+    parser.add_argument(
+        "--keys", choices=KEYS, action="append", help="a key that the attacker has; may be repeated (default: all)"
+    )
     parsed = parser.parse_args()
     seed = parsed.seed or secrets.randbelow(1 << 30) + 1
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="scaler-attack-") as folder:
-        return 0 if run(Path(folder), parsed.seconds, seed) else 1
+        return 0 if run(Path(folder), parsed.seconds, seed, parsed.keys or KEYS) else 1
 
 
 if __name__ == "__main__":
