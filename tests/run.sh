@@ -54,14 +54,14 @@ names=()
 
 mypy_of_all() {
     run_suite mypy mypy scheduler_daemon/scaler_scheduler client_lib/scaler_client worker_lib/scaler_worker \
-        client_lib/examples/standard_library.py benchmarks tests/client/typed_usage.py
+        client_lib/examples/standard_library.py benchmarks tests/client/api/typed_usage.py
 }
 
 # suites_of_others: mypy, and those of all environments but .venv, one after the other
 suites_of_others() {
     local environment
     mypy_of_all
-    [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/core tests/wire tests/top tests/fuzz
+    [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/scheduler tests/wire tests/top tests/fuzz
     for environment in .venv-3.*; do
         [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" tests/client tests/worker
     done

@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from tests.client.session_stand_ins import joined_session
+from tests.client.session.stand_ins import joined_session
 
 from scaler_client.api.data_api import ObjectsAndGraphs
 from scaler_client.api.task_options import TaskOptions

@@ -23,7 +23,7 @@ pytest.importorskip("prometheus_client", reason="needs the extra exporter (prome
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_prometheus
-from tests.client.metric_rules import breaches
+from tests.client.monitor.metric_rules import breaches
 
 from scaler_client import Client
 from scaler_client.commands.install_hints import install_hint

@@ -13,7 +13,7 @@ if sys.version_info < (3, 10):
 from array import array
 from collections.abc import Sequence
 
-from tests.core.harness import C2, A, C, Core, W, joined, running, submit_event
+from tests.scheduler.core.harness import C2, A, C, Core, W, joined, running, submit_event
 
 from scaler_client.monitor.reader import MonitorReader
 from scaler_client.protocol import wire

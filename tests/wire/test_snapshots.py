@@ -12,7 +12,7 @@ pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 
 if sys.version_info < (3, 10):
     pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
 
-from tests.core.harness import C2, W2, A, C, Core, W, joined, results_event, rows_of, running
+from tests.scheduler.core.harness import C2, W2, A, C, Core, W, joined, results_event, rows_of, running
 
 from scaler_client.protocol import wire
 from scaler_client.protocol.columns import write_batch

@@ -1,7 +1,7 @@
 """File descriptors that this process may still open.
 
 libzmq aborts the process if a new context gets no descriptors for its threads. So a client checks that enough are free
-before it makes a context (`tests/client/test_open_files.py`).
+before it makes a context (`tests/client/net/test_file_limit.py`).
 """
 
 from __future__ import annotations

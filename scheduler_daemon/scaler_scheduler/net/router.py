@@ -126,7 +126,7 @@ class Router(BoundSocket):
     so a connection that has the name of another one, but another key, has another route.
 
     Every message leaves the socket through `_read`: without keys it is the socket's own method, with keys it is
-    `UserCheck.read`. No other code may receive from the socket (tests/core/test_router.py).
+    `UserCheck.read`. No other code may receive from the socket (tests/scheduler/net/test_router.py).
 
     Args:
         access: who may connect; None: peers have no keys.

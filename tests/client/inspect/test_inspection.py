@@ -1,0 +1,549 @@
+"""What `scaler_client` shows of fixed pictures, and what it says when it is asked wrongly."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import resource
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.monitor.published_frames import Texts, busy, history_frame, snapshot_frame, table
+
+from scaler_client.commands.options import OptionError
+from scaler_client.inspect import cli
+from scaler_client.inspect.dump import check_file, without_secrets, write_dump
+from scaler_client.inspect.first_snapshot import NothingHeardError
+from scaler_client.inspect.status import status_json, status_text
+from scaler_client.inspect.story import story_json, story_text
+from scaler_client.inspect.task_lookup import MOST_NAMED, Story, UnknownTaskError, find_story, stories_of
+from scaler_client.inspect.workers import SORT_KEYS, chosen, workers_json, workers_text
+from scaler_client.monitor.problems import problems
+from scaler_client.monitor.reader import MonitorReader
+from scaler_client.monitor.snapshot_view import Picture
+from scaler_client.monitor.task_names import parse_wanted
+from scaler_client.monitor.text_layout import Page, clean, page_of, rate, size, span
+from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
+from scaler_client.protocol.snapshots import WorkerState
+
+MONITOR = "ipc:///run/scaler/monitor"
+CLIENT, TASK = 11, 17
+
+
+@pytest.fixture(autouse=True)
+def time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def picture_of(*frames: bytes) -> Picture:
+    reader = MonitorReader(0)
+    for frame in frames:
+        reader.feed(frame, 0)
+    assert reader.picture is not None
+    return reader.picture
+
+
+@pytest.fixture
+def picture() -> Picture:
+    return picture_of(busy(1, 60), busy(2, 62))
+
+
+STATUS = """\
+scheduler  tcp://127.0.0.1:2345 on node-1 (process 0)
+           version 1.0.0, PyPy 7.3.11, monitor ipc:///run/scaler/monitor
+since      2023-11-14 22:13:20, for 1 min 2 s
+tasks      3 waiting, 2 blocked, 40 with workers (5 known to run, 1 suspended)
+ended      115: 100 value, 10 exception, 5 worker died; 4 retries
+rates      0 tasks/s; loop busy 0%, cpu 0% of a core
+workers    4 on 2 hosts: 2 busy, 1 idle, 1 silent
+clients    2, 1 of them in tasks; 3 functions, 7 objects
+memory     scheduler 9.0 MiB; tasks and objects 3.0 MiB of 1.0 GiB (0%); workers
+           3.0 MiB
+functions  fit: 5 open, 15 done, mean 167 ms, 1 failed
+           a "b"\\\\n{c}: 1 open, 0 done
+problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m
+           2 workers have died since the start: signal 9
+           1 worker has died since the start: lease"""
+
+
+def test_status(picture: Picture) -> None:
+    assert "\n".join(status_text(Page(), picture, MONITOR)) == STATUS
+
+
+def test_status_before_there_are_rates() -> None:
+    lines = status_text(Page(), picture_of(snapshot_frame(1, 0.5)), MONITOR)
+    assert "rates      not known yet" in lines and lines[-1] == "problems   none"
+    assert any(line.startswith("workers    0 on 0 hosts") for line in lines)
+
+
+def test_colours_are_for_terminals(picture: Picture) -> None:
+    plain, coloured = status_text(Page(), picture, MONITOR), status_text(Page(80, True), picture, MONITOR)
+    assert len(plain) == len(coloured) and not any("\x1b" in line for line in plain)
+    assert sum("\x1b[31m" in line for line in coloured) == 3, "the three problems, and nothing of a worker's name"
+
+
+WORKERS = """\
+WORKER           STATE   CPU   MEMORY  HELD  FREE  DONE/s     LAG  RUNS
+node-8-a         busy     0%   1000 B    10    90       0  350 us  fit#17 2.5 s
+node-7-\\x1b[31m  silent   0%   1000 B    10    90       0  350 us
+node-7-a         idle     0%   1000 B     0   100       0  350 us
+node-7-b         busy     0%  3.0 MiB    10    90       0  350 us
+4 workers on 2 hosts"""
+
+
+def test_workers(picture: Picture) -> None:
+    assert "\n".join(workers_text(Page(), picture, chosen(picture, "running", ""))) == WORKERS
+
+
+@pytest.mark.parametrize("columns", [80, 100, 132])
+def test_what_names_something_is_not_cut(picture: Picture, columns: int) -> None:
+    task = dataclasses.replace(
+        picture.workers[2].task, id=123_456_789, seconds=7500, name="of_a_library.with_modules.fit"
+    )
+    busy = {"resident_bytes": 123 << 20, "cpu_percent": 100, "free": 1000, "lag_seconds": 0.0123, "task": task}
+    called = [f"node-07.example-4711-{at}" for at in range(4)]
+    rows = [dataclasses.replace(row, name=name, **busy) for row, name in zip(picture.workers, called)]
+    lines = workers_text(Page(columns), picture, rows)
+    assert max(map(len, lines)) <= columns
+    assert [line.split()[0] for line in lines[1:5]] == called
+    assert all(line.endswith(".fit#123456789 2 h 5 min") for line in lines[1:5])
+    assert ("LAG" in lines[0]) == (columns == 132) and "STATE" in lines[0] and "HELD" in lines[0]
+    long = dataclasses.replace(rows[0], name="n" * 100 + "-4711-0", task=dataclasses.replace(task, name="f" * 1000))
+    lines = workers_text(Page(columns), picture, [long])
+    assert "n-4711-0 " in lines[1] and lines[1].endswith("#123456789 2 h 5 min") and len(lines[1]) <= columns
+
+
+@pytest.mark.parametrize(
+    ("sort", "wanted", "numbers"),
+    [
+        ("name", "", [4, 1, 2, 3]),
+        ("memory", "", [2, 4, 1, 3]),
+        ("host", "", [4, 1, 2, 3]),
+        ("done", "NODE-7", [4, 1, 2]),
+        ("state", "busy", [2, 3]),
+        ("name", "fit", [3]),
+        ("name", "nothing", []),
+    ],
+)
+def test_workers_sorted_and_filtered(picture: Picture, sort: str, wanted: str, numbers: list[int]) -> None:
+    rows = chosen(picture, sort, wanted)
+    assert [row.incarnation for row in rows] == numbers
+    last = workers_text(Page(), picture, rows)[-1]
+    assert last.startswith(f"{len(rows)} worker") and (" of 4 " in last) == (len(rows) != 4)
+
+
+@pytest.mark.parametrize("sort", SORT_KEYS)
+def test_every_key_sorts(picture: Picture, sort: str) -> None:
+    assert len(chosen(picture, sort, "")) == 4
+
+
+def told(picture: Picture, *rows: dict[str, Any]) -> Story:
+    """What a scheduler tells of the task, read as the command reads it."""
+    events = [{"clients": CLIENT, "ids": TASK, **row} for row in rows]
+    reader = MonitorReader(0)
+    reader.feed(history_frame(0, events, topic=story_topic(CLIENT, TASK)), 0)
+    (story,) = stories_of(reader.stories[CLIENT, TASK])
+    return story
+
+
+SUBMITTED = {"kinds": 0, "times": 1_000_000, "name": "fit"}
+GIVEN = {"kinds": 1, "times": 1_000_350, "attempts": 1, "workers": 99}
+STARTED = {"kinds": 2, "times": 2_000_000, "attempts": 1, "workers": 99}
+RETURNED = {"kinds": 4, "times": 30_500_000, "attempts": 1}
+GIVEN_AGAIN = {"kinds": 1, "times": 59_500_000, "attempts": 2, "workers": 2}
+FAILED = {
+    "kinds": 3, "times": 61_500_000, "attempts": 2, "workers": 2, "outcomes": 1, "durations": 1_500_000_000,
+    "error": "ValueError: no such curve",
+}  # fmt: skip
+
+RETRIED = """\
+fit#17  task 11/17
+its client: 11, fit.py[47]@node-1
+from 2023-11-14 22:13:21 on, times of the scheduler's clock:
+  +0.000000 s  22:13:21.000  submitted
+  +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
+  +1.000000 s  22:13:22.000  runs there, attempt 1
+ +29.500000 s  22:13:50.500  attempt 1 is over without an end: its worker was
+                             lost
+ +58.500000 s  22:14:19.500  given to node-7-b on node-7, attempt 2
+ +60.500000 s  22:14:21.500  raised: ValueError: no such curve; attempt 2 ran
+                             1.5 s on node-7-b on node-7
+"""
+
+
+def test_the_story_of_a_task_that_was_retried(picture: Picture) -> None:
+    story = told(picture, SUBMITTED, GIVEN, STARTED, RETURNED, GIVEN_AGAIN, FAILED)
+    lines = story_text(Page(), story, picture)
+    assert "\n".join(lines[:-1]) + "\n" == RETRIED
+    answer = story_json(story, picture)
+    assert (answer["task"], answer["client"], answer["id"], answer["name"]) == ("11/17", "11", "17", "fit")
+    assert [event["event"] for event in answer["events"]] == [
+        "submitted", "dispatched", "started", "returned", "dispatched", "ended",
+    ]  # fmt: skip
+    last = answer["events"][-1]
+    assert (last["outcome"], last["error"], last["run_seconds"]) == ("exception", "ValueError: no such curve", 1.5)
+    assert (last["worker"], last["worker_name"], last["unix_seconds"]) == ("2", "node-7-b", 1_700_000_061.5)
+
+
+class Answering:
+    """Stands in for Watching: of a scheduler that answers the second question, as it has dropped the first one."""
+
+    def __init__(self, *rows: dict[str, Any], seconds: float = 60) -> None:
+        self.reader, self.seconds, self.address = MonitorReader(0), seconds, MONITOR
+        self.asked: list[bytes] = []
+        self._rows = rows
+
+    def subscribe(self, topic: bytes) -> None:
+        self.asked.append(topic)
+
+    def unsubscribe(self, topic: bytes) -> None:
+        assert topic == self.asked[-1]
+
+    def until(self, is_wanted: Callable[[], bool], _seconds: float) -> bool:
+        if len(self.asked) == 2:
+            self.reader.feed(history_frame(0, list(self._rows), topic=self.asked[-1]), 0)
+        return is_wanted()
+
+
+def task_rows(*clients: int) -> list[dict[str, Any]]:
+    return [{"clients": client, "ids": TASK, "name": "fit"} for client in clients]
+
+
+@pytest.mark.parametrize("wanted", ["17", "fit#17"])
+def test_a_number_is_asked_of_the_scheduler_until_it_answers(picture: Picture, wanted: str) -> None:
+    answering = Answering(*task_rows(99, 99))
+    story = find_story(answering, picture, parse_wanted(wanted))  # type: ignore[arg-type]
+    assert (story.client, story.id, len(story.events)) == (99, TASK, 2), "of a client that has left"
+    assert answering.asked == [story_topic(ANY_CLIENT, TASK)] * 2
+
+
+def test_all_tasks_of_a_number_are_named(picture: Picture) -> None:
+    clients = range(100, 107)
+    with pytest.raises(UnknownTaskError) as refused:
+        find_story(Answering(*task_rows(*clients)), picture, parse_wanted("17"))  # type: ignore[arg-type]
+    assert str(refused.value) == "7 tasks are called so, name one of them exactly: " + ", ".join(
+        f"{client}/17 (fit)" for client in clients
+    )
+    many = task_rows(*range(100, 103 + MOST_NAMED))
+    with pytest.raises(UnknownTaskError, match=r" and 3 more$"):
+        find_story(Answering(*many), picture, parse_wanted("17"))  # type: ignore[arg-type]
+
+
+def test_no_answer_is_not_taken_for_no_such_task(picture: Picture) -> None:
+    with pytest.raises(NothingHeardError, match="did not answer within 0.5 s"):
+        find_story(Answering(*task_rows(99), seconds=0.5), picture, parse_wanted("17"))  # type: ignore[arg-type]
+    with pytest.raises(UnknownTaskError, match="nothing is known of task #17"):
+        find_story(Answering(), picture, parse_wanted("17"))  # type: ignore[arg-type]
+
+
+RAISED = {"kinds": 4, "times": 2_500_000, "attempts": 1, "workers": 99, "outcomes": 4, "durations": 300_000}
+RETRIED_ON_ERROR = """\
+nightly#17  task 11/17
+its function: fit
+its client: 11, fit.py[47]@node-1
+from 2023-11-14 22:13:21 on, times of the scheduler's clock:
+  +0.000000 s  22:13:21.000  submitted
+  +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
+  +1.500000 s  22:13:22.500  raised, and is tried again: OSError: not yet;
+                             attempt 1 ran 300 us on worker 99, which is gone
+ +58.500000 s  22:14:19.500  given to node-7-b on node-7, attempt 2
+ +59.000000 s  22:14:20.000  attempt 2 is over without an end, node-7-b on
+                             node-7 was lost: signal 9
+"""
+
+
+def test_the_story_of_each_attempt_says_what_it_failed_of(picture: Picture) -> None:
+    lost = {"kinds": 4, "times": 60_000_000, "attempts": 2, "workers": 2, "outcomes": 5, "error": "signal 9"}
+    rows = [SUBMITTED, GIVEN, {**RAISED, "error": "OSError: not yet"}, GIVEN_AGAIN, lost]
+    story = told(picture, *({**row, "name": "nightly", "function": "fit"} for row in rows))
+    assert "\n".join(story_text(Page(), story, picture)[:-1]) + "\n" == RETRIED_ON_ERROR
+    answer = story_json(story, picture)
+    assert (answer["name"], answer["function"]) == ("nightly", "fit")
+    assert [(event["outcome"], event["run_seconds"], event["error"]) for event in answer["events"][2::2]] == [
+        ("retryable", 0.0003, "OSError: not yet"), ("worker_died", None, "signal 9"),
+    ]  # fmt: skip
+
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/srv/pricing/curves.py", line 41, in fit
+    return curve.at(tenor)
+ValueError: \x1b[31mno such curve, and a text that is longer than a line of eighty columns
+"""
+
+
+def test_the_story_has_the_remote_traceback(picture: Picture) -> None:
+    story = told(picture, SUBMITTED, GIVEN, GIVEN_AGAIN, {**FAILED, "traceback": TRACEBACK})
+    lines = story_text(Page(), story, picture)
+    assert lines[-6:-1] == [
+        "    Traceback (most recent call last):",
+        '      File "/srv/pricing/curves.py", line 41, in fit',
+        "        return curve.at(tenor)",
+        "    ValueError: \\x1b[31mno such curve, and a text that is longer than a line of ",
+        "    eighty columns",
+    ]
+    events = story_json(story, picture)["events"]
+    assert [event["traceback"] for event in events] == [None, None, None, TRACEBACK]
+
+
+def test_the_story_of_one_that_another_scheduler_had_begun(picture: Picture) -> None:
+    adopted = {"kinds": 5, "times": 1_000_350, "attempts": 3, "workers": 2}
+    text = "\n".join(story_text(Page(140), told(picture, SUBMITTED, adopted), picture))
+    assert "submitted again, after the scheduler's restart" in text
+    assert "resumed after the scheduler's restart, on node-7-b on node-7, attempt 3" in text
+    given = {**GIVEN, "attempts": 3, "workers": 2}
+    text = "\n".join(story_text(Page(140), told(picture, SUBMITTED, given, {**adopted, "times": 2_000_000}), picture))
+    assert "  submitted\n" in text and "goes on, attempt 3: node-7-b on node-7 has joined again" in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "now"),
+    [
+        (
+            [SUBMITTED],
+            "now: it waits for a worker or for what it reads, since 1 min 1 s; 3 tasks wait\nfor workers in all",
+        ),
+        ([SUBMITTED, GIVEN_AGAIN], "now: it is with node-7-b on node-7, since 2.5 s"),
+        ([SUBMITTED, GIVEN, FAILED], "now: it is over, since 500 ms"),
+        ([SUBMITTED, GIVEN, RETURNED], "now: it waits for a worker or for what it reads, since 31.5 s"),
+    ],
+)
+def test_what_is_so_now(rows: list[dict[str, Any]], now: str) -> None:
+    picture = picture_of(snapshot_frame(1, 60), _without_task(2, 62))
+    text = "\n".join(story_text(Page(), told(picture, *rows), picture))
+    assert text[text.index("now:") :].startswith(now)
+
+
+def test_a_task_whose_client_has_left_does_not_wait() -> None:
+    picture = picture_of(snapshot_frame(1, 60), _without_task(2, 62, client=12))
+    lines = story_text(Page(), told(picture, SUBMITTED), picture)
+    assert lines[1] == "its client: 11, which has left" and lines[-1] == "now: it is over: its client has left"
+
+
+def _without_task(sequence: int, seconds: float, client: int = CLIENT) -> bytes:
+    texts = Texts()
+    worker = {"incarnations": 2, "names": texts("node-7-b"), "hosts": texts("node-7")}
+    clients = {"incarnations": client, "names": texts("fit.py[47]@node-1")}
+    tables = {**table("workerColumns", worker), **table("clientColumns", clients)}
+    milliseconds = round((1_700_000_000 + seconds) * 1000)
+    return snapshot_frame(
+        sequence, seconds, unixMilliseconds=milliseconds, waiting=3, workers=1, clients=1, texts=texts.field(), **tables
+    )
+
+
+def test_a_task_that_runs(picture: Picture) -> None:
+    lines = story_text(Page(), told(picture, SUBMITTED, GIVEN), picture)
+    assert lines[-1] == "now: it runs on node-8-a, for 2.5 s, attempt 2"
+
+
+def test_a_cancelled_one_and_what_is_new(picture: Picture) -> None:
+    cancelled = {"kinds": 3, "times": 2_000_000, "outcomes": 6, "error": "cancelled"}
+    unknown = {"kinds": 77, "times": 3_000_000}
+    text = "\n".join(story_text(Page(), told(picture, SUBMITTED, cancelled, unknown), picture))
+    assert "  cancelled; the scheduler has ended it" in text and "this version does not know (77)" in text
+    assert story_json(told(picture, unknown), picture)["events"][0]["event"] == "77"
+
+
+def test_one_that_its_worker_gave_back(picture: Picture) -> None:
+    taken = {**RETURNED, "workers": 99}
+    text = "\n".join(story_text(Page(100), told(picture, SUBMITTED, GIVEN, taken), picture))
+    assert "attempt 1 was taken back from worker 99, which is gone" in text
+    given = {**GIVEN, "workers": 2}
+    text = "\n".join(story_text(Page(), told(picture, SUBMITTED, given, RETURNED), picture))
+    assert "it back, or it is to be tried again" in text and "lost" not in text
+
+
+def test_nothing_is_wider_than_it_should_be(picture: Picture) -> None:
+    story = told(picture, SUBMITTED, {**FAILED, "error": "E" * 1000})
+    pages = (
+        status_text(Page(), picture, MONITOR),
+        workers_text(Page(), picture, chosen(picture, "name", "")),
+        story_text(Page(), story, picture),
+    )
+    assert max(len(line) for page in pages for line in page) <= 80
+
+
+def test_json_has_what_the_manual_says(picture: Picture) -> None:
+    manual = Path(__file__).resolve().parents[3] / "packaging" / "documents" / "man" / "scaler_client.1.in"
+    if not manual.exists():
+        pytest.skip("not in a checkout")
+    documented = manual.read_text()
+    story = story_json(told(picture, SUBMITTED), picture)
+    workers = workers_json(picture, chosen(picture, "running", ""))
+    found: set[str] = set()
+    for answer in (story, story["events"][0], workers, workers["workers"][0], workers["workers"][0]["task"]):
+        found |= answer.keys()
+    status = status_json(picture, MONITOR)
+    found |= status.keys()
+    for part in ("scheduler", "tasks", "workers", "memory", "messages"):
+        found |= status[part].keys()
+    missing = [key for key in sorted(found) if not any(key in line.split() for line in documented.splitlines())]
+    assert not missing
+    assert json.loads(json.dumps(status))["tasks"]["outcomes"] == {"value": 100, "exception": 10, "worker_died": 5}
+
+
+def test_problems() -> None:
+    def of(**fields: Any) -> list[str]:
+        return problems(picture_of(snapshot_frame(1, 60), snapshot_frame(2, 62, **fields)))
+
+    assert of() == []
+    assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
+    texts = Texts().field()
+    assert of(waiting=3, unserved=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
+        "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what it lacks"
+    ]
+    retiring = {"incarnations": 1, "states": int(WorkerState.RETIRES)}
+    assert of(waiting=1, workers=1, texts=texts, **table("workerColumns", retiring)) == [
+        "1 task waits and all workers retire"
+    ]
+    full = {"waitingBytes": 95, "objectBytes": 4, "memoryLimitBytes": 100}
+    assert of(**full) == ["tasks and objects fill 99 B of 100 B: clients keep further tasks back"]
+    assert of(deaths=[{"name": "cancelled", "count": 3}]) == [], "it was asked for"
+    assert of(dropped=[{"name": "malformed", "count": 3}]) == [
+        "3 messages dropped since the start: malformed (the sender does not speak this protocol)"
+    ]
+    assert of(dropped=[{"name": "unreachable", "count": 1}])[0].startswith(
+        "1 message dropped since the start: unreachable (the receiver was not connected any more"
+    )
+    assert of(dropped=[{"name": "connections", "count": 3}]) == [
+        "3 connections cut since the start: too many, or silent"
+    ]
+    assert of(dropped=[{"name": "unauthorized", "count": 2}]) == [
+        "2 times since the start a key was not authorized: the scheduler's log names the last one"
+    ]
+    assert of(process={"loopMicroseconds": 1_900_000}) == ["the scheduler's loop is busy 95% of the time"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"),
+    [
+        (size(0), "0 B"), (size(1023), "1023 B"), (size(1024), "1.0 KiB"), (size(130 << 20), "130 MiB"),
+        (size(1 << 70), "1048576 PiB"), (size(1023.6 * 1024), "1.0 MiB"), (span(0), "0 s"), (span(350e-6), "350 us"),
+        (span(0.0151), "15.1 ms"), (span(59.94), "59.9 s"), (span(3600), "1 h"), (span(7500), "2 h 5 min"),
+        (span(200_000), "2 d 7 h"), (rate(0.25), "0.2"), (rate(12_345.6), "12,346"),
+        (clean("a\nb\x1b"), "a\\nb\\x1b"),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_read_them(shown: str, wanted: str) -> None:
+    assert shown == wanted
+
+
+def test_a_pipe_has_80_columns_and_no_colours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    with open(tmp_path / "file", "w") as file:
+        assert page_of(file) == Page(80, False)
+        monkeypatch.setenv("COLUMNS", "132")
+        assert page_of(file).columns == 132
+    master, terminal = os.openpty()
+    with open(master, "rb"), open(terminal, "w") as screen:
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        assert page_of(screen).has_colours
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert not page_of(screen).has_colours
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("", "no command: one of status, workers, story, dump"),
+        ("stat", "there is no command 'stat' (did you mean status?)"),
+        ("nonsense", "there is no command 'nonsense': one of status, workers, story, dump"),
+        ("status --timeot 1", "status: unknown option --timeot (did you mean --timeout?)"),
+        ("status --timeout 0", "--timeout: '0' is not a number of seconds above 0"),
+        ("status tcp://x", "monitor-address: bad address 'tcp://x'"),
+        ("status ipc:///a ipc:///b", "unexpected argument 'ipc:///b'"),
+        ("workers --sort size ipc:///a", "--sort: 'size' is not one of name, host"),
+        ("story", "TASK_ID"),
+        ("story x ipc:///a", "'x' names no task"),
+        ("dump", "FILE"),
+        ("dump /nowhere/file ipc:///a", "there is no folder /nowhere"),
+        ("dump / ipc:///a", "/ is a folder"),
+    ],
+)
+def test_wrong_arguments(arguments: str, complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments.split()) == 2
+    out, error = capsys.readouterr()
+    assert (out, error.count("\n")) == ("", 1) and error.startswith("scaler_client: ") and complaint in error
+
+
+def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert "protocol version 1" in capsys.readouterr().out
+
+
+def test_nobody_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    assert cli.main(["status", f"ipc://{tmp_path}/monitor", "--timeout", "0.2"]) == 1
+    assert time.monotonic() - began < 5
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "within 0.2 s" in error and "the scheduler does not run" in error
+
+
+def test_a_file_that_is_no_socket(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "monitor").touch()
+    assert cli.main(["workers", f"ipc://{tmp_path}/monitor"]) == 1
+    assert capsys.readouterr().err == f"scaler_client: ipc://{tmp_path}/monitor: {tmp_path}/monitor is no socket\n"
+
+
+def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "dump.json")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    check_file(path, False)
+    write_dump(path, False, {"format": 1})
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600 and json.loads(Path(path).read_text()) == {"format": 1}
+    with pytest.raises(OptionError, match="is there already: --force writes over it"):
+        check_file(path, False)
+    with pytest.raises(OptionError, match="cannot write .*: File exists"):
+        write_dump(path, False, {})  # it came meanwhile
+    write_dump(path, True, {})
+    assert json.loads(Path(path).read_text()) == {}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))  # in place of a full disk
+    try:
+        with pytest.raises(OptionError, match="cannot write .*/other.json: File too large"):
+            write_dump(str(tmp_path / "other.json"), False, {"format": 1})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(tmp_path) == ["dump.json"], "no part of a dump is left"
+    write_dump("-", False, {"format": 1})
+    assert json.loads(capsys.readouterr().out) == {"format": 1}
+    write_dump("-", False, {"snapshot": {"names": ["a", "b"], "none": {}}, "history": [{"ids": [1, 2]}], "graphs": []})
+    assert capsys.readouterr().out == LAID_OUT
+
+
+LAID_OUT = """\
+{
+ "snapshot": {
+  "names": ["a", "b"],
+  "none": {}
+ },
+ "history": [
+  {
+   "ids": [1, 2]
+  }
+ ],
+ "graphs": []
+}
+"""
+
+
+def test_a_dump_has_no_secrets() -> None:
+    table = {
+        "address": "tcp://*:2345",
+        "curve": {"secret_key": "abc", "port": 1},
+        "token": ["def"],
+        "keys": {"a": "ghi"},
+    }
+    assert without_secrets(table) == {
+        "address": "tcp://*:2345", "curve": {"secret_key": "(hidden)", "port": 1}, "token": "(hidden)",
+        "keys": "(hidden)",
+    }  # fmt: skip

@@ -1,0 +1,82 @@
+"""A process that runs out of file descriptors."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
+from tests.client.session.stand_ins import be_silent, joined_session
+
+from scaler_client.net import file_limit
+from scaler_client.net.file_limit import FOR_CLIENT, check_free_files, shortage
+
+PROGRAM = """
+import os, resource, sys
+from scaler_client import Client
+from scaler_client.io import connection, io_thread
+from scaler_client.net import file_limit
+
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (150, hard))
+taken = []
+try:
+    while True:
+        taken.append(os.dup(0))
+except OSError:
+    pass
+for left in range({most} + 1):
+    try:
+        client = Client(sys.argv[1], timeout_seconds=20)
+    except OSError as error:
+        assert left < {most} and error.errno == 24, (left, error)
+        said = str(error)
+    else:
+        assert left == {most}, left
+    os.close(taken.pop())
+print(said)
+client.disconnect()
+""".format(most=FOR_CLIENT)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors that ZeroMQ takes there")
+def test_a_client_without_enough_files_is_an_error_that_names_the_limit(scheduler: FakeScheduler) -> None:
+    """However few are left: libzmq would abort the process with 3 to 5."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, scheduler.address], capture_output=True, text=True, timeout=3 * WAIT_SECONDS
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        "[Errno 24] too few file descriptors are left for a client: this process may open 150 files, and has about as "
+        "many open. Close some, or raise the limit: ulimit -n (hard limit: "
+    )
+
+
+def fail_with(number: int) -> object:
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def test_what_is_said_of_a_system_without_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shortage() == ""
+    monkeypatch.setattr(os, "open", fail_with(errno.ENFILE))
+    assert "fs.file-max" in shortage()
+    monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
+    assert shortage() == ""
+    check_free_files("a client")
+    monkeypatch.setattr(os, "open", fail_with(errno.EMFILE))
+    monkeypatch.setitem(sys.modules, "resource", None)
+    with pytest.raises(OSError, match="as many files open as it may have"):
+        file_limit.check_free_files("a client")
+
+
+def test_a_lost_scheduler_is_said_to_be_for_want_of_files() -> None:
+    session = joined_session()
+    session.shortage = lambda: "too few file descriptors are left"
+    be_silent(session, 0.0, 200.0)
+    assert str(session.loss).endswith(" seconds: too few file descriptors are left")

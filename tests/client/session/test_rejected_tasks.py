@@ -1,0 +1,85 @@
+"""Tasks that the scheduler does not take, as its error says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.client.graph_stand_ins import SessionClient
+from tests.client.session.stand_ins import Answered, Chunk, Owner, joined_session, submit
+
+from scaler_client.errors import TaskRefusedError
+from scaler_client.pickling import serializer
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+
+WHY = "function 2 is not taken: a client may have 2 functions (--client-function-limit)"
+
+
+def refusal(*ids: int) -> messages.Error:
+    return messages.Error(WHY, list(ids))
+
+
+def is_refused(owner: Owner, task_id: int) -> bool:
+    [(failed, outcome, payload)] = [told for told in owner.told if told[0] == task_id]
+    error, _ = serializer.loads(payload)
+    assert isinstance(error, TaskRefusedError) and WHY in str(error)
+    return outcome == Outcome.EXCEPTION
+
+
+def announced(sent: list[Any]) -> list[int]:
+    return [message.number for message in sent if isinstance(message, messages.Function)]
+
+
+def test_they_fail_and_the_next_of_their_function_announces_it_again() -> None:
+    session = joined_session()
+    function = Function(2, "g", b"code")
+    taken, first, second = Owner(), Owner(function), Owner(function)
+    ids = [submit(session, owner) for owner in (taken, first, second)]
+    assert announced(session.take_outgoing()) == [1, 2]
+    session.handle(refusal(*ids[1:]), 1.0)
+    assert is_refused(first, ids[1]) and is_refused(second, ids[2])
+    assert taken.told == [] and list(session.pending) == [ids[0]]
+    submit(session, Owner(function))
+    submit(session, taken)
+    assert announced(session.take_outgoing()) == [2]
+
+
+def test_of_a_chunk_those_that_are_named() -> None:
+    session = joined_session()
+    chunk = Chunk(Function(2, "g", b"code"), [b"a", b"b", b"c"])
+    first = chunk.submit(session)
+    session.take_outgoing()
+    session.handle(refusal(first, first + 2), 1.0)
+    assert is_refused(chunk, first) and is_refused(chunk, first + 2) and chunk.open_ids() == [first + 1]
+    chunk.submit(session)
+    assert announced(session.take_outgoing()) == [2]
+
+
+def test_whoever_cancels_one_is_answered() -> None:
+    session = joined_session()
+    owner, answered = Owner(), Answered()
+    task_id = submit(session, owner)
+    session.take_outgoing()
+    session.cancel([task_id], answered)
+    session.handle(refusal(task_id), 1.0)
+    assert answered.times == 1 and is_refused(owner, task_id)
+    session.handle(refusal(task_id, 4711), 1.0)  # which is over, and another that never was
+    assert len(owner.told) == 1
+
+
+def test_a_graph_fails_as_a_whole_and_what_was_sent_of_it_ends() -> None:
+    client = SessionClient(joined_session())
+    futures = client.submit_graph({"a": (pow, 2, 3), "b": (abs, "a"), "c": (abs, "a")}, ["b", "c"])
+    [graph] = client.session.tasks.all_graphs()
+    client.session.take_outgoing()
+    client.session.handle(refusal(graph.first), 1.0)
+    for future in futures:
+        error = future.exception(0)
+        assert isinstance(error, TaskRefusedError) and WHY in str(error)
+    ids = list(range(graph.first, graph.first + 3))
+    assert client.session.take_outgoing() == [messages.Cancel(ids, force=True)]
+    assert not client.session.tasks.ids()
+    submit(client.session, Owner())
+    client.submit_graph({"a": (pow, 2, 3), "b": (abs, "a")}, ["b"])
+    assert len(announced(client.session.take_outgoing())) == 3

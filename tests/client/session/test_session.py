@@ -1,0 +1,209 @@
+"""The client's session: messages in, messages out, no socket and no clock."""
+
+from __future__ import annotations
+
+import pytest
+from tests.client.session.stand_ins import (
+    ADDRESS,
+    AGAIN,
+    HELLO,
+    Chunk,
+    Owner,
+    joined_session,
+    new_session,
+    resolved,
+    said,
+    sent,
+    submit,
+    welcome,
+)
+
+from scaler_client.pickling import serializer
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_client.session.backlog import BATCH_BYTES, BATCH_ROWS
+from scaler_client.session.result_sinks import CHUNK_ROWS
+from scaler_client.session.session import Session, State
+
+
+@pytest.fixture
+def session() -> Session:
+    return joined_session()
+
+
+# -------------------------------------------------------------------------------------------------------------- joining
+
+
+def test_a_client_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    session = new_session()
+    for _ in range(3):
+        session.handle(messages.Error("there are 2 peers already"), 0.0)
+    assert session.turned_away == "there are 2 peers already"
+    session.handle(welcome(), 0.0)
+    session.handle(welcome(), 0.0)
+    assert session.turned_away == ""
+    assert caplog.messages == [
+        f"the scheduler at {ADDRESS} does not take this client for now: there are 2 peers already",
+        f"the scheduler at {ADDRESS} takes this client now",
+    ]
+
+
+def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
+    session, owner = new_session(), Owner()
+    submit(session, owner)
+    assert sent(session) == [HELLO]
+    session.handle(welcome(), 0.1)
+    assert session.state is State.JOINED
+    assert sent(session) == [
+        messages.Function(1, "f", serializer.DEFAULT, b"code"),
+        messages.Submit([0], [1], [b"payload"]),
+    ]
+
+
+def test_ids_count_on(session: Session) -> None:
+    function = Function(1, "f", b"code")
+    owners = [Owner(function) for _ in range(3)]
+    assert [submit(session, owner) for owner in owners[:2]] == [0, 1]
+    chunk = Chunk(function, [b"a", b"b", b"c"])
+    assert chunk.submit(session) == CHUNK_ROWS
+    assert submit(session, owners[0]) == 2 * CHUNK_ROWS
+    assert sent(session)[1:] == [
+        messages.Submit([0, 1], [1, 1], [b"payload"] * 2),
+        messages.Submit([CHUNK_ROWS, CHUNK_ROWS + 1, CHUNK_ROWS + 2], [1], [b"a", b"b", b"c"]),
+        messages.Submit([2 * CHUNK_ROWS], [1], [b"payload"]),
+    ]
+
+
+def test_a_function_goes_once(session: Session) -> None:
+    one, other = Owner(Function(1, "f", b"code")), Owner(Function(2, "g", b"more"))
+    submit(session, one)
+    submit(session, other)
+    submit(session, one)
+    out = sent(session)
+    assert {message.number for message in out[:2]} == {1, 2}
+    assert out[2].functions == [1, 2, 1]
+    submit(session, one)
+    assert sent(session) == [messages.Submit([3], [1], [b"payload"])]
+
+
+def test_answers_reach_their_owners(session: Session) -> None:
+    owners = [Owner() for _ in range(3)]
+    ids = [submit(session, owner) for owner in owners]
+    session.handle(messages.Started([ids[1]]), 1.0)
+    session.handle(messages.Resolved([2, 0], [Outcome.VALUE, Outcome.EXCEPTION], [b"v", b"e"]), 1.0)
+    assert [owner.told for owner in owners] == [[(0, Outcome.EXCEPTION, b"e")], ["started"], [(2, Outcome.VALUE, b"v")]]
+    assert list(session.pending) == [1]
+
+
+def test_answers_to_nobody_are_dropped(session: Session) -> None:
+    owner = Owner()
+    submit(session, owner)
+    session.handle(resolved(0, 7), 1.0)
+    session.handle(resolved(0), 1.0)
+    session.handle(messages.Started([0, 9]), 1.0)
+    session.handle(messages.CancelRefused([0, 9]), 1.0)
+    assert owner.told == [(0, Outcome.VALUE, b"answer")]
+
+
+# -------------------------------------------------------------------------------------------------------------- batches
+
+
+def test_batches_are_cut_by_rows(session: Session) -> None:
+    function = Function(1, "f", b"")
+    for _ in range(2 * BATCH_ROWS + 5):
+        session.submit(Owner(), function, b"x")
+    batches = sent(session)[1:]
+    assert [len(batch.ids) for batch in batches] == [BATCH_ROWS, BATCH_ROWS, 5]
+    assert [task_id for batch in batches for task_id in batch.ids] == list(range(2 * BATCH_ROWS + 5))
+
+
+def test_batches_are_cut_by_bytes(session: Session) -> None:
+    half = bytes(BATCH_BYTES // 2)
+    payloads = [half, half, b"small", bytes(BATCH_BYTES), b"1", b"2"]
+    chunk = Chunk(Function(1, "f", b""), payloads)
+    chunk.submit(session)
+    batches = sent(session)[1:]
+    assert [list(batch.payloads) for batch in batches] == [[half, half], [b"small", payloads[3]], [b"1", b"2"]]
+    assert [batch.ids for batch in batches] == [[0, 1], [2, 3], [4, 5]]
+
+
+# -------------------------------------------------------------------------------------------------------------- options
+
+
+def test_a_batch_has_one_kind_of_options(session: Session) -> None:
+    urgent, also_urgent = messages.Options(priority=5), messages.Options(priority=5)
+    for options in (None, urgent, also_urgent, None, messages.Options(retries=1)):
+        submit(session, Owner(options=options))
+    assert said(session) == [
+        messages.Submit([0], [1], [b"payload"]),
+        messages.Submit([1, 2], [1, 1], [b"payload"] * 2, urgent),
+        messages.Submit([3], [1], [b"payload"]),
+        messages.Submit([4], [1], [b"payload"], messages.Options(retries=1)),
+    ]
+
+
+def test_options_of_a_map(session: Session) -> None:
+    options = messages.Options(timeout_milliseconds=10)
+    Chunk(Function(1, "f", b""), [b"a", b"b"], options).submit(session)
+    submit(session, Owner(options=options))
+    submit(session, Owner())
+    assert [message.options for message in sent(session) if isinstance(message, messages.Submit)] == [
+        options,
+        options,
+        None,
+    ]
+
+
+def test_options_are_asked_for_again(session: Session) -> None:
+    options = messages.Options(name="mine")
+    submit(session, Owner())
+    submit(session, Owner(options=options))
+    Chunk(Function(2, "g", b""), [b"a"], options).submit(session)
+    sent(session)
+    session.handle(messages.HelloWanted(), 1.0)
+    session.handle(welcome(incarnation=6), 1.0)
+    submits = [message for message in sent(session) if isinstance(message, messages.Submit)]
+    assert [(message.ids, message.options) for message in submits] == [([0], None), ([1, CHUNK_ROWS], options)]
+
+
+def test_measurements_come_before_the_answer(session: Session) -> None:
+    owners = [Owner(), Owner()]
+    for owner in owners:
+        submit(session, owner)
+    Chunk(Function(1, "f", b""), [b"a"]).submit(session)
+    ids = [0, 1, CHUNK_ROWS, 77]
+    session.handle(messages.Resolved(ids, [0] * 4, [b""] * 4, [5, 6, 7, 8], [1, 2, 3, 4], [0, 9, 9, 9]), 1.0)
+    assert [owner.told for owner in owners] == [[(0, 0, b"")], [(6, 2, 9), (1, 0, b"")]]
+
+
+# --------------------------------------------------------------------------------------------------------- nested tasks
+
+
+def test_suspended_comes_behind_what_was_submitted_before(session: Session) -> None:
+    name = (9, 4, 1)
+    submit(session, Owner())
+    session.suspend(name)
+    session.resume(name)
+    submit(session, Owner())
+    assert said(session) == [
+        messages.Submit([0], [1], [b"payload"]),
+        messages.Suspended([name]),
+        messages.Resumed([name]),
+        messages.Submit([1], [1], [b"payload"]),
+    ]
+
+
+def test_what_is_suspended_is_told_to_the_next_scheduler(session: Session) -> None:
+    submit(session, Owner())
+    for name in ((9, 4, 1), (9, 5, 2)):
+        session.suspend(name)
+    session.handle(messages.HelloWanted(), 1.0)
+    session.resume((9, 4, 1))
+    session.suspend((9, 6, 1))
+    assert session.take_outgoing() == [AGAIN]
+    session.handle(welcome(incarnation=6), 1.0)
+    assert said(session) == [
+        messages.Submit([0], [1], [b"payload"]),
+        messages.Suspended([(9, 5, 2), (9, 6, 1)]),
+    ]

@@ -1,0 +1,172 @@
+"""The client's session keeps to what the scheduler grants it, and says what it has received."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.client.session.stand_ins import (
+    UNLIMITED,
+    Chunk,
+    Owner,
+    be_silent,
+    joined_session,
+    resolved,
+    sent,
+    submit,
+    welcome,
+)
+
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_client.session.backlog import BATCH_BYTES, BATCH_ROWS, TASK_OVERHEAD
+from scaler_client.session.result_sinks import CHUNK_ROWS
+from scaler_client.session.session import Session
+
+
+def sent_ids(session: Session) -> list[list[int]]:
+    return [message.ids for message in sent(session) if isinstance(message, messages.Submit)]
+
+
+def submit_each(session: Session, payloads: list[bytes]) -> list[Owner]:
+    """Tasks that are handed over one by one, and taken in between."""
+    owners = []
+    for payload in payloads:
+        owners.append(Owner(payload=payload))
+        submit(session, owners[-1])
+    return owners
+
+
+def test_a_client_with_any_credit_left_may_send_a_batch_of_any_size() -> None:
+    session = joined_session(credit=1)
+    submit_each(session, [b"1", b"2", b"3"])
+    assert sent_ids(session) == [[0, 1, 2]]
+    submit_each(session, [b"4"])
+    assert sent_ids(session) == []
+
+
+def test_credit_is_in_all_since_the_welcome() -> None:
+    session = joined_session(credit=TASK_OVERHEAD + 10)
+    for _ in range(4):
+        submit_each(session, [bytes(10)])
+        session.suspend((1, 1, 1))  # closes the batch
+    assert sent_ids(session) == [[0]]
+    session.handle(messages.Credit(TASK_OVERHEAD + 10), 1.0)
+    assert sent_ids(session) == []
+    session.handle(messages.Credit(TASK_OVERHEAD + 11), 1.0)
+    assert sent_ids(session) == [[1]]
+    session.handle(messages.Credit(4 * TASK_OVERHEAD), 1.0)
+    assert sent_ids(session) == [[2], [3]]
+    session.handle(messages.Credit(5 * TASK_OVERHEAD), 1.0)
+    submit_each(session, [b"fifth", b"sixth"])
+    assert sent_ids(session) == [[4, 5]]
+
+
+def test_the_backlog_keeps_the_order() -> None:
+    session = joined_session(credit=1)
+    submit_each(session, [b"0"])
+    sent(session)
+    submit_each(session, [b"1", b"2"])
+    first = Chunk(Function(2, "g", b""), [b"a", b"b"]).submit(session)
+    submit_each(session, [b"last"])
+    assert sent_ids(session) == []
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert sent_ids(session) == [[1, 2], [first, first + 1], [first + CHUNK_ROWS]]
+
+
+def test_functions_go_ahead_of_the_tasks_that_wait() -> None:
+    session = joined_session(credit=1)
+    submit_each(session, [b"0"])
+    sent(session)
+    submit(session, Owner(Function(7, "g", b"code")))
+    assert [message.number for message in sent(session)] == [7]
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert [type(message) for message in sent(session)] == [messages.Submit]
+
+
+def test_tasks_submitted_one_by_one_wait_in_long_batches() -> None:
+    session = joined_session(credit=1)
+    submit_each(session, [b"0"])
+    sent(session)
+    for _ in range(BATCH_ROWS + 10):
+        submit_each(session, [b"x"])
+        assert sent_ids(session) == []
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert [len(ids) for ids in sent_ids(session)] == [BATCH_ROWS, 10]
+
+
+def test_a_heavy_backlog_goes_batch_by_batch() -> None:
+    session = joined_session(credit=1)
+    submit_each(session, [b"0"])
+    sent(session)
+    Chunk(Function(1, "f", b""), [bytes(BATCH_BYTES // 2)] * 6).submit(session)
+    sizes = []
+    for credit in range(1, 4):
+        session.handle(messages.Credit(credit * BATCH_BYTES), 1.0)
+        sizes += [len(ids) for ids in sent_ids(session)]
+    assert sizes == [2, 2, 2]
+
+
+def test_every_join_counts_anew() -> None:
+    session = joined_session(credit=1)
+    submit_each(session, [b"0"])
+    sent(session)
+    submit_each(session, [b"1"])
+    assert sent_ids(session) == []
+    session.handle(messages.HelloWanted(), 1.0)
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    session.handle(welcome(credit=1), 1.0)
+    assert sent_ids(session) == [[0, 1]]
+    submit_each(session, [b"2"])
+    assert sent_ids(session) == []
+    session.handle(messages.Credit(2 * TASK_OVERHEAD + 3), 1.0)
+    assert sent_ids(session) == [[2]]
+
+
+def test_what_waits_when_the_scheduler_is_lost_is_lost_as_well() -> None:
+    session = joined_session(credit=1)
+    submit_each(session, [b"0"])
+    sent(session)
+    (owner,) = submit_each(session, [b"1"])
+    session.suspend((1, 1, 1))
+    be_silent(session, 0.0, 100.0)
+    assert len(owner.told) == 1
+    sent(session)
+    session.handle(messages.Credit(UNLIMITED), 101.0)
+    assert sent_ids(session) == []
+
+
+def test_an_answer_to_a_task_of_the_backlog_ends_it() -> None:
+    """Submitted before the connection was lost, known to a scheduler that kept running, and not sent again yet."""
+    session = joined_session()
+    owners = submit_each(session, [b"0", b"1"])
+    sent(session)
+    session.handle(messages.HelloWanted(), 1.0)
+    session.handle(welcome(credit=0), 1.0)
+    session.handle(resolved(1), 1.0)
+    assert owners[1].told == [(1, Outcome.VALUE, b"answer")]
+
+
+# ------------------------------------------------------------------------------------------------------------- received
+
+
+@pytest.mark.parametrize(("window", "told"), [(0, []), (400, [100, 210]), (40, [40, 50, 60, 100, 110, 210])])
+def test_received_is_said_once_a_quarter_of_the_window(window: int, told: list[int]) -> None:
+    session = joined_session(result_window=window)
+    said: list[Any] = []
+    for size in (40, 10, 10, 40, 10, 100):
+        session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(size)]), 1.0)
+        said += sent(session)
+    assert said == [messages.Received(count) for count in told]
+
+
+def test_received_counts_anew_after_a_join() -> None:
+    session = joined_session(result_window=40)
+    session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(30)]), 1.0)
+    sent(session)
+    session.handle(messages.HelloWanted(), 1.0)
+    session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(30)]), 1.0)
+    session.handle(welcome(result_window=40), 1.0)
+    session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(15)]), 1.0)
+    assert [message for message in sent(session) if isinstance(message, messages.Received)] == [messages.Received(15)]

@@ -1,0 +1,250 @@
+"""The client's session when schedulers come, go, fall silent and refuse."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from tests.client.session.stand_ins import (
+    ADDRESS,
+    AGAIN,
+    HEARTBEAT_SECONDS,
+    TIMEOUT_SECONDS,
+    Answered,
+    Chunk,
+    Owner,
+    be_silent,
+    joined_session,
+    new_session,
+    resolved,
+    sent,
+    submit,
+    welcome,
+)
+
+from scaler_client.errors import ClientClosedError, SchedulerLostError
+from scaler_client.pickling.functions import Function
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_client.session.session import Session, State
+
+
+@pytest.fixture
+def session() -> Session:
+    return joined_session()
+
+
+def test_what_is_unresolved_is_submitted_again(session: Session) -> None:
+    owners = [Owner(payload=b"%d" % number) for number in range(4)]
+    for owner in owners:
+        submit(session, owner)
+    session.handle(resolved(1), 1.0)
+    session.take_outgoing()
+    session.handle(messages.HelloWanted(), 2.0)
+    session.handle(messages.HelloWanted(), 2.0)
+    submit(session, Owner(payload=b"4"))
+    assert session.take_outgoing() == [AGAIN]
+    session.handle(welcome(incarnation=6), 2.0)
+    out = sent(session)
+    assert out[-1].ids == [0, 2, 3, 4] and out[-1].payloads == [b"0", b"2", b"3", b"4"]
+
+
+def test_a_function_without_pending_tasks_is_sent_again_to_a_new_scheduler(session: Session) -> None:
+    owner = Owner()
+    submit(session, owner)
+    session.take_outgoing()
+    session.handle(resolved(0), 1.0)
+    session.handle(messages.HelloWanted(), 2.0)
+    session.handle(welcome(incarnation=6), 2.0)
+    session.take_outgoing()
+    submit(session, owner)
+    assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
+
+
+def test_map_rows_are_submitted_again_by_their_owner(session: Session) -> None:
+    submit(session, Owner(payload=b"single"))
+    chunk = Chunk(Function(1, "f", b""), [b"row 0", b"row 1", b"row 2"])
+    first = chunk.submit(session)
+    session.handle(resolved(first + 1), 1.0)
+    session.handle(messages.HelloWanted(), 1.0)
+    session.handle(welcome(incarnation=6), 1.0)
+    assert sent(session)[-1].payloads == [b"single", b"row 0", b"row 2"]
+    session.handle(resolved(first, first + 2), 1.0)
+    assert session.chunks == {}
+
+
+def test_a_chunk_is_lost_and_cancelled_as_a_single_task_is(session: Session) -> None:
+    lost, closed = (Chunk(Function(1, "f", b""), [b"1", b"2"]) for _ in range(2))
+    lost.submit(session)
+    be_silent(session, 0.0, 100.0)
+    assert [type(error) for _, error in lost.told] == [SchedulerLostError] * 2
+    closed.submit(session)
+    session.close("enough")
+    assert [outcome for _, outcome, _ in closed.told] == [Outcome.CANCELLED] * 2
+    assert session.chunks == {}
+
+
+def test_a_goodbye_of_the_scheduler_loses_nothing(session: Session) -> None:
+    owner = Owner()
+    submit(session, owner)
+    session.handle(messages.Goodbye("stops"), 1.0)
+    assert owner.told == [] and list(session.pending) == [0]
+
+
+def test_a_lost_hello_is_said_again(session: Session) -> None:
+    session.handle(messages.HelloWanted(), 1.0)
+    assert session.take_outgoing() == [AGAIN]
+    session.handle(messages.HelloWanted(), 1.0)  # the answer to something sent before
+    assert session.take_outgoing() == []
+    session.tick(2.0)
+    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    session.handle(messages.HelloWanted(), 2.1)
+    session.handle(messages.HelloWanted(), 2.1)
+    assert session.take_outgoing() == [AGAIN]
+    session.handle(welcome(), 2.2)
+    assert session.state is State.JOINED
+
+
+def test_a_connection_that_is_there_again_is_tried_at_once(session: Session) -> None:
+    session.reconnected(0.5)
+    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.next_deadline == 0.5 + HEARTBEAT_SECONDS
+    session.close("enough")
+    session.take_outgoing()
+    session.reconnected(1.0)
+    assert session.take_outgoing() == []
+
+
+def test_what_was_to_be_sent_to_a_scheduler_that_knows_nothing(session: Session) -> None:
+    submit(session, Owner())
+    session.forget_function(9)
+    session.handle(messages.HelloWanted(), 1.0)
+    assert session.take_outgoing() == [AGAIN]
+    session.handle(welcome(incarnation=6), 1.0)
+    assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
+
+
+def test_heartbeats(session: Session) -> None:
+    session.tick(HEARTBEAT_SECONDS - 0.1)
+    assert session.take_outgoing() == []
+    session.tick(HEARTBEAT_SECONDS)
+    session.tick(HEARTBEAT_SECONDS + 0.1)
+    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.next_deadline == 2 * HEARTBEAT_SECONDS
+    session.tick(2 * HEARTBEAT_SECONDS)
+    assert session.take_outgoing() == [messages.Heartbeat(2)]
+
+
+def test_heartbeats_come_often_enough_for_a_short_lease() -> None:
+    session = new_session()
+    session.handle(welcome(lease_seconds=1.5), 0.0)
+    session.take_outgoing()
+    assert session.next_deadline <= 0.5
+    session.tick(0.5)
+    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.next_deadline <= 1.0
+
+
+def test_a_lost_scheduler_fails_what_is_pending(session: Session) -> None:
+    owner, answered = Owner(), Answered()
+    submit(session, owner)
+    sent(session)
+    session.cancel([0], answered)
+    session.handle(messages.HeartbeatEcho(1), 10.0)
+    be_silent(session, 0.0, 10.0 + TIMEOUT_SECONDS)
+    assert owner.told == []
+    session.tick(10.1 + TIMEOUT_SECONDS)
+    ((task_id, error),) = owner.told
+    assert task_id == 0 and isinstance(error, SchedulerLostError)
+    assert ADDRESS in str(error) and "60 seconds" in str(error)
+    assert answered.times == 1 and not session.pending
+
+
+def test_a_lost_scheduler_that_is_there_again_is_told_to_stop_what_nobody_waits_for(session: Session) -> None:
+    submit(session, Owner())
+    sent(session)
+    be_silent(session, 0.0, 100.0)
+    assert messages.Cancel([0], force=True) in sent(session), "it may only have been silent"
+    session.handle(messages.HelloWanted(), 101.0)
+    session.handle(welcome(), 101.0)
+    assert messages.Cancel([0], force=True) in sent(session), "what was said before may be lost"
+
+
+def test_a_standstill_of_the_process_is_no_silence_of_the_scheduler(session: Session) -> None:
+    owner = Owner()
+    submit(session, owner)
+    be_silent(session, 0.0, 10.0)
+    be_silent(session, 1000.0, 1040.0)
+    assert owner.told == []
+    be_silent(session, 1040.0, 1080.0)
+    assert isinstance(owner.told[0][1], SchedulerLostError)
+
+
+def test_after_a_loss_it_works_with_the_next_scheduler(session: Session) -> None:
+    submit(session, Owner())
+    be_silent(session, 0.0, 100.0)
+    session.handle(messages.HelloWanted(), 101.0)
+    session.handle(welcome(incarnation=9), 101.0)
+    session.take_outgoing()
+    owner = Owner()
+    submit(session, owner)
+    assert sent(session)[-1].ids == [1]
+    session.handle(resolved(1), 102.0)
+    assert owner.told == [(1, Outcome.VALUE, b"answer")]
+
+
+def test_refused_names_both_versions(session: Session) -> None:
+    owner = Owner()
+    submit(session, owner)
+    session.handle(messages.Refused("protocolVersion", "too old", 9, "4.2"), 1.0)
+    ((_, error),) = owner.told
+    assert isinstance(error, SchedulerLostError)
+    for part in (ADDRESS, "4.2", "protocol version 9", "protocol version 1", "too old"):
+        assert part in str(error)
+
+
+def test_a_refused_session_fails_what_comes_later_and_rests(session: Session) -> None:
+    session.handle(messages.Refused("protocolVersion", "too old", 9, "4.2"), 1.0)
+    session.take_outgoing()
+    owner = Owner()
+    submit(session, owner)
+    session.tick(100.0)
+    assert len(owner.told) == 1 and isinstance(owner.told[0][1], SchedulerLostError)
+    assert session.take_outgoing() == []
+    assert session.next_deadline > 100.0, "a deadline that is over makes the I/O thread turn without rest"
+
+
+def test_what_comes_after_the_end_is_turned_away(session: Session) -> None:
+    session.close("enough")
+    owner, chunk = Owner(), Chunk(Function(1, "f", b""), [b"1", b"2"])
+    submit(session, owner)
+    chunk.submit(session)
+    assert isinstance(owner.told[0][1], ClientClosedError) and isinstance(chunk.told[0][1], ClientClosedError)
+    assert not session.pending and not session.chunks
+
+
+def test_close_says_goodbye_and_cancels(session: Session) -> None:
+    owner, answered = Owner(), Answered()
+    submit(session, owner)
+    sent(session)
+    session.cancel([0], answered)
+    session.take_outgoing()
+    session.close("enough")
+    assert sent(session) == [messages.Goodbye("enough")]
+    assert session.state is State.CLOSED
+    assert owner.told == [(0, Outcome.CANCELLED, b"")] and answered.times == 1
+    session.tick(1000.0)
+    assert session.take_outgoing() == []
+
+
+def test_forgetting_a_function_comes_after_its_tasks(session: Session) -> None:
+    submit(session, Owner())
+    session.forget_function(1)
+    assert sent(session)[1:] == [messages.Submit([0], [1], [b"payload"]), messages.ForgetFunctions([1])]
+
+
+def test_payloads_are_not_touched(session: Session) -> None:
+    payload = pickle.dumps(((1,), {}))
+    owner = Owner(payload=payload)
+    submit(session, owner)
+    assert session.take_outgoing()[-1].payloads[0] is payload  # type: ignore[union-attr]

@@ -1,0 +1,340 @@
+"""What scaler_ui knows, and what it sends to which page: contract.py, without sockets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.client.ui.stand_ins import BEGAN, CLIENT, Watcher, ended, types
+from tests.schema_messages import message_of
+
+from scaler_client.monitor.reader import SILENCE_SECONDS
+from scaler_client.protocol.snapshot_decoder import GRAPHS_TOPIC, story_topic
+from scaler_client.ui import tables
+from scaler_client.ui.contract import TOPICS, AskStory, PageError, Pause, Settings, Watch, parse
+from scaler_client.ui.executions import ROWS_A_CHUNK
+from scaler_client.ui.pages import Page
+
+LARGE = 2**64 - 1
+
+
+@pytest.fixture
+def watcher() -> Watcher:
+    return Watcher()
+
+
+def watching(watcher: Watcher, *topics: str) -> Page:
+    """A page that has been sent everything so far."""
+    page = Page(watcher.live)
+    page.hear(Watch(frozenset(topics)))
+    watcher.sent(page)
+    return page
+
+
+def only(messages: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    [found] = [message for message in messages if message["type"] == kind]
+    return found
+
+
+def task_ids(messages: list[dict[str, Any]]) -> list[str]:
+    return [each for message in messages if message["type"] == "tasks" for each in message["columns"]["id"]]
+
+
+def test_a_page_is_greeted_before_there_is_a_scheduler(watcher: Watcher) -> None:
+    watcher.live.note_obstacle("there is no /tmp/s_monitor yet")
+    watcher.live.look(watcher.now)
+    page = Page(watcher.live)
+    page.hear(Watch(frozenset(TOPICS)))
+    hello, presence = watcher.sent(page)
+    assert (hello["type"], hello["limits"]["tasks"], hello["topics"]) == ("hello", 100_000, list(TOPICS))
+    assert [1, "exception", "failed"] in hello["outcomes"] and [255, "returned", "neutral"] in hello["outcomes"]
+    assert (presence["type"], presence["presence"]) == ("presence", "unheard")
+    assert presence["problem"] == "there is no /tmp/s_monitor yet"
+    watcher.second(1, 2)
+    first = watcher.sent(page)
+    assert types(first)[:2] == ["presence", "picture"] and only(first, "presence")["problem"] == ""
+    assert {message["type"] for message in first[2:]} >= {"series", "tasks", "workers", "functions", "objects"}
+    assert watcher.sent(page) == []
+
+
+def test_only_what_is_watched_is_sent(watcher: Watcher) -> None:
+    page = watching(watcher)
+    watcher.second(1)
+    assert types(watcher.sent(page)) == ["presence", "picture"]
+    page.hear(Watch(frozenset(("workers",))))
+    assert types(watcher.sent(page)) == ["workers"], "at once"
+    watcher.second(2)
+    assert types(watcher.sent(page)) == ["picture", "workers"]
+
+
+def test_executions_come_whole_at_first_and_then_as_they_happen(watcher: Watcher) -> None:
+    watcher.second(1, 2)
+    watcher.second(3)
+    page = Page(watcher.live)
+    page.hear(Watch(frozenset(("tasks",))))
+    first = watcher.sent(page)
+    assert types(first) == ["hello", "presence", "picture", "reset", "tasks", "tasks"] and task_ids(first) == [
+        "1",
+        "2",
+        "3",
+    ]
+    watcher.second()
+    assert types(watcher.sent(page)) == ["picture"], "nothing has ended"
+    watcher.second(4)
+    assert task_ids(watcher.sent(page)) == ["4"]
+
+
+def test_one_encoding_is_for_all_pages(watcher: Watcher) -> None:
+    watcher.second(1)
+    pages = [Page(watcher.live) for _ in range(3)]
+    for page in pages:
+        page.hear(Watch(frozenset(TOPICS)))
+    sent = [list(page.to_send()) for page in pages]
+    assert all(mine is theirs for mine, theirs in zip(sent[0][2:], sent[1][2:]) if "reset" not in mine)
+    assert sent[0] == sent[1] == sent[2]
+
+
+def test_a_page_s_interval(watcher: Watcher) -> None:
+    page = watching(watcher, "tasks")
+    page.hear(Settings(3.0, None))
+    sent = []
+    for second in range(1, 8):
+        watcher.second(second)
+        sent.append(watcher.sent(page))
+    assert [("picture" in types(messages)) for messages in sent] == [True, False, False, True, False, False, True]
+    assert [task_ids(messages) for messages in sent] == [["1"], [], [], ["2", "3", "4"], [], [], ["5", "6", "7"]]
+
+
+def test_a_paused_page_hears_whether_the_scheduler_is_there(watcher: Watcher) -> None:
+    watcher.second(1)
+    page = watching(watcher, "series", "tasks")
+    page.hear(Pause(True))
+    watcher.second(2)
+    assert watcher.sent(page) == []
+    watcher.silence(SILENCE_SECONDS + 1)
+    [presence] = watcher.sent(page)
+    assert presence["presence"] == "gone"
+    page.hear(Pause(False))
+    resumed = watcher.sent(page)
+    assert task_ids(resumed) == ["2"] and only(resumed, "series")["first"] == 1
+
+
+def test_a_slow_page_gets_the_newest_picture_and_all_executions(watcher: Watcher) -> None:
+    watcher.second(1)
+    page = watching(watcher, "tasks")
+    watcher.second(2)
+    slowly = page.to_send()
+    assert json.loads(next(slowly))["now"] == BEGAN + 2
+    for second in range(3, 20):
+        watcher.second(second)
+    assert task_ids([json.loads(text) for text in slowly]) == [str(second) for second in range(2, 20)]
+    assert only(watcher.sent(page), "picture")["now"] == BEGAN + 19
+
+
+def test_a_page_that_was_away_for_too_long_begins_anew() -> None:
+    watcher = Watcher(tasks=10)
+    watcher.second(1)
+    page = watching(watcher, "tasks")
+    for second in range(2, 40):
+        watcher.second(second)
+    sent = watcher.sent(page)
+    assert types(sent) == ["picture", "reset"] + ["tasks"] * 10
+    assert task_ids(sent) == [str(second) for second in range(30, 40)]
+
+
+def test_chunks_dropped_while_a_page_takes_them(watcher: Watcher) -> None:
+    watcher.live.executions._most_tasks = ROWS_A_CHUNK
+    watcher.second(*range(ROWS_A_CHUNK))
+    page = Page(watcher.live)
+    page.hear(Watch(frozenset(("tasks",))))
+    slowly = page.to_send()
+    while json.loads(next(slowly))["type"] != "tasks":
+        pass
+    for begin in range(1, 4):
+        watcher.second(*range(begin * ROWS_A_CHUNK, (begin + 1) * ROWS_A_CHUNK))
+    rest = [json.loads(text) for text in slowly]
+    assert types(rest) == ["reset", "tasks"] and task_ids(rest)[0] == str(3 * ROWS_A_CHUNK)
+
+
+def test_a_window_of_its_own(watcher: Watcher) -> None:
+    for second in range(1, 101):
+        watcher.second(second)
+    page = Page(watcher.live)
+    page.hear(Settings(None, 10.0))
+    page.hear(Watch(frozenset(("series", "tasks"))))
+    sent = watcher.sent(page)
+    assert task_ids(sent) == [str(second) for second in range(90, 101)]
+    assert len(only(sent, "series")["columns"]["time"]) == 11
+    page.hear(Settings(None, 20.0))
+    larger = watcher.sent(page)
+    assert types(larger)[0] == "reset" and len(task_ids(larger)) == 21
+    page.hear(Settings(None, 15.0))
+    assert watcher.sent(page) == [], "a smaller one is the page's own business"
+
+
+def test_what_is_older_than_the_window_goes() -> None:
+    watcher = Watcher(window=10.0)
+    for second in range(1, 101):
+        watcher.second(second)
+    assert (watcher.live.executions.rows, len(watcher.live.series.points)) == (11, 11)
+    assert len(watching(watcher, "series", "tasks")._watched) == 2
+
+
+def test_a_clock_that_is_set_back_does_not_make_the_window_grow() -> None:
+    watcher = Watcher(window=10.0)
+    for second in range(1, 101):
+        watcher.second(second, unixMilliseconds=round((BEGAN - 10 * second) * 1000))
+    assert len(watcher.live.series.points) == 20
+
+
+def test_the_curves_have_a_gap_where_the_scheduler_was_gone(watcher: Watcher) -> None:
+    watcher.second()
+    watcher.silence(SILENCE_SECONDS + 1)
+    page = watching(watcher, "series")
+    watcher.second(incarnation=6)
+    assert only(watcher.sent(page), "presence")["schedulers"] == 2
+    points = watcher.live.series.points
+    assert [point[1] is None for point in points] == [False, True, False]
+    assert watcher.live.series.next_number == 3
+
+
+def test_curves_are_of_what_the_picture_says(watcher: Watcher) -> None:
+    page = watching(watcher, "series")
+    watcher.second(waiting=5, dispatched=9, running=4, suspended=2, resolved=10, outcomes=[8, 2])
+    watcher.second(waiting=6, dispatched=3, running=3, suspended=0, resolved=30, outcomes=[20, 8, 0, 0, 0, 0, 2])
+    columns = only(watcher.sent(page), "series")["columns"]
+    assert (columns["waiting"], columns["queued"], columns["running"]) == ([5, 6], [3, 0], [4, 3])
+    assert (columns["throughput"], columns["failed"]) == ([0, 20], [0, 6]), "what is cancelled has not failed"
+
+
+def test_a_scheduler_that_starts_anew_keeps_the_window(watcher: Watcher) -> None:
+    watcher.second(1)
+    page = watching(watcher, "tasks")
+    watcher.rows = 0
+    watcher.second(incarnation=6, outcomes=[1])
+    assert only(watcher.sent(page), "picture")["incarnation"] == "6"
+    assert watcher.live.executions.rows == 1
+
+
+def test_missed_history_is_said(watcher: Watcher) -> None:
+    watcher.second(1)
+    watcher.rows += 40
+    watcher.second(2)
+    page = Page(watcher.live)
+    page.hear(Watch(frozenset(("tasks",))))
+    sent = watcher.sent(page)
+    assert [message["missed"] for message in sent if message["type"] == "tasks"] == [0, 40]
+    assert only(sent, "presence")["missed_history"] == 40
+
+
+def test_large_identities_and_hostile_names_arrive_as_they_are(watcher: Watcher) -> None:
+    name = '</script><img src=x onerror=alert(1)>\u2028"\\'
+    objects = {"clients": [LARGE], "ids": [LARGE], "names": [0], "bytes": [3], "tasks": [1], "states": [9]}
+    texts = {"text": name.encode(), "sizes": [len(name.encode())]}
+    page = watching(watcher, "objects", "functions")
+    watcher.second(2**63 - 1, function=name, objectColumns=objects, texts=texts)
+    sent = watcher.sent(page)
+    columns = only(sent, "objects")["columns"]
+    assert (columns["client"], columns["id"], columns["name"], columns["state"]) == (
+        [str(LARGE)],
+        [str(LARGE)],
+        [name],
+        [""],
+    )
+    functions = only(sent, "functions")["columns"]
+    assert (functions["name"], functions["recent"], functions["done"]) == ([name], [1], [1])
+    assert functions["p99"] == pytest.approx([0.001], rel=0.046)
+
+
+def graphs(states: list[int], **fields: Any) -> bytes:
+    """One that squares a number and adds something to it, and reads what has no row."""
+    columns = {
+        "clients": [CLIENT],
+        "ids": [1, 2],
+        "names": [0, 1],
+        "states": states,
+        "text": b"squareadd",
+        "sizes": [6, 3],
+    }
+    inputs = {"inputCounts": [1, 2], "inputs": [77, 1, 77]}
+    told = {"incarnation": [5], "total": [9], **columns, **inputs, **fields}
+    return GRAPHS_TOPIC + message_of("graphs", **told)
+
+
+def test_graphs_come_when_they_have_changed(watcher: Watcher) -> None:
+    page = watching(watcher, "graphs")
+    assert page.topics() == {GRAPHS_TOPIC}
+    watcher.second()
+    assert only(watcher.sent(page), "graphs")["total"] == 0
+    for states in ([2, 0], [2, 0], [3, 1]):
+        watcher.reader.feed(graphs(states), watcher.now)
+        watcher.second()
+    found = only(watcher.sent(page), "graphs")
+    assert (found["total"], found["edges"]) == (9, {"from": [0], "to": [1]})
+    columns = found["columns"]
+    assert (columns["name"], columns["state"]) == (["square", "add"], ["done", "waiting"])
+    assert (columns["client"], columns["id"]) == ([str(CLIENT)] * 2, ["1", "2"])
+    watcher.reader.feed(graphs([3, 1]), watcher.now)
+    watcher.second()
+    assert types(watcher.sent(page)) == ["picture"], "they are the same"
+    watcher.second(incarnation=6)
+    assert only(watcher.sent(page), "graphs")["columns"]["id"] == [], "another scheduler"
+    page.hear(Pause(True))
+    assert page.topics() == set()
+
+
+def test_the_story_of_a_task(watcher: Watcher) -> None:
+    watcher.second()
+    page = watching(watcher)
+    page.hear(AskStory(CLIENT, 7))
+    topic = story_topic(CLIENT, 7)
+    assert page.topics() == {topic} and watcher.sent(page) == []
+    answer = ended(0, 2.0, [7], outcomes=[1])[8:]
+    watcher.reader.feed(topic + answer, watcher.now)
+    [story] = watcher.sent(page)
+    assert (story["type"], story["client"], story["id"]) == ("story", str(CLIENT), "7")
+    columns = story["columns"]
+    assert (columns["kind"], columns["time"], columns["outcome"]) == (["ended"], [BEGAN + 2.0], [1])
+    assert page.topics() == set() and watcher.sent(page) == []
+    page.hear(AskStory(CLIENT, 7))
+    assert watcher.sent(page) == [], "what was answered before is old"
+    watcher.second(incarnation=6)
+    assert "story" not in types(watcher.sent(page)), "and what another scheduler has answered is gone"
+    watcher.reader.feed(topic + answer, watcher.now)
+    assert types(watcher.sent(page)) == ["story"]
+
+
+def test_functions_without_a_row_are_so_many_at_most(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_GONE", 2)
+    page = watching(watcher, "functions")
+    for number, function in enumerate(("rare", "often", "sometimes")):
+        watcher.second(*range((3, 30, 10)[number]), function=function)
+    functions = only(watcher.sent(page), "functions")["columns"]
+    assert (functions["name"], functions["recent"]) == (["often", "sometimes"], [30, 10])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("x", "no JSON"), ("[" * 4000, "no JSON"), ("[]", "no object"), ("{}", "its type"), ('{"type":[]}', "its type"),
+        ('{"type":"watch"}', "topics"), ('{"type":"watch","topics":["x"]}', "topics"),
+        ('{"type":"watch","topics":[{}]}', "topics"), ('{"type":"settings","interval":0.1}', "interval"),
+        ('{"type":"settings","interval":true}', "interval"), ('{"type":"settings","window":601}', "window is not"),
+        ('{"type":"settings","window":NaN}', "window"), ('{"type":"story","client":1,"id":"2"}', "client is not"),
+        ('{"type":"story","client":"1","id":"-2"}', "id is not"), ('{"type":"story","client":"1"}', "id is not"),
+        ('{"type":"story","client":"99999999999999999999","id":"2"}', "client is not"),
+    ],
+)  # fmt: skip
+def test_what_a_page_must_not_send(text: str, problem: str) -> None:
+    with pytest.raises(PageError, match=problem):
+        parse(text, 600.0)
+
+
+def test_what_a_page_may_send(watcher: Watcher) -> None:
+    assert parse('{"type":"settings","interval":2,"window":60,"more":1}', 600.0) == Settings(2.0, 60.0)
+    assert parse('{"type":"watch","topics":[]}', 600.0) == Watch(frozenset())
+    assert (parse('{"type":"pause"}', 600.0), parse('{"type":"resume"}', 600.0)) == (Pause(True), Pause(False))
+    page = watching(watcher)
+    page.refuse("it was wrong")
+    assert watcher.sent(page) == [{"type": "refused", "problem": "it was wrong"}] and watcher.sent(page) == []

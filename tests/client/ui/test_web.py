@@ -1,0 +1,264 @@
+"""scaler_ui's web server on a real socket: what it serves, to whom, and browsers that do not read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import pytest
+from tests.client.ui.stand_ins import CLIENT, Watcher
+
+pytest.importorskip("aiohttp", reason="the page's server needs aiohttp: pip install 'scaler-client[ui]'")
+pytest.importorskip("prometheus_client", reason="the page's server needs it: pip install 'scaler-client[ui]'")
+
+import aiohttp
+from aiohttp.test_utils import TestServer
+
+from scaler_client.monitor.reader import SILENCE_SECONDS
+from scaler_client.ui import web
+from scaler_client.ui.access import Access
+from scaler_client.ui.contract import LONGEST_MESSAGE
+
+TOKEN = "0123456789abcdef"
+SECONDS = 20.0
+"""For whatever should happen at once."""
+
+
+class Site:
+    """A server with what it shows, and a browser."""
+
+    def __init__(self, token: str = "") -> None:
+        self.watcher = Watcher()
+        self.access = Access(token)
+        self.web = web.Web(self.watcher.live, self.access, lambda: None)
+        self.server = TestServer(self.web.application())
+        self.browser = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a host that is a number
+
+    def url(self, path: str) -> str:
+        return str(self.server.make_url(path))
+
+    async def get(self, path: str, **headers: str) -> aiohttp.ClientResponse:
+        return await self.browser.get(self.url(path), headers=headers, allow_redirects=False)
+
+    def second(self, *ids: int, **fields: Any) -> None:
+        self.watcher.second(*ids, **fields)
+        self.web.tell()
+
+    @contextlib.asynccontextmanager
+    async def page(self, *topics: str, **headers: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        async with self.browser.ws_connect(self.url("/live"), headers=headers, max_msg_size=0) as socket:
+            await socket.send_str(json.dumps({"type": "watch", "topics": topics}))
+            yield socket
+
+
+async def until(socket: aiohttp.ClientWebSocketResponse, kind: str) -> dict[str, Any]:
+    """The next message of that type."""
+    while True:
+        message: dict[str, Any] = json.loads(await socket.receive_str(timeout=SECONDS))
+        if message["type"] == kind:
+            return message
+
+
+async def reached(condition: Callable[[], object]) -> None:
+    """Return once it holds."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def deaf_page(site: Site, *topics: str) -> AsyncIterator[None]:
+    """A browser that watches and does not read."""
+    reader, writer = await asyncio.open_connection(site.server.host, site.server.port, limit=1024)
+    try:
+        writer.write(b"GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
+        writer.write(b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+        assert b"101" in await reader.readline()
+        watch = json.dumps({"type": "watch", "topics": topics}).encode()
+        writer.write(bytes((0x81, 0x80 | len(watch))) + bytes(4) + watch)  # text, masked with zeros
+        yield
+    finally:
+        writer.close()
+
+
+def with_site(story: Callable[[Site], Coroutine[Any, Any, None]], token: str = "") -> None:
+    async def tell() -> None:
+        site = Site(token)
+        await site.server.start_server()
+        try:
+            async with site.browser:
+                await story(site)
+        finally:
+            await site.server.close()
+
+    asyncio.run(tell())
+
+
+def test_every_answer_forbids_what_is_not_its_own() -> None:
+    async def story(site: Site) -> None:
+        for path in ("/", "/health", "/nothing", "/static/../web.py", "/static/"):
+            headers = (await site.get(path)).headers
+            policy = headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy and "script-src 'self';" in policy and "unsafe" not in policy
+            assert "frame-ancestors 'none'" in policy and "http" not in policy and "*" not in policy
+            assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
+            assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert (await site.get("/static/%2e%2e/web.py")).status == 404
+        for path in ("/static/nothing.js", "/static/" + "x" * 5000, "/static/%00", "/static//etc/passwd"):
+            assert (await site.get(path)).status == 404
+        page = await site.get("/")
+        assert (page.status, page.content_type) == (200, "text/html")
+
+    with_site(story)
+
+
+def test_health_follows_the_scheduler() -> None:
+    async def story(site: Site) -> None:
+        assert (await site.get("/health")).status == 503
+        site.second()
+        answer = await site.get("/health")
+        assert (answer.status, await answer.json()) == (200, {"status": "ok", "scheduler": "there"})
+        site.watcher.silence(SILENCE_SECONDS + 1)
+        answer = await site.get("/health")
+        assert (answer.status, (await answer.json())["scheduler"]) == (503, "gone")
+
+    with_site(story)
+
+
+def test_metrics_are_the_exporter_s() -> None:
+    async def story(site: Site) -> None:
+        site.second()
+        answer = await site.get("/metrics")
+        assert answer.status == 200 and "\nscaler_up 1.0\n" in await answer.text()
+        answer = await site.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+        assert answer.content_type == "application/openmetrics-text" and (await answer.text()).endswith("# EOF\n")
+
+    with_site(story)
+
+
+def test_a_page_follows_what_happens() -> None:
+    async def story(site: Site) -> None:
+        async with site.page("tasks", "series") as socket:
+            assert (await until(socket, "hello"))["contract"] == 1
+            site.second(7)
+            assert (await until(socket, "picture"))["incarnation"] == "5"
+            found = await until(socket, "tasks")
+            assert (found["columns"]["id"], found["clients"]) == (["7"], [str(CLIENT)])
+            await socket.send_str("nonsense")
+            assert (await until(socket, "refused"))["problem"] == "that is no JSON"
+            await socket.send_bytes(b"\0")
+            site.watcher.silence(SILENCE_SECONDS + 1)
+            site.web.tell()
+            assert (await until(socket, "presence"))["presence"] == "gone"
+        await reached(lambda: site.web.pages == 0)
+
+    with_site(story)
+
+
+def test_a_page_that_sends_too_much_is_let_go() -> None:
+    async def story(site: Site) -> None:
+        async with site.page() as socket:
+            await socket.send_str("x" * (LONGEST_MESSAGE + 1))
+            while not (await socket.receive(timeout=SECONDS)).type == aiohttp.WSMsgType.CLOSE:
+                continue
+            assert socket.close_code == 1009
+
+    with_site(story)
+
+
+def test_foreign_pages_and_names_are_refused() -> None:
+    async def story(site: Site) -> None:
+        for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                await site.browser.ws_connect(site.url("/live"), headers=headers)
+            assert refused.value.status == 403
+        assert (await site.get("/", Host="evil.example")).status == 403
+        own = f"http://{site.server.host}:{site.server.port}"
+        async with site.page(Origin=own) as socket:
+            await until(socket, "hello")
+
+    with_site(story)
+
+
+def test_with_a_token_nothing_is_shown_without_it() -> None:
+    async def story(site: Site) -> None:
+        for path in ("/", "/live", "/static/index.html", "/metrics", f"/?token={TOKEN}x", "/?token="):
+            answer = await site.get(path)
+            assert answer.status == 401 and TOKEN not in await answer.text() and "Set-Cookie" not in answer.headers
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert (await site.get("/health")).status == 503, "who looks whether it runs needs none"
+        assert (await site.get("/", Authorization=f"Bearer {TOKEN}")).status == 200
+
+    with_site(story, TOKEN)
+
+
+def test_a_token_in_the_address_becomes_a_cookie() -> None:
+    async def story(site: Site) -> None:
+        visit = await site.get(f"/?view=tasks&token={TOKEN}")
+        assert (visit.status, visit.headers["Location"]) == (303, "/?view=tasks")
+        cookie = visit.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and TOKEN not in cookie
+        assert (await site.get("/")).status == 200
+        site.second(1)
+        async with site.page("workers", Host="cluster.example", Origin="http://cluster.example") as socket:
+            await until(socket, "workers")
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await site.browser.ws_connect(site.url("/live"), headers={"Origin": "https://evil.example"})
+
+    with_site(story, TOKEN)
+
+
+def test_a_browser_that_does_not_read_costs_nothing_and_holds_nobody_up() -> None:
+    """Its messages stay unmade: what is in the way of the newest is one message and what sockets hold."""
+    names = [f"{number} {'x' * 4000}" for number in range(250)]
+    texts = {"text": "".join(names).encode(), "sizes": [len(name) for name in names]}
+    table = {"numbers": list(range(250)), "names": list(range(250))}
+    table |= {name: [0] for name in ("tasks", "done", "failed", "runNanoseconds", "bytes", "clients")}
+
+    async def story(site: Site) -> None:
+        async with site.page("tasks") as quick, deaf_page(site, "functions"):
+            for second in range(1, 41):
+                site.second(second, functionColumns=table, texts=texts)  # a megabyte each
+                assert (await until(quick, "tasks"))["columns"]["id"] == [str(second)]
+            held = [socket._req.transport.get_write_buffer_size() for socket in site.web._sockets]
+            assert len(held) == 2 and 0 < max(held) < 2_500_000, "one message, and what aiohttp itself lets gather"
+
+    with_site(story)
+
+
+def test_a_browser_that_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "SEND_SECONDS", 0.2)
+
+    async def story(site: Site) -> None:
+        async with deaf_page(site):
+            await reached(lambda: site.web.pages == 1)
+            site.second(address="x" * 30_000_000)  # more than sockets hold
+            await reached(lambda: site.web.pages == 0)
+
+    with_site(story)
+
+
+def test_there_are_only_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "MOST_PAGES", 1)
+
+    async def story(site: Site) -> None:
+        async with site.page():
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                await site.browser.ws_connect(site.url("/live"))
+            assert refused.value.status == 503
+
+    with_site(story)
+
+
+def test_the_end_does_not_wait_for_pages() -> None:
+    async def story(site: Site) -> None:
+        async with site.page() as socket:
+            await until(socket, "hello")
+            await asyncio.wait_for(site.server.close(), 5.0)
+
+    with_site(story)

@@ -1,0 +1,29 @@
+"""Fixtures of the core's tests."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, List
+
+import pytest
+from tests.scheduler.core.harness import Core
+
+from scaler_scheduler.core.limits import Limits
+
+
+@pytest.fixture
+def make_core() -> Iterator[Callable[..., Core]]:
+    """Makes cores with the limits given. At the test's end nothing else may have been sent."""
+    cores: List[Core] = []
+
+    def make(**limits: Any) -> Core:
+        cores.append(Core(Limits(**limits)))
+        return cores[-1]
+
+    yield make
+    for core in cores:
+        assert core.take() == []
+
+
+@pytest.fixture
+def core(make_core: Callable[..., Core]) -> Core:
+    return make_core()

@@ -1,0 +1,509 @@
+"""Large kept results that stay on their host: who reads them there, how they are fetched, and what is lost with it.
+
+Runs under PyPy and CPython.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+from tests.scheduler.core.data.test_graphs import (
+    BOTH,
+    KEEP,
+    KEPT,
+    LOST,
+    NAME,
+    NO,
+    A,
+    C,
+    V,
+    W,
+    forget,
+    only,
+    resolved,
+    run,
+    submit,
+)
+from tests.scheduler.core.harness import MILLISECOND, SECOND, results_event, submit_event
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.state.functions import LARGE_BYTES
+
+B, U = b"another agent", b"a worker of the other agent"
+FLAGGED = {0: (effects.FLAG_MAY_STORE, 0, 0)}
+SIZE = LARGE_BYTES + 1
+FRAMES = [b"pickle", b"b" * LARGE_BYTES]
+AGENT, OTHER = 31, 32
+
+
+def joined(core, *workers):
+    """Two host agents, with these workers: W and V of the first, U of the second."""
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.agent(A, AGENT)
+    core.agent(B, OTHER)
+    for worker in workers:
+        core.worker(worker, {W: 21, V: 22, U: 23}[worker], agent=OTHER if worker == U else AGENT)
+
+
+def store(core, worker, task_id, size=SIZE, attempt=1):
+    """After so long that nothing is queued behind the next one."""
+    body = size.to_bytes(8, "little")
+    core.results(worker, [(NAME, task_id, attempt)], 20 * SECOND, effects.OUTCOME_STORED, body)
+
+
+def dispatch(worker, task_id, attempt=1, flagged=False):
+    return ("dispatch", worker, [(NAME, task_id, attempt, 1, b"x")], *([FLAGGED] if flagged else []))
+
+
+def fetched(core, task_id, frames=FRAMES, agent=A):
+    core.feed(events.Object(agent, task_id, "", list(frames), NAME))
+
+
+def missing(core, *ids, agent=A):
+    core.feed(events.ForgetObjects(agent, array("q", ids), array("q", [NAME] * len(ids))))
+
+
+def stored_one(core, readers=((2, [1], NO),)):
+    """W has stored the result of task 1, which these read."""
+    submit(core, [(1, [], KEEP), *readers])
+    forget(core, 1, *[row[0] for row in readers if row[2]])
+    assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
+    store(core, W, 1)
+    return [each for each in core.take() if each[0] != "function"]
+
+
+def test_a_chain_stays_on_the_host_of_its_first_result(core):
+    joined(core, U, W)
+    sent = stored_one(core, [(2, [1], KEEP), (3, [2], NO)])
+    assert sent == [dispatch(W, 2, flagged=True), resolved((1, KEPT, b""))]
+    store(core, W, 2)
+    forgotten = ("forget objects", W, [(NAME, 1)]), ("forget objects", A, [(NAME, 1)])
+    assert core.take() == [dispatch(W, 3), resolved((2, KEPT, b"")), *forgotten]
+    run(core, W, 3, b"end")
+    forgotten = ("forget objects", W, [(NAME, 2)]), ("forget objects", A, [(NAME, 2)])
+    assert core.take() == [resolved((3, 0, b"end")), *forgotten]
+    assert core.tables()["objects"] == 0
+
+
+def test_a_dispatch_says_where_the_file_is_from(core):
+    joined(core, W)
+    big = bytes(LARGE_BYTES)
+    core.feed(events.Object(C, 1, "", [big]), events.Object(C, 2, "", [big[1:]]))
+    submit(core, [(3, [], KEEP), (4, [3, 1, 2], NO)])
+    core.take()
+    body = SIZE.to_bytes(8, "little")
+    core.scheduler.handle(results_event(W, [(NAME, 3, 1)], 1000, effects.OUTCOME_STORED, body), core.now)
+    [sent] = [effect for effect in core.scheduler.collect() if effect.kind == effects.DISPATCH]
+    assert (sent.inputs, sent.inlined) == ([3, 1, 2], [0, 0, 0])
+    assert sent.shared == [effects.FILE_OF_WORKER, effects.FILE_TO_COME, effects.IN_MESSAGE]
+
+
+def test_who_is_asked_to_store(core):
+    joined(core, W)
+    core.worker(b"alone", 29)
+    submit(core, [(1, [], KEEP), (2, [], BOTH), (3, [], NO), (4, [], KEEP)])
+    flagged = {row[1]: each[1] for each in only(core, "dispatch") for row in each[2] if len(each) > 3}
+    assert set(flagged.values()) <= {W} and set(flagged) <= {1, 4}
+
+
+def test_it_is_not_asked_of_tasks_whose_results_are_small(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], KEEP), (3, [2], KEEP), (4, [3], KEEP), (5, [4], NO)])
+    assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
+    run(core, W, 1, b"small")
+    assert core.take()[0] == ("dispatch", W, [(NAME, 2, 1, 1, b"xsmall")])
+    run(core, W, 2, bytes(LARGE_BYTES))
+    assert only(core, "dispatch", "object", "resolved")[1] == dispatch(W, 3, flagged=True)
+    run(core, W, 3, b"small")
+    assert core.take()[0] == ("dispatch", W, [(NAME, 4, 1, 1, b"xsmall")], FLAGGED), "one was large"
+
+
+def test_a_reader_goes_to_an_idle_worker_of_the_host(core):
+    joined(core, W, V, U)
+    submit(core, [(1, [], KEEP), (2, [], NO), (3, [1], NO)])
+    core.take()
+    holder = next(row.worker.route for row in core.scheduler.tables.clients.find(NAME).tasks.values() if row.id == 1)
+    assert holder == U
+    store(core, U, 1)
+    assert only(core, "dispatch", "resolved")[0] == dispatch(U, 3)
+
+
+def test_a_reader_on_another_host_waits_for_the_bytes(core):
+    joined(core, W)
+    assert stored_one(core, [(2, [], NO), (3, [1], NO), (4, [1], NO)])[0] == dispatch(W, 2)
+    core.worker(U, 23, agent=OTHER)
+    assert core.take() == [("fetch objects", A, [(NAME, 1)])], "once for both"
+    core.worker(b"alone", 29)
+    assert core.take() == []
+    fetched(core, 1)
+    sent = only(core, "object", "dispatch")
+    assert sorted(each for each in sent if each[0] == "object") == sorted([
+        ("object", B, NAME, 1, FRAMES), ("object", b"alone", NAME, 1, FRAMES),
+    ])  # fmt: skip
+    rows = {each[1]: each[2][0][1] for each in sent if each[0] == "dispatch"}
+    assert sorted(rows.values()) == [3, 4] and set(rows) == {U, b"alone"}
+    for worker, task_id in rows.items():
+        run(core, worker, task_id)
+    told = {each[1] for each in core.take() if each[0] == "forget objects"}
+    assert told == {A, B, U, b"alone"}
+    assert core.tables()["objects"] == 0
+
+
+def test_capabilities_take_a_reader_elsewhere(core):
+    joined(core, W)
+    core.worker(U, 23, agent=OTHER, capabilities=[("gpu", 1)])
+    submit(core, [(1, [], KEEP)])
+    [(_, holder, *_)] = only(core, "dispatch")
+    core.results(holder, [(NAME, 1, 1)], body=SIZE.to_bytes(8, "little"), outcome=effects.OUTCOME_STORED)
+    core.take()
+    event = submit_event(C, [2], [1], [b"x"], ())
+    event.inputs, event.input_counts = array("q", [1]), array("I", [1])
+    needs = ("gpu", 1) if holder == W else ("disk", 1)
+    event.options = events.Options(capabilities=frozenset([needs]))
+    if holder == U:
+        core.worker(V, 22, agent=AGENT, capabilities=[("disk", 1)])
+    core.feed(event)
+    assert core.take() == [("fetch objects", A if holder == W else B, [(NAME, 1)])]
+
+
+def test_one_in_the_queue_of_a_busy_host_is_better_than_bytes_on_their_way(core):
+    """As long as nobody is idle elsewhere."""
+    joined(core, W, U)
+    submit(core, [(1, [], KEEP)])
+    [(_, holder, *_)] = only(core, "dispatch")
+    core.results(holder, [(NAME, 1, 1)], MILLISECOND, effects.OUTCOME_STORED, SIZE.to_bytes(8, "little"))
+    core.take()
+    core.submit(C, [10, 11])
+    assert {each[1] for each in core.take()} == {W, U}
+    submit(core, [(12, [1], NO)])
+    assert core.take() == [dispatch(holder, 12)]
+
+
+def fetching(core):
+    """Task 3, and what reads it, wait for the bytes of 1, which W has stored; W runs task 2."""
+    joined(core, W)
+    stored_one(core, [(2, [], NO), (3, [1], KEEP), (4, [3], NO)])
+    core.worker(U, 23, agent=OTHER)
+    assert core.take() == [("fetch objects", A, [(NAME, 1)])]
+
+
+def test_cancelled_while_it_is_fetched(core):
+    fetching(core)
+    core.cancel(C, 4)
+    assert core.take() == [
+        resolved((4, effects.OUTCOME_CANCELLED, b""), (3, effects.OUTCOME_CANCELLED, b"")),
+        ("forget objects", A, [(NAME, 1)]),
+    ]
+    fetched(core, 1)
+    missing(core, 1)
+    assert core.take() == [] and core.tables()["objects"] == 0
+
+
+def test_its_client_leaves_while_it_is_fetched(core):
+    fetching(core)
+    core.goodbye(C)
+    core.take_one("forget objects", A, [(NAME, 1)])
+    fetched(core, 1)
+    core.take()
+    assert core.tables()["objects"] == 0
+
+
+def test_the_worker_that_was_to_run_it_leaves_while_it_is_fetched(core):
+    fetching(core)
+    core.goodbye(U)
+    fetched(core, 1)
+    assert core.take() == []
+    run(core, W, 2)
+    assert only(core, "dispatch", "resolved")[0] == dispatch(W, 3, flagged=True), "where the file still is"
+
+
+@pytest.mark.parametrize("how", ["goodbye", "lease", "not there", "replaced"])
+def test_lost_while_it_is_fetched(core, how):
+    fetching(core)
+    if how == "goodbye":
+        core.goodbye(A)
+    elif how == "lease":
+        for _ in range(61):
+            core.heartbeat(C)
+            core.heartbeat(B, 23)
+            core.heartbeat(W)
+            core.wait(1)
+    elif how == "not there":
+        missing(core, 1)
+    else:
+        core.hello(A, events.AGENT, 39)
+    text = b"function 1: object 1, which it reads, is lost with the host that had it"
+    rows = [row for each in core.take() if each[0] == "resolved" for row in each[2]]
+    assert rows == [(3, LOST, text), (4, LOST, text)]
+    tables = core.tables()
+    assert tables["objects"] == 0
+    assert set(core.scheduler.tables.clients.find(NAME).tasks) == {2}
+
+
+def test_lost_with_its_host(core):
+    """What waits and what the host's workers hold ends at once; what reads nothing of it does not."""
+    joined(core, V, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO), (3, [1], KEEP), (4, [3], NO), (5, [], NO), (6, [], NO)])
+    forget(core, 1, 3)
+    core.take()
+    store(core, W, 1)
+    core.worker(U, 23, agent=OTHER)
+    core.take()
+    states = {task.id: task.worker for task in core.scheduler.tables.clients.find(NAME).tasks.values()}
+    for _ in range(61):
+        for route in (C, W, V):
+            core.heartbeat(route)
+        core.heartbeat(B, 23)
+        core.wait(1)
+    rows = {row[0]: row[1] for each in core.take() if each[0] == "resolved" for row in each[2]}
+    assert rows == {2: LOST, 3: LOST, 4: LOST}, states
+    # The client submits again what its targets need.
+    submit(core, [(1, [], KEEP), (2, [1], NO), (3, [1], KEEP), (4, [3], NO)])
+    forget(core, 1, 3)
+    core.take()
+    assert core.tables()["objects"] == 2
+
+
+def test_nothing_is_lost_that_has_been_fetched(core):
+    fetching(core)
+    fetched(core, 1)
+    core.take()
+    core.goodbye(A)
+    assert [each for each in core.take() if each[0] == "resolved"] == []
+    run(core, U, 3, b"three")
+    core.take()
+
+
+def test_an_agent_that_joins_again_still_has_it(core):
+    fetching(core)
+    again = b"agent again"
+    core.agent(again, AGENT)
+    assert core.take() == [("fetch objects", again, [(NAME, 1)])]
+    fetched(core, 1, agent=again)
+    assert only(core, "object", "dispatch")[-1] == dispatch(U, 3, flagged=True)
+
+
+def test_only_the_agent_that_has_it_is_believed(core):
+    fetching(core)
+    fetched(core, 1, agent=B)
+    missing(core, 1, agent=B)
+    missing(core, 3)
+    core.feed(events.Object(A, 1, "", [b"x"], 99))
+    assert core.take() == []
+
+
+def test_stored_where_the_agent_is_gone_runs_again(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    core.take()
+    core.goodbye(A)
+    core.worker(W, 21, agent=AGENT)
+    [(_, _, [(_, _, attempt, _, _)])] = only(core, "dispatch")
+    store(core, W, 1, attempt=attempt)
+    assert core.take() == [("dispatch", W, [(NAME, 1, attempt + 1, 1, b"x")])], "it is not asked to store it"
+
+
+@pytest.mark.parametrize("keep", [NO, BOTH])
+def test_what_was_not_to_be_stored(core, keep):
+    joined(core, W)
+    submit(core, [(1, [], keep)])
+    core.take()
+    for attempt in range(1, 20):
+        store(core, W, 1, attempt=attempt)
+        [sent] = core.take()
+        if sent[0] == "resolved":
+            break
+    [(_, outcome, text)] = sent[2]
+    assert outcome == effects.OUTCOME_WORKER_DIED and b"is there, out of reach" in text
+
+
+def test_a_plain_task_that_stores(core):
+    joined(core, W)
+    core.submit(C, [1])
+    core.take()
+    store(core, W, 1)
+    assert core.take() == [("dispatch", W, [(NAME, 1, 2, 1, b"")])]
+
+
+def test_files_of_attempts_that_do_not_count_are_removed(core):
+    joined(core, W, U)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    [(_, holder, *_)] = only(core, "dispatch")
+    core.goodbye(holder)
+    assert [each[0] for each in core.take() if each[0] != "function"] == ["dispatch"]
+    other = U if holder == W else W
+    core.results(other, [(NAME, 77, 1)], body=bytes(8), outcome=effects.OUTCOME_STORED)
+    assert core.take() == [("forget objects", A if other == W else B, [(NAME, 77)])]
+    core.results(other, [(NAME, 1, 7)], body=bytes(8), outcome=effects.OUTCOME_STORED)
+    assert core.take() == [], "another attempt is on that host"
+    store(core, other, 1, attempt=2)
+    core.take()
+    core.results(other, [(NAME, 1, 2)], body=bytes(8), outcome=effects.OUTCOME_STORED)
+    assert core.take() == [], "this is the one that counts"
+    run(core, other, 2)
+    forget(core, 1)
+    told = {each[1] for each in core.take() if each[0] == "forget objects"}
+    assert told == {A, B, other}, "the first one may have stored it"
+
+
+def test_a_file_of_an_attempt_that_does_not_count_is_no_copy(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO), (3, [1], NO)])
+    core.take()
+    core.goodbye(W)
+    core.worker(b"alone", 29)
+    core.take()
+    core.results(b"alone", [(NAME, 1, 2)], 20 * SECOND, body=bytes(LARGE_BYTES))
+    core.worker(W, 21, agent=AGENT)
+    sent = [each for each in core.take() if each[0] in ("object", "dispatch")]
+    assert ("object", A, NAME, 1, [bytes(LARGE_BYTES)]) in sent
+
+
+def test_nobody_needs_what_is_stored(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    forget(core, 1)
+    core.take()
+    core.started(W, (NAME, 1, 1))
+    core.cancel(C, 2)
+    core.take()
+    store(core, W, 1)
+    assert core.take() == [resolved((1, KEPT, b"")), ("forget objects", A, [(NAME, 1)])]
+
+
+def test_a_worker_that_can_not_read_the_file_is_sent_the_bytes(core):
+    joined(core, W)
+    assert stored_one(core)[0] == dispatch(W, 2)
+    run(core, W, 2, b"can't map it", LOST)
+    assert core.take() == [("fetch objects", A, [(NAME, 1)])]
+    fetched(core, 1)
+    assert core.take() == [dispatch(W, 2, 2)]
+    run(core, W, 2, b"can't map it", LOST, attempt=2)
+    assert core.take() == [("object", W, NAME, 1, FRAMES), dispatch(W, 2, 3)]
+
+
+# ------------------------------------------------------------------------------------------------------ submitted again
+
+
+def test_what_was_given_up_and_still_runs_is_wanted_again(core):
+    """A target reads what is lost and what runs: failed, it lets go of the latter."""
+    joined(core, W)
+    stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])
+    core.started(W, (NAME, 2, 1))
+    core.take()
+    missing(core, 1)
+    sent = only(core, "resolved", "forget objects")
+    assert [row[:2] for row in sent[0][2]] == [(3, LOST)]
+    core.worker(U, 23, agent=OTHER)
+    core.take()
+    submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)])
+    forget(core, 1, 2)
+    [(_, to, [row], _)] = only(core, "dispatch")
+    assert (to, row[1:3]) == (U, (1, 2)), "the other one is not run twice"
+    run(core, U, 1, b"one", attempt=2)
+    run(core, W, 2, b"two")
+    sent = core.take()
+    [three] = [each for each in sent if each[0] == "dispatch"]
+    assert three[2][0][1] == 3 and three[2][0][4] == b"xonetwo"
+
+
+def test_what_is_being_taken_back_is_wanted_again(core):
+    joined(core, W)
+    stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])
+    missing(core, 1)
+    assert ("retract", W, [(NAME, 2, 1)]) in core.take()
+    submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)])
+    forget(core, 1, 2)
+    core.retracted(W, [(NAME, 2, 1)], 1)
+    rows = [row[1:3] for each in core.take() if each[0] == "dispatch" for row in each[2]]
+    assert rows == [(1, 2)], "its attempts have other numbers than those of the lost result"
+    run(core, W, 1, b"one", attempt=2)
+    run(core, W, 2, b"two", attempt=2)
+    assert [row[1] for each in core.take() if each[0] == "dispatch" for row in each[2]][-1] == 3
+
+
+def test_what_is_kept_is_referred_to_again(core):
+    joined(core, W)
+    stored_one(core)
+    submit(core, [(1, [], KEEP), (2, [1], NO)])
+    assert core.take() == [resolved((1, KEPT, b""))]
+    run(core, W, 2)
+    assert core.take() == [resolved((2, 0, b""))]
+    forget(core, 1)
+    assert ("forget objects", A, [(NAME, 1)]) in core.take()
+
+
+def test_a_target_that_contradicts_what_is_stored(core):
+    joined(core, W)
+    stored_one(core)
+    submit(core, [(1, [], BOTH)])
+    assert core.take() == [resolved((1, KEPT, b""))]
+
+
+def test_results_of_several_rows_with_stored_ones_between(core):
+    joined(core, W)
+    core.teach(C, W, 1, b"f", 1000, 0)
+    submit(core, [(1, [], KEEP), (2, [], NO), (3, [], KEEP), (4, [1, 3], NO)])
+    core.take()
+    event = results_event(W, [(NAME, 1, 1), (NAME, 2, 1), (NAME, 3, 1)])
+    event.outcomes = array("B", [effects.OUTCOME_STORED, 0, effects.OUTCOME_STORED])
+    event.sizes = array("I", [8, 3, 8])
+    event.payload = SIZE.to_bytes(8, "little") + b"two" + SIZE.to_bytes(8, "little")
+    core.feed(event)
+    assert core.take() == [dispatch(W, 4), resolved((1, KEPT, b""), (2, 0, b"two"), (3, KEPT, b""))]
+
+
+def test_files_that_an_agent_names_when_it_joins_again(core):
+    joined(core, U, W)
+    stored_one(core)
+    core.submit(C, [5])
+    core.take()
+    # 1 is at home there, 2 runs on its host, 5 elsewhere; nobody knows the others.
+    core.hello(A, events.AGENT, AGENT, running=[(NAME, 1, 0), (NAME, 2, 0), (NAME, 8, 0), (99, 1, 0)])
+    assert core.take()[1:] == [("forget objects", A, [(NAME, 8), (99, 1)])]
+    run(core, W, 2, b"end")
+    assert ("forget objects", A, [(NAME, 1)]) in core.take()
+
+
+def test_files_that_an_agent_names_after_it_was_given_up(core):
+    joined(core, U, W)
+    stored_one(core)
+    core.feed(events.Goodbye(A, "given up"))
+    core.take()
+    core.hello(A, events.AGENT, AGENT, running=[(NAME, 1, 0)])
+    assert core.take()[1:] == [("forget objects", A, [(NAME, 1)])]
+
+
+def credit_after(core):
+    """What of its window the client can't use now. Takes everything."""
+    core.take()
+    client = core.scheduler.tables.clients.find(NAME)
+    return client.submitted - client.returned
+
+
+def test_what_is_submitted_again_comes_back_as_credit(core):
+    joined(core, U, W)
+    rows = [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)]
+    submit(core, rows)
+    submit(core, rows)  # as after a loss
+    assert credit_after(core) > 0
+    store(core, W, 1)
+    submit(core, rows)
+    store(core, W, 2)
+    run(core, W, 3, b"end")
+    assert credit_after(core) == 0
+
+
+def test_after_a_new_welcome_it_counts_once(core):
+    joined(core, U, W)
+    rows = [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)]
+    submit(core, rows)
+    store(core, W, 1)
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    submit(core, rows)
+    store(core, W, 2)
+    run(core, W, 3, b"end")
+    assert credit_after(core) == 0

@@ -1,0 +1,145 @@
+"""Workers that do not answer, as what they run holds the interpreter's lock or as their process is stopped, while their
+agent's heartbeats go on: what they have queued runs elsewhere. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scheduler.core.harness import CANCELLED, W2, A, C, W, dispatched, joined, resolved, rows_of
+
+LOOKS = 3
+"""Seconds: in the first one it has last said something."""
+
+ROW = (11, 1, 1)
+
+
+def queued(core, *runs):
+    """Short tasks are at one worker, which says nothing, and another one is idle; the agent has told what runs."""
+    joined(core)
+    core.teach(C, W, 2, b"g", 1000, 0)
+    core.submit(C, [1, 2, 3, 4], 2)
+    assert core.take_dispatched(W) == [(11, task_id, 1) for task_id in (1, 2, 3, 4)]
+    core.worker(W2, 23)
+    core.started(A, *runs or [ROW])
+    return core.take()
+
+
+def retract(*ids):
+    return ("retract", W, [(11, task_id, 1) for task_id in ids])
+
+
+def take_all(core):
+    """The other worker runs whatever it is given; ids and attempts."""
+    ran = []
+    while True:
+        rows = [row[:3] for sent in core.take() if sent[0] == "dispatch" for row in sent[2]]
+        if not rows:
+            return sorted(row[1:] for row in ran)
+        ran += rows
+        core.results(W2, rows)
+
+
+def test_its_queue_runs_elsewhere(core):
+    assert queued(core) == [("started", C, [1]), retract(4, 3)]
+    core.wait(LOOKS - 1)
+    assert core.take() == []
+    core.wait(1)
+    core.take_one(*retract(2, 3, 4))
+    assert take_all(core) == [(2, 2), (3, 2), (4, 2)]
+    core.retracted(W, [(11, 3, 1), (11, 4, 1)], 1)
+    core.results(W, [ROW, (11, 2, 1)])
+    assert core.take() == [resolved(1)]
+    assert core.scheduler.counts.late == 1
+
+
+def test_what_runs_stays_where_it_is(core):
+    """Whatever was given before it has ended, and the worker could not say so."""
+    assert queued(core, (11, 3, 1))[0] == ("started", C, [3])
+    core.wait(LOOKS)
+    assert take_all(core) == [(1, 2), (2, 2), (4, 2)]
+    core.wait(20)
+    assert core.take() == []
+    core.results(W, [(11, 3, 1)])
+    assert core.take() == [resolved(3)]
+
+
+def test_nobody_has_said_what_runs(core):
+    """What keeps it from answering may be any of those."""
+    joined(core)
+    core.teach(C, W, 2, b"g", 1000, 0)
+    core.submit(C, [1, 2, 3, 4], 2)
+    core.worker(W2, 23)
+    core.take()
+    core.wait(10)
+    assert core.take() == []
+
+
+def test_it_is_given_nothing_more(core):
+    queued(core)
+    core.wait(LOOKS)
+    core.take()
+    core.submit(C, range(5, 50), 2)
+    assert set(dispatched(core)) <= {W2}
+    core.results(W, [ROW])
+    assert W in dispatched(core), "it has answered"
+
+
+@pytest.mark.parametrize("route", [W, A])
+def test_one_that_lives(core, route):
+    """Its own heartbeats show that, its agent's do not."""
+    queued(core)
+    for _ in range(5):
+        core.wait(1)
+        core.heartbeat(route)
+    assert (core.take() == []) == (route == W)
+
+
+def test_nobody_is_idle(core):
+    queued(core)
+    core.goodbye(W2)
+    core.wait(10)
+    assert core.take() == []
+    core.worker(W2, 23)
+    core.wait(1)
+    core.take_one(*retract(2, 3, 4))
+    core.take()
+
+
+def test_a_cancel_waits_for_its_word(core):
+    """A task that it may begin is not said to be cancelled."""
+    queued(core)
+    core.cancel(C, 4)
+    core.wait(LOOKS)
+    core.take_one(*retract(2, 3))
+    assert take_all(core) == [(2, 2), (3, 2)]
+    core.retracted(W, [(11, 4, 1)], 1)
+    assert core.take() == [resolved(4, outcome=CANCELLED)]
+
+
+def test_a_stall_of_the_scheduler_is_not_their_silence(core):
+    queued(core)
+    core.now += 30
+    core.scheduler.tick(core.now)
+    core.retracted(W, [(11, 3, 1), (11, 4, 1)], 1)
+    assert take_all(core) == [(3, 2), (4, 2)]
+
+
+def test_the_death_afterwards_is_of_what_it_ran(core):
+    queued(core)
+    core.wait(LOOKS)
+    core.take()
+    core.died(A, 22, ROW)
+    assert core.scheduler.tables.clients.find(11).tasks[1].failures == 1
+    core.take()
+
+
+def test_an_agents_word_counts_for_its_own_workers_and_what_has_not_begun(core):
+    joined(core)
+    core.agent(b"another agent", 34)
+    core.submit(C, [1])
+    assert rows_of(core) == [ROW]
+    core.started(b"another agent", ROW)
+    core.started(A, (11, 1, 2), (11, 9, 1), (12, 1, 1))
+    assert core.take() == []
+    core.started(A, ROW)
+    core.started(A, ROW)
+    assert core.take() == [("started", C, [1])]  # said once

@@ -1,0 +1,115 @@
+"""What can't be sent, as the connection is gone, is not lost. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scheduler.core.harness import CANCELLED, SECOND, W2, A, C, Core, W, joined, resolved, rows_of
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.dispatch.work_stealing import QUIET_LOOKS
+from scaler_scheduler.core.limits import Limits
+
+LEASE = 8.0
+
+
+@pytest.fixture
+def core():
+    """A client with function 1, an agent with one worker, whose connection is lost."""
+    core = Core(Limits(worker_timeout_seconds=LEASE))
+    joined(core)
+    core.take()
+    core.gone.add(W)
+    return core
+
+
+def let_live(core, seconds):
+    """The agent says all the while that its worker lives."""
+    for _ in range(int(seconds)):
+        core.wait(1.0)
+        core.heartbeat(A, 22)
+        core.heartbeat(C)
+
+
+def test_a_dispatch_goes_to_another_worker(core):
+    core.submit(C, [1])
+    assert core.take() == []
+    core.worker(W2, 23, agent=33)
+    assert core.take_dispatched(W2) == [(11, 1, 2)]
+
+
+def test_the_worker_gets_it_when_it_is_back(core):
+    core.submit(C, [1])
+    core.worker(b"worker again", 22, agent=33)
+    assert core.take_dispatched(b"worker again") == [(11, 1, 2)]
+
+
+def test_it_is_given_nothing_while_it_is_cut_off(core):
+    core.submit(C, [1])
+    core.submit(C, [2])
+    assert core.take() == []
+    (worker,) = core.scheduler.tables.workers
+    assert worker.is_cut_off and not worker.held
+
+
+def test_what_it_has_is_left_to_it_for_its_lease_which_its_agent_does_not_renew(core):
+    core.gone.clear()
+    core.submit(C, [1])
+    core.started(W, *core.take_dispatched(W))
+    core.take()
+    core.gone.add(W)
+    let_live(core, LEASE)
+    assert [worker.is_cut_off for worker in core.scheduler.tables.workers] == [True], "its silence was looked into"
+    let_live(core, LEASE)
+    assert len(core.scheduler.tables.workers) == 0
+    core.take()
+    core.worker(W2, 23, agent=33)
+    assert rows_of(core) == [(11, 1, 2)]
+
+
+def test_a_quiet_one_that_is_there_stays(core):
+    core.gone.clear()
+    core.submit(C, [1])
+    core.started(W, *core.take_dispatched(W))
+    core.take()
+    let_live(core, 3 * LEASE)
+    assert core.probes == [W] * (int(3 * LEASE) // QUIET_LOOKS)
+    assert len(core.scheduler.tables.workers) == 1
+
+
+def test_what_it_runs_goes_on_when_it_is_back(core):
+    core.gone.clear()
+    core.submit(C, [1])
+    rows = core.take_dispatched(W)
+    core.started(W, *rows)
+    core.take()
+    core.gone.add(W)
+    core.submit(C, [2])
+    core.worker(b"worker again", 22, agent=33, running=rows)
+    core.take()
+    core.results(b"worker again", rows, SECOND)
+    assert resolved(1) in core.take()
+
+
+def test_the_log_says_so_now_and_then(core):
+    core.scheduler.notices.take()
+    core.submit(C, [1])
+    core.worker(W2, 22, agent=33)
+    core.gone.add(W2)
+    core.submit(C, [2])
+    ((is_warning, text),) = core.scheduler.notices.take()
+    assert text == "worker name on host (process 4711) can't be reached: it gets nothing before it is back"
+    assert not is_warning
+
+
+def test_what_was_cancelled_meanwhile_is_over(core):
+    core.submit(C, [1])
+    core.cancel(C, 1)
+    assert core.take() == [resolved(1, outcome=CANCELLED)]
+
+
+@pytest.mark.parametrize("route", [C, A, b"nobody"])
+def test_nobody_else_is_cut_off(core, route):
+    core.gone.clear()
+    core.scheduler.undelivered(effects.HeartbeatEcho(route, 1))
+    core.submit(C, [1])
+    assert core.take_dispatched(W) == [(11, 1, 1)]

@@ -1,0 +1,237 @@
+"""Limits on what one peer may ask for: at each the answer is one error that names it, and others notice nothing."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, List
+
+from tests.scheduler.core.harness import C2, A, C, Core, Sent, W, joined, submit_event
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.peers import quotas
+
+MEGABYTE = 1 << 20
+
+
+def core_with(**limits: Any) -> Core:
+    return Core(Limits(**limits))
+
+
+def the_error(core: Core, route: bytes) -> str:
+    """What was sent must be one error to this connection; its text."""
+    [(kind, to, text)] = core.take()
+    assert (kind, to) == ("error", route)
+    return str(text)
+
+
+def credits_of(sent: List[Sent]) -> List[int]:
+    return [each[2] for each in sent if each[0] == "credit"]
+
+
+def test_too_many_rows_in_a_submit():
+    core = core_with(batch_rows=10)
+    joined(core)
+    core.submit(C, range(10))
+    core.take()
+    core.submit(C, range(20, 31))
+    assert the_error(core, C) == "a batch of 11 rows, more than 10 (--batch-limit)"
+    assert core.scheduler.counts.refused == 1
+    assert core.scheduler.tables.clients.by_route[C].highest_id == 9
+
+
+def test_too_many_rows_of_results_and_cancels():
+    core = core_with(batch_rows=2)
+    joined(core)
+    core.submit(C, [1, 2])
+    core.results(W, core.take_dispatched(W) * 3)
+    assert the_error(core, W) == "a batch of 3 rows, more than 2 (--batch-limit)"
+    core.cancel(C, 5, 6, 7)
+    assert the_error(core, C) == "a batch of 3 rows, more than 2 (--batch-limit)"
+
+
+def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credit():
+    core = core_with(memory_limit_bytes=MEGABYTE)
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    taken = task_id = 0
+    while not core.take():
+        core.submit(C, [task_id], body=bytes(4 * MEGABYTE))
+        task_id += 1
+        taken += 4 * MEGABYTE + 128
+    most = core.welcomes[C].credit + quotas.LEAST_EXCESS
+    assert most < taken < most + 16 * MEGABYTE
+    core.submit(C, [task_id])
+    expected = f"tasks {task_id} to {task_id} are not taken: they are beyond the client's credit of "
+    assert the_error(core, C).startswith(expected)
+    core.client(C2, 12)
+    core.function(C2, 1, b"f")
+    waiting = core.scheduler.counts.waiting
+    core.submit(C2, [1])
+    assert core.scheduler.counts.waiting == waiting + 1, "another client is not touched"
+
+
+def test_what_is_submitted_again_is_taken_whatever_the_credit_is():
+    core = core_with(memory_limit_bytes=MEGABYTE)
+    joined(core)
+    core.submit(C, [1])
+    core.results(W, core.take_dispatched(W))
+    client = core.scheduler.tables.clients.by_route[C]
+    client.submitted = client.granted + 100 * quotas.LEAST_EXCESS
+    core.take()
+    core.submit(C, [1])
+    assert [sent[0] for sent in core.take()] == ["dispatch"]
+
+
+def test_a_nested_client_has_an_end_too():
+    core = core_with(memory_limit_bytes=MEGABYTE)
+    joined(core)
+    core.client(C2, 12, worker=22)
+    core.function(C2, 1, b"f")
+    client = core.scheduler.tables.clients.by_route[C2]
+    client.submitted = quotas.NESTED_PART * quotas.LEAST_EXCESS
+    core.submit(C2, [1])
+    core.take()
+    client.submitted += 1 << 30
+    core.submit(C2, [2])
+    assert the_error(core, C2).startswith("tasks 2 to 2 are not taken: they are beyond")
+
+
+def test_past_the_limit_of_open_tasks_as_much_is_granted_as_are_done():
+    core = core_with(client_tasks=1000, memory_limit_bytes=1 << 30)
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    credit = core.welcomes[C].credit
+    assert credit == 1000 * 128
+    core.submit(C, range(1000))
+    core.cancel(C, *range(100))
+    assert credits_of(core.take()) == []
+    core.cancel(C, *range(100, 400))
+    assert credits_of(core.take()) == [credit + 400 * 128]
+    core.submit(C, range(1000, 1400))
+    core.take()
+    core.cancel(C, *range(400, 600))
+    assert credits_of(core.take()) == []
+    core.cancel(C, *range(600, 800))
+    assert credits_of(core.take()) == [credit + 800 * 128]
+
+
+def test_far_past_the_limit_of_open_tasks_they_are_refused():
+    core = core_with(client_tasks=10, batch_rows=10)
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.submit(C, range(10))
+    core.submit(C, range(10, 20))
+    assert core.take() == []
+    core.submit(C, range(20, 30))
+    assert the_error(core, C) == "tasks 20 to 29 are not taken: a client may have 10 open tasks (--client-task-limit)"
+    assert list(core.errors[-1].tasks) == list(range(20, 30))
+    assert core.scheduler.counts.waiting == 20
+
+
+def test_too_many_objects():
+    core = core_with(client_objects=2)
+    joined(core)
+    for object_id in (1, 2):
+        core.feed(events.Object(C, object_id, "", [b"abc"]))
+    core.take()
+    core.feed(events.Object(C, 2, "", [b"abc"]))  # which is there already
+    assert core.take() == []
+    core.feed(events.Object(C, 3, "", [b"abc"]))
+    assert the_error(core, C) == "object 3 is not taken: a client may have 2 objects (--client-object-limit)"
+    core.feed(events.Object(C, 5, "prices", [b"abc"]))
+    assert the_error(core, C).startswith("object prices (5) is not taken: ")
+    core.feed(events.ForgetObjects(C, array("q", [1])), events.Object(C, 4, "", [b"abc"]))
+    assert core.take() == []
+
+
+def test_objects_of_one_client_that_are_too_large():
+    core = core_with(client_object_bytes=1000)
+    joined(core)
+    core.feed(events.Object(C, 1, "", [bytes(500)]))
+    core.take()
+    core.feed(events.Object(C, 2, "", [bytes(501)]))
+    assert the_error(core, C) == (
+        "object 2 is not taken: with its 501 bytes the client's objects would have more than 1000 bytes "
+        "(--client-object-size-limit)"
+    )
+    event = submit_event(C, [3], [1], [b""], ())
+    event.inputs, event.input_counts = array("q", [2]), array("I", [1])
+    core.feed(event)
+    [(kind, _, [(task_id, outcome, _)])] = core.take()
+    assert (kind, task_id, outcome) == ("resolved", 3, 9), "whoever reads it hears that it is not there"
+
+
+def test_too_many_functions():
+    core = core_with(client_functions=2)
+    joined(core)
+    core.function(C, 2, b"g")
+    core.function(C, 1, b"f")  # which is there already
+    assert core.take() == []
+    core.function(C, 3, b"h")
+    most = "a client may have 2 functions at one time (--client-function-limit); a new client begins with none"
+    assert the_error(core, C) == f"function function 3 is not taken: {most}"
+    core.submit(C, [1, 2], 3)
+    assert the_error(core, C) == f"function function 3 is not taken: {most}", "by its name"
+    assert core.errors[-1].tasks == [1, 2]
+    core.submit(C, [3], 4)
+    assert the_error(core, C) == f"function 4 is not taken: {most}"
+    core.forget(C, 2)
+    core.function(C, 3, b"h")
+    assert core.take() == []
+
+
+def test_of_refused_functions_some_names_are_kept():
+    core = core_with(client_functions=1)
+    joined(core)
+    for number in range(2, 3 * quotas.REFUSED_FUNCTIONS):
+        core.function(C, number, b"%d" % number)
+    assert len(core.scheduler.tables.clients.by_route[C].refused_functions) <= quotas.REFUSED_FUNCTIONS
+    core.take()
+
+
+def test_too_many_peers():
+    core = core_with(peers=3)
+    joined(core)
+    core.hello(b"fourth", events.CLIENT, 13)
+    assert the_error(core, b"fourth") == "there are 3 peers already, the most that this scheduler serves (--peer-limit)"
+    core.worker(b"worker, again", 22, agent=33)
+    core.client(b"client, again", 11)
+    core.goodbye(b"client, again")
+    core.client(b"fourth", 13)
+    assert core.agent(A, 33) == 33
+
+
+def test_too_many_hellos_in_a_second():
+    core = core_with(hellos_a_second=3)
+    joined(core)
+    core.hello(C, events.CLIENT, 11)
+    assert the_error(core, C) == "more than 3 hellos in a second (--hello-rate-limit): say it again"
+    core.wait(1)
+    core.client(C, 11)
+
+
+def test_a_limit_of_one_is_singular():
+    core = core_with(peers=1)
+    core.client(C, 11)
+    core.hello(C2, events.CLIENT, 12)
+    assert the_error(core, C2) == "there is 1 peer already, the most that this scheduler serves (--peer-limit)"
+    core = core_with(hellos_a_second=1)
+    core.client(C, 11)
+    core.hello(C2, events.CLIENT, 12)
+    assert the_error(core, C2) == "more than 1 hello in a second (--hello-rate-limit): say it again"
+
+
+def test_a_million_tasks_of_one_client_and_a_thousand_workers_at_once_are_within_the_limits():
+    core = core_with()
+    joined(core)
+    # Not by the harness, which recounts everything after each.
+    for number in range(1000):
+        who = (100 + number, 33, "", "", "host", 1, "")
+        core.scheduler.handle(events.Hello(b"w%d" % number, 1, events.WORKER, *who), core.now)
+    for first in range(0, 1_000_000, 4096):
+        core.scheduler.handle(submit_event(C, range(first, first + 4096), [1], [b"x" * 10] * 4096, ()), core.now)
+    kinds = [effect.kind for effect in core.scheduler.collect()]
+    assert core.scheduler.counts.refused == 0
+    assert kinds.count(effects.WELCOME) == 1000 and effects.ERROR not in kinds
+    assert core.scheduler.counts.waiting + core.scheduler.counts.dispatched == 245 * 4096

@@ -1,0 +1,291 @@
+"""Workers that join with tasks running: taken over, not run again. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scheduler.core.harness import (
+    EXCEPTION,
+    MILLISECOND,
+    RETRYABLE,
+    SECOND,
+    W2,
+    WORKER_DIED,
+    A,
+    C,
+    W,
+    joined,
+    resolved,
+    rows_of,
+    running,
+    submit_event,
+)
+
+from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
+
+ROW = (11, 1, 1)
+LATER = (11, 1, 3)
+"""Of a task that had been tried twice when the scheduler was started anew."""
+
+
+def client(core):
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+
+
+def held(core, incarnation=22):
+    return core.scheduler.tables.workers.find(incarnation).held
+
+
+@pytest.mark.parametrize("name", [ROW, LATER])
+def test_the_worker_comes_first(core, name):
+    core.worker(W, 22, running=[name])
+    assert core.tables()["unclaimed"] == held(core) == 1
+    client(core)
+    core.submit(C, [1], body=b"x")
+    assert core.tables() == dict(core.tables(), unclaimed=0, waiting=0, dispatched=1, ranks=0)
+    core.results(W, [name], body=b"v")
+    assert core.take() == [resolved(1, body=b"v")]
+    assert held(core) == 0
+    assert core.scheduler.counts.late == 0
+
+
+@pytest.mark.parametrize("name", [ROW, LATER])
+def test_the_client_comes_first(core, name):
+    client(core)
+    core.submit(C, [1], body=b"x")
+    core.worker(W, 22, running=[name])
+    assert core.tables() == dict(core.tables(), unclaimed=0, waiting=0, dispatched=1, ranks=0)
+    core.results(W, [name], body=b"v")
+    assert core.take() == [resolved(1, body=b"v")]
+
+
+@pytest.mark.parametrize("is_worker_first", [False, True])
+def test_single_rows_out_of_the_middle_of_a_batch(core, is_worker_first):
+    """Their bytes are found again when they are dispatched anew, whether they travel alone or not."""
+    names = [(11, 2, 1), (11, 3, 1), (11, 5, 1), (11, 6, 1)]
+    bodies = [b"a", b"bb", b"LARGE", b"dddd", b"e", b""]
+    if is_worker_first:
+        core.worker(W, 22, running=names)
+        client(core)
+        core.feed(submit_event(C, [1, 2, 3, 4, 5, 6], [1], bodies, [2]))
+    else:
+        client(core)
+        core.feed(submit_event(C, [1, 2, 3, 4, 5, 6], [1], bodies, [2]))
+        core.worker(W, 22, running=names)
+    assert core.take() == []
+    assert core.tables()["waiting"] == 2
+    core.goodbye(W)
+    order = []
+    core.worker(W2, 23)
+    for _ in range(6):
+        sent = core.take()
+        rows = [row for one in sent if one[0] == "dispatch" for row in one[2]]
+        order += rows
+        core.results(W2, [row[:3] for row in rows], 100 * MILLISECOND)
+    core.take()
+    # Those that were running first, as attempt 2.
+    assert order == [
+        (11, 2, 2, 1, b"bb"),
+        (11, 3, 2, 1, b"LARGE"),
+        (11, 5, 2, 1, b"e"),
+        (11, 6, 2, 1, b""),
+        (11, 1, 1, 1, b"a"),
+        (11, 4, 1, 1, b"dddd"),
+    ]
+
+
+def test_a_task_that_waits_again_is_taken_over(core):
+    """Its worker was given up, and comes back before the task was dispatched again."""
+    joined(core)
+    running(core)
+    core.goodbye(W)
+    assert core.tables()["waiting"] == core.tables()["ranks"] == 1
+    core.worker(W2, 22, agent=33, running=[ROW])
+    assert core.take() == []
+    assert core.tables()["waiting"] == core.tables()["ranks"] == 0
+    core.results(W2, [ROW])
+    assert core.take() == [resolved(1)]
+
+
+def test_a_broken_connection(core):
+    """What runs goes on under its name, what was queued is given out anew."""
+    joined(core)
+    core.teach(C, W, 2, b"g", 1000, 0)
+    core.submit(C, [1, 2, 3], 2)
+    core.take()
+    core.worker(W2, 22, agent=33, running=[ROW])
+    assert core.take() == []  # nothing is queued behind what is known to run
+    core.results(W2, [ROW])
+    sent = core.take()
+    assert sent[1:] == [("dispatch", W2, [(11, 2, 2, 2, b""), (11, 3, 2, 2, b"")]), resolved(1)]
+
+
+def test_the_same_task_through_several_connections(core):
+    joined(core)
+    running(core)
+    for number in range(5):
+        core.worker(b"worker %d" % number, 22, agent=33, running=[ROW])
+        assert core.take() == []
+        assert core.tables()["dispatched"] == held(core) == 1
+    core.results(b"worker 4", [ROW])
+    assert core.take() == [resolved(1)]
+
+
+def test_lanes_of_what_was_taken_over_vanish_though_nobody_has_room(core):
+    joined(core)
+    core.teach(C, W, 2, b"g", 10 * MILLISECOND, 0)
+    core.client(b"nested", 99, worker=22)
+    core.suspended(b"nested", (11, 50, 1))
+    core.worker(W, 22, agent=33, running=[(11, 50, 1)])
+    core.submit(C, [1, 2], 2)
+    assert len(core.take_dispatched(W)) == 2
+    core.submit(C, [50], 2)
+    assert core.tables()["ranks"] == core.tables()["unclaimed"] == 0
+    assert not core.scheduler.tables.clients.find(11).lanes
+
+
+def test_the_worker_is_lost_after_it_was_taken_over(make_core):
+    core = make_core(task_retries=0)
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33, running=[LATER])
+    client(core)
+    core.submit(C, [1])
+    core.died(A, 22, LATER)
+    (sent,) = core.take()
+    assert sent[2][0][:2] == (1, WORKER_DIED)
+    assert b"attempt 1 on host" in sent[2][0][2]
+
+
+def test_the_next_attempt_is_one_more(core):
+    core.worker(W, 22, running=[LATER])
+    client(core)
+    core.submit(C, [1])
+    core.results(W, [LATER], outcome=RETRYABLE)
+    assert rows_of(core) == [(11, 1, 4)]
+
+
+def test_the_time_limit_goes_on(core):
+    """From when it is known again: how long the task ran before nobody remembers."""
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33, running=[ROW])
+    core.wait(20)
+    client(core)
+    core.submit(C, [1], timeout_seconds=5.0)
+    core.wait(4.9)
+    assert core.take() == []
+    core.wait(0.2)
+    assert core.take() == [("stop", W, [ROW])]
+    core.wait(GRACE_SECONDS)
+    assert core.take() == [("end worker", A, 22, ROW, "time limit of 5 s")]
+
+
+@pytest.mark.parametrize("is_suspended", [False, True])
+def test_the_time_limit_goes_on_of_one_that_waited(core, is_suspended):
+    client(core)
+    core.submit(C, [1], timeout_seconds=5.0)
+    if is_suspended:
+        core.client(b"nested", 99, worker=22)
+        core.suspended(b"nested", ROW)
+    core.worker(W, 22, running=[ROW])
+    core.wait(5)
+    assert core.take() == [("stop", W, [ROW])]
+
+
+def test_it_is_cancelled(core):
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33, running=[ROW])
+    client(core)
+    core.submit(C, [1])
+    core.cancel(C, 1)
+    core.cancel(C, 1, force=True)
+    assert core.take() == [("cancel refused", C, [1]), ("stop", W, [ROW])]
+    core.results(W, [ROW], outcome=EXCEPTION)
+    assert core.take() == [resolved(1, outcome=6)]
+
+
+def test_a_repeated_submit_does_not_take_over_twice(core):
+    core.worker(W, 22, running=[ROW])
+    client(core)
+    core.submit(C, [1])
+    core.submit(C, [1])
+    core.client(b"client again", 11)
+    core.function(b"client again", 1, b"f")
+    core.submit(b"client again", [1])
+    core.results(W, [ROW])
+    assert core.take() == [resolved(1, route=b"client again")]
+    assert core.tables()["dispatched"] == core.tables()["waiting"] == 0
+
+
+def test_the_client_leaves_after_the_takeover(core):
+    core.worker(W, 22, running=[ROW])
+    client(core)
+    core.submit(C, [1])
+    core.goodbye(C)
+    assert core.take() == [("stop", W, [ROW])]
+    core.results(W, [ROW], outcome=EXCEPTION)
+    assert core.tables()["functions"] == core.tables()["clients by incarnation"] == 0
+
+
+def test_several_running_parents_and_their_children(core):
+    """A worker with a chain of suspended tasks and one that runs."""
+    client(core)
+    core.submit(C, [1, 2])
+    core.client(b"nested", 99, worker=22)
+    core.suspended(b"nested", ROW, (11, 2, 1))
+    core.worker(W, 22, running=[ROW, (11, 2, 1), (99, 5, 1)])
+    assert held(core) == 1
+    assert core.tables()["unclaimed"] == 1
+    core.function(b"nested", 1, b"f")
+    core.submit(b"nested", [5], depth=1)
+    assert core.take() == []
+    assert core.tables()["unclaimed"] == 0
+    core.results(W, [(99, 5, 1)])
+    core.resumed(b"nested", ROW, (11, 2, 1))
+    assert held(core) == 2
+    core.results(W, [ROW, (11, 2, 1)])
+    assert core.take() == [resolved(5, route=b"nested"), resolved(1, 2)]
+
+
+def test_a_whole_restart(core):
+    """A hundred tasks in flight on ten workers; workers and the client join in turn: each task runs once."""
+    routes = [b"worker %d" % number for number in range(10)]
+    for number, route in enumerate(routes[:5]):
+        core.worker(route, 100 + number, running=[(11, number, 1)])
+    client(core)
+    core.submit(C, range(50))
+    core.submit(C, range(50, 100))
+    for number, route in enumerate(routes[5:], 5):
+        core.worker(route, 100 + number, running=[(11, number, 1)])
+    assert core.take() == []
+    assert core.tables()["dispatched"] == 10
+    done = [(11, number, 1) for number in range(10)]
+    for number, route in enumerate(routes):
+        core.results(route, [done[number]], SECOND)
+    while core.scheduler.counts.dispatched:
+        for sent in core.take():
+            if sent[0] == "dispatch":
+                rows = [row[:3] for row in sent[2]]
+                core.results(sent[1], rows, SECOND)
+                done += rows
+    core.take()
+    assert sorted(done) == [(11, task_id, 1) for task_id in range(100)]
+    assert core.scheduler.counts.late == 0
+
+
+def test_what_was_queued_behind_it_is_balanced(core):
+    """The connection was lost just when tasks had been queued; the one that runs turns out to be long."""
+    joined(core)
+    core.teach(C, W, 2, b"g", 1000, 0)
+    core.client(b"nested", 99, worker=22)
+    core.submit(C, [1], 2)
+    core.take()
+    core.suspended(b"nested", ROW)
+    core.submit(C, [2, 3], 2)
+    assert core.take_dispatched(W) == [(11, 2, 1), (11, 3, 1)]
+    core.worker(W, 22, agent=33, running=[ROW, (11, 2, 1)])  # 1 is suspended, 2 runs
+    assert core.take() == []
+    core.results(W, [(11, 2, 1)])
+    assert core.take()[1:] == [("dispatch", W, [(11, 3, 2, 2, b"")]), resolved(2)]
+    core.resumed(b"nested", ROW)
+    core.worker(W2, 23)
+    assert core.take() == [("retract", W, [(11, 3, 2)])]

@@ -1,0 +1,252 @@
+"""After a restart: clients come back, and then a free worker before the busy one. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+from tests.scheduler.core.harness import C2, CANCELLED, EPOCH, SECOND, VALUE, W2, C, W, resolved, rows_of, submit_event
+from tests.scheduler.core.parents import PARENT, N, child
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.peers.restart_hold import SETTLE_SECONDS
+
+BEFORE = EPOCH + 1
+"""The scheduler that was there before."""
+ROW = (11, 1, 1)
+
+
+def back(core, route=C, incarnation=11, scheduler=BEFORE, worker=0):
+    """A client comes back with its function."""
+    core.client(route, incarnation, worker, scheduler)
+    core.function(route, 1, b"f")
+
+
+def settle(core):
+    """Let the time of those that come back be over."""
+    core.wait(SETTLE_SECONDS)
+
+
+def graph(core, rows):
+    """Rows of (id, ids of inputs)."""
+    event = submit_event(C, [row[0] for row in rows], [1], [b"x"] * len(rows), ())
+    event.inputs = array("q", [read for row in rows for read in row[1]])
+    event.input_counts = array("I", [len(row[1]) for row in rows])
+    event.keep = array("B", [events.KEEP_BOTH] * len(rows))
+    core.feed(event)
+
+
+def test_the_free_worker_comes_first(core):
+    back(core)
+    core.submit(C, [1, 2])
+    core.worker(W2, 23)
+    core.wait(SETTLE_SECONDS - 0.001)
+    assert core.take() == []
+    core.worker(W, 22, running=[ROW])
+    settle(core)
+    assert core.take_dispatched(W2) == [(11, 2, 1)]
+    core.results(W, [ROW])
+    assert core.take() == [resolved(1)]
+
+
+def test_it_is_given_out_where_the_busy_one_stays_away(core):
+    """By the timer alone, at the very time."""
+    back(core)
+    core.submit(C, [1])
+    core.worker(W2, 23)
+    assert core.scheduler.next_deadline == core.now + SETTLE_SECONDS
+    core.wait(SETTLE_SECONDS - 0.001)
+    assert core.take() == []
+    core.wait(0.001)
+    assert core.take_dispatched(W2) == [ROW]
+    assert core.scheduler.settling.deadline == float("inf")
+
+
+@pytest.mark.parametrize("scheduler", [0, EPOCH])
+def test_whoever_is_new_or_was_here_does_not_wait(core, scheduler):
+    """A lost connection is no restart; nor is one that has outlived its lease."""
+    back(core, scheduler=scheduler)
+    core.worker(W, 22)
+    core.submit(C, [1])
+    assert core.take_dispatched(W) == [ROW]
+
+
+def test_a_new_connection_of_a_client_that_is_known(core):
+    """What ran runs on, and what waited behind it is given out at once."""
+    back(core, scheduler=0)
+    core.worker(W, 22)
+    core.submit(C, [1])
+    assert core.take_dispatched(W) == [ROW]
+    back(core, C2, scheduler=EPOCH)
+    core.submit(C2, [1, 2])
+    core.worker(W2, 23)
+    assert core.take_dispatched(W2) == [(11, 2, 1)]
+    core.results(W, [ROW])
+    assert core.take() == [resolved(1, route=C2)]
+
+
+def test_a_second_hello_behind_a_lost_welcome(core):
+    """It names the scheduler before once more, behind the time as well."""
+    back(core)
+    core.submit(C, [1])
+    core.worker(W, 22)
+    core.wait(SETTLE_SECONDS / 2)
+    back(core, C2)
+    core.submit(C2, [1])
+    assert core.take() == []
+    core.wait(SETTLE_SECONDS / 2)
+    assert core.take_dispatched(W) == [ROW]
+    back(core)
+    core.submit(C, [1, 2])
+    core.results(W, [ROW])
+    core.take_one(*resolved(1))
+    assert core.take_dispatched(W) == [(11, 2, 1)]
+
+
+def test_others_are_not_kept_waiting(core):
+    """Neither new clients, nor those who come back later."""
+    back(core)
+    core.submit(C, [1])
+    back(core, C2, 12, scheduler=0)
+    core.submit(C2, [1])
+    core.worker(W, 22)
+    assert core.take_dispatched(W) == [(12, 1, 1)]
+    core.results(W, [(12, 1, 1)], SECOND)
+    core.take_one(*resolved(1, route=C2))
+    settle(core)
+    assert core.take_dispatched(W) == [ROW]
+    core.results(W, [ROW], SECOND)
+    core.take_one(*resolved(1))
+    back(core, b"client 3", 13)
+    core.submit(b"client 3", [1])
+    assert core.take_dispatched(W) == [(13, 1, 1)]
+
+
+def test_several_that_come_back_wait_from_the_first_on(core):
+    back(core)
+    core.submit(C, [1])
+    core.wait(SETTLE_SECONDS / 2)
+    back(core, C2, 12)
+    core.submit(C2, [1])
+    core.worker(W, 22)
+    core.worker(W2, 23)
+    core.wait(SETTLE_SECONDS / 2)
+    assert sorted(rows_of(core)) == [(11, 1, 1), (12, 1, 1)]
+
+
+@pytest.mark.parametrize("before", [[1], [1, 2]], ids=["all", "some"])
+def test_what_is_cancelled_meanwhile(core, before):
+    back(core)
+    core.submit(C, before)
+    core.worker(W, 22)
+    core.cancel(C, 1)
+    assert core.take() == [resolved(1, outcome=CANCELLED)]
+    if 2 not in before:
+        core.submit(C, [2])
+    settle(core)
+    assert core.take_dispatched(W) == [(11, 2, 1)]
+
+
+def test_a_client_that_leaves_meanwhile(core):
+    back(core)
+    core.submit(C, [1])
+    core.worker(W, 22)
+    core.goodbye(C)
+    settle(core)
+    assert core.take() == []
+    assert core.tables() == dict.fromkeys(core.tables(), 0) | {"workers": 1, "ready": 1}
+
+
+def test_a_client_that_leaves_and_is_back_before_its_worker_is_done(core):
+    """Its record is still there, with what it waits for."""
+    core.worker(W, 22, running=[ROW])
+    back(core)
+    core.submit(C, [1])
+    core.goodbye(C)
+    assert core.take() == [("stop", W, [ROW])]
+    back(core, scheduler=EPOCH)
+    core.submit(C, [1, 2])
+    core.worker(W2, 23)
+    assert core.take() == []
+    settle(core)
+    assert core.take_dispatched(W2) == [(11, 2, 1)]
+
+
+def test_what_comes_back_from_a_worker_waits_as_well(core):
+    back(core)
+    core.submit(C, [1, 2])
+    core.worker(W, 22, running=[ROW])
+    core.goodbye(W)
+    core.worker(W2, 23)
+    assert core.take() == []
+    settle(core)
+    assert core.take_dispatched(W2) == [(11, 1, 2)]
+
+
+def test_a_graphs_rows_wait_and_are_taken_over(core):
+    back(core)
+    core.worker(W2, 23)
+    graph(core, [(1, []), (2, [1]), (3, [1])])
+    assert core.take() == []
+    core.worker(W, 22, running=[ROW])
+    core.results(W, [ROW], body=b"1")
+    assert core.take() == [resolved(1, body=b"1")]
+    core.worker(b"worker 3", 24, running=[(11, 2, 1)])  # which became ready just now
+    settle(core)
+    assert [row[1] for row in rows_of(core)] == [3]
+    core.results(b"worker 3", [(11, 2, 1)], body=b"2")
+    core.take_one(*resolved(2, body=b"2"))
+
+
+def test_a_nested_client_waits_for_its_childrens_workers(core):
+    """A child runs elsewhere; and nobody waits for ever."""
+    back(core, N, 99, worker=22)
+    core.submit(N, [1, 2], depth=1)
+    core.suspended(N, PARENT)
+    back(core)
+    core.submit(C, [1])
+    core.worker(W, 22, running=[PARENT])
+    assert core.take() == []
+    core.worker(W2, 23, running=[child(1)])
+    settle(core)
+    assert core.take_dispatched(W) == [child(2)]
+    core.results(W2, [child(1)])
+    core.results(W, [child(2)])
+    core.resumed(N, PARENT)
+    core.results(W, [PARENT])
+    assert core.take() == [resolved(1, route=N), resolved(2, route=N), resolved(1)]
+
+
+def test_whoever_takes_no_results_waits_on(make_core):
+    """Of two reasons to wait only one is gone."""
+    core = make_core(memory_limit_bytes=1)
+    back(core)
+    window = core.welcomes[C].result_window
+    core.worker(W, 22, running=[ROW])
+    core.submit(C, [1, 2])
+    core.results(W, [ROW], body=bytes(window + 1))
+    assert core.take() == [("resolved", C, [(1, VALUE, bytes(window + 1))])]
+    settle(core)
+    assert core.take() == []
+    core.received(C, window + 1)
+    assert core.take_dispatched(W) == [(11, 2, 1)]
+
+
+def test_whoever_takes_results_again_waits_on(make_core):
+    core = make_core(memory_limit_bytes=1)
+    back(core)
+    window = core.welcomes[C].result_window
+    core.worker(W, 22, running=[ROW])
+    core.submit(C, [1, 2])
+    core.results(W, [ROW], body=bytes(window + 1))
+    core.received(C, window + 1)
+    assert core.take() == [("resolved", C, [(1, VALUE, bytes(window + 1))])]
+    settle(core)
+    assert core.take_dispatched(W) == [(11, 2, 1)]
+
+
+def test_it_may_submit_as_much_as_any_other(make_core):
+    core, other = make_core(), make_core()
+    back(core)
+    other.client(C, 11)
+    assert core.welcomes[C].credit == other.welcomes[C].credit > 0

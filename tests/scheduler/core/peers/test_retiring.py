@@ -1,0 +1,84 @@
+"""Agents that retire: their workers get nothing new, end what they have begun, and others run the rest. Runs under PyPy
+and CPython."""
+
+from __future__ import annotations
+
+from tests.scheduler.core.harness import W2, A, C, W, joined, resolved
+
+from scaler_scheduler.core import events
+
+AGENT_OF_W2 = 8
+
+
+def beat(core, is_retiring=True):
+    """A heartbeat of the agent's that retires; whether the echo says that it is drained, and what else was sent."""
+    core.feed(events.Heartbeat(A, 5, [], is_retiring=is_retiring))
+    sent = core.take()
+    (echo,) = [each for each in sent if each[0] == "echo"]
+    return echo[-1] == "drained", [each for each in sent if each[0] != "echo"]
+
+
+def busy(core):
+    """A worker has four short tasks, and runs the first."""
+    joined(core)
+    core.teach(C, W, 2, b"g", 1000, 0)
+    core.submit(C, [1, 2, 3, 4], 2)
+    rows = core.take_dispatched(W)
+    assert [row[1] for row in rows] == [1, 2, 3, 4]
+    core.started(A, rows[0])
+    core.take()
+    return rows
+
+
+def retract(rows):
+    return ("retract", W, [row[:3] for row in rows])
+
+
+def test_what_is_queued_goes_to_others_and_what_runs_goes_on(core):
+    rows = busy(core)
+    is_drained, sent = beat(core)
+    assert not is_drained and sent == [retract(rows[1:])]
+    core.worker(W2, 23)
+    core.retracted(W, rows[1:], 1)
+    assert [row[1] for row in core.take_dispatched(W2)] == [2, 3, 4]
+    assert beat(core) == (False, []), "it is asked once"
+    core.results(W, [rows[0]])
+    assert core.take() == [resolved(1)]
+    assert beat(core) == (True, [])
+
+
+def test_its_workers_get_nothing_new(core):
+    joined(core)
+    assert beat(core) == (True, [])
+    core.submit(C, [1, 2], 1)
+    assert core.take() == []
+    core.wait(20)
+    core.worker(W2, 23)
+    assert [row[1] for row in core.take_dispatched(W2)] == [1]
+
+
+def test_workers_that_join_later_get_nothing_either(core):
+    joined(core)
+    beat(core)
+    core.worker(W, 22, agent=33)
+    core.submit(C, [1], 1)
+    assert core.take() == []
+    assert beat(core, is_retiring=False) == (True, []), "whoever retires does not come back"
+
+
+def test_what_had_begun_already_is_answered_as_usual(core):
+    rows = busy(core)
+    beat(core)
+    core.retracted(W, rows[1:], 0)  # the retract came too late: all of them have begun
+    core.results(W, rows)
+    assert core.take() == [resolved(1, 2, 3, 4)]
+    assert beat(core) == (True, [])
+
+
+def test_the_log_says_that_tasks_wait_without_a_worker(core):
+    joined(core)
+    beat(core)
+    core.scheduler.notices.take()
+    core.submit(C, [1], 1)
+    core.wait(10)
+    assert [text for _, text in core.scheduler.notices.take()] == ["1 task(s) wait, and all workers retire"]

@@ -1,0 +1,82 @@
+"""What operators read in the log of who comes and goes. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+from tests.scheduler.core.harness import A, C, W, joined, running, warnings_of
+
+from scaler_scheduler.core.limits import Limits
+
+LOST = "worker name of host (process 4711) was lost"
+
+
+def test_tasks_without_any_worker(core):
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.submit(C, [1, 2])
+    core.wait(4)
+    core.heartbeat(C)
+    assert warnings_of(core) == [], "a cluster may be just starting"
+    for _ in range(4):
+        core.wait(4)
+        core.heartbeat(C)
+    assert warnings_of(core) == ["2 task(s) wait, and there is no worker at all"]
+    core.worker(W, 22)
+    core.wait(1)
+    core.goodbye(W)
+    core.wait(8)
+    core.take()
+    assert warnings_of(core) == ["2 task(s) wait, and there is no worker at all"]
+
+
+def test_who_leaves(core):
+    core.client(C, 11)
+    core.agent(A, 33)
+    core.goodbye(C)
+    core.goodbye(A)
+    assert core.scheduler.notices.take() == [(False, "client name has left"), (False, "agent name has left")]
+
+
+def test_who_is_given_up(make_core):
+    limits = Limits()
+    core = make_core(client_timeout_seconds=10 * limits.worker_timeout_seconds)
+    core.client(C, 11)
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33)
+    core.function(C, 1, b"f")
+    core.submit(C, [1])
+    core.take()
+    core.wait(limits.worker_timeout_seconds + 2)
+    assert warnings_of(core)[:2] == [
+        "agent name on host, of 1 worker(s), is silent and given up",
+        f"{LOST}: lease ran out, while it ran function 1 (task 11/1 of client name), which runs again",
+    ]
+    core.wait(10 * limits.worker_timeout_seconds)
+    assert "client name is silent and given up: its tasks are cancelled" in warnings_of(core)
+    core.take()
+
+
+def test_what_ran_when_its_worker_died(make_core):
+    """Once for each death."""
+    core = make_core(task_retries=1)
+    joined(core)
+    core.submit(C, [7])
+    ran = f"{LOST}: signal 9 (SIGKILL), while it ran function 1 (task 11/7 of client name)"
+    for attempt, follows in ((1, "runs again"), (2, "is given up")):
+        core.take()
+        core.died(A, 21 + attempt, (11, 7, attempt))
+        assert warnings_of(core) == [f"{ran}, which {follows}"]
+        core.worker(W, 22 + attempt, agent=33)
+    core.died(A, 24)
+    assert warnings_of(core) == [f"{LOST}: signal 9 (SIGKILL), while it ran nothing"]
+    core.died(A, 24)
+    core.take()
+    assert warnings_of(core) == [], "it was told"
+
+
+def test_deaths_that_were_asked_for(core):
+    joined(core)
+    row = running(core)
+    core.cancel(C, 1, force=True)
+    core.died(A, 22, row)
+    core.take()
+    assert warnings_of(core) == []

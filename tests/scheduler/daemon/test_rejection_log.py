@@ -1,0 +1,92 @@
+"""What the scheduler refuses is in its log, with who and why, and not once for each message."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from tests.scheduler.daemon.test_throttle import Rig
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.scheduler import Scheduler
+from scaler_scheduler.daemon.rejection_log import REFUSALS_LOG_SECONDS, RefusalLog
+
+A, B = b"a", b"b"
+
+
+def rig_with(**limits: int) -> Rig:
+    rig = Rig()
+    rig.core = rig.intake._core = Scheduler(Limits(**limits), 1, rig.clock.now)
+    return rig
+
+
+def feed(rig: Rig, event: events.Event) -> None:
+    """As if it had been decoded."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("scaler_scheduler.daemon.message_pump.decode", lambda _route, _frames: event)
+        rig.port.waiting.append([event.route, b""])
+        rig.turn()
+
+
+def hello(rig: Rig, route: bytes, incarnation: int, user: str = "", version: int = 1) -> None:
+    rig.port.user = lambda _route: user  # type: ignore[method-assign]
+    feed(rig, events.Hello(route, version, events.CLIENT, incarnation, 0, "python", "3", "host", 7, "alice"))
+
+
+def test_a_hello_that_is_refused_is_not_logged_as_if_it_had_been_let_in(caplog):
+    caplog.set_level(logging.INFO)
+    rig = rig_with(peers=1)
+    hello(rig, A, 11)
+    hello(rig, B, 12)
+    assert caplog.messages == [
+        "client alice says hello: python, process 7 on host",
+        "client alice (process 7 on host) is refused: there is 1 peer already, the most that this scheduler serves "
+        "(--peer-limit)",
+    ]
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+
+
+def test_too_many_hellos(caplog):
+    rig = rig_with(hellos_a_second=1)
+    hello(rig, A, 11)
+    hello(rig, B, 12)
+    assert "is refused: more than 1 hello in a second" in caplog.text
+
+
+def test_a_key_that_is_not_for_it_and_another_version(caplog):
+    rig = rig_with()
+    rig.intake.name_of_key = lambda user: user[:4]
+    hello(rig, A, 11, "monitor:1")
+    assert caplog.messages == [
+        "client alice (process 7 on host, by the key of moni) is refused: its key is neither a client's nor a worker's"
+    ]
+    rig.clock.now += REFUSALS_LOG_SECONDS
+    hello(rig, A, 11, version=2)
+    assert "protocol version 2 is not 1" in caplog.messages[-1]
+
+
+def test_functions_and_objects_each_have_a_line(caplog):
+    rig = rig_with(client_functions=1, client_objects=1)
+    hello(rig, A, 11)
+    for number in range(1, 1000):
+        feed(rig, events.Function(A, number, f"f{number}", "cloudpickle", b"%d" % number, b"f"))
+        feed(rig, events.Object(A, number, "prices", [b"abc"]))
+    assert [line.split(" not taken")[0] for line in caplog.messages] == [
+        "a message of client alice is refused: function f2 is",
+        "a message of client alice is refused: object prices (2) is",
+    ]
+    rig.clock.now += REFUSALS_LOG_SECONDS
+    rig.intake.tell_refusals(rig.clock.now)
+    assert [line.split(" not taken")[0] for line in caplog.messages[2:]] == [
+        "a message of client alice is refused (and 996 more since the last such line): function f999 is",
+        "a message of client alice is refused (and 996 more since the last such line): object prices (999) is",
+    ]
+    rig.clock.now += 2 * REFUSALS_LOG_SECONDS
+    rig.intake.tell_refusals(rig.clock.now)
+    assert len(caplog.messages) == 4, "nothing more was refused"
+
+
+def test_a_name_begins_no_line_of_its_own(caplog):
+    RefusalLog().note("kind", "client a\n[INFO]", "no\n", 1.0)
+    assert caplog.messages == ["client a\\n[INFO] is refused: no\\n"]

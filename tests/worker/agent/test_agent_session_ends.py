@@ -1,0 +1,292 @@
+"""How an agent ends workers, and itself: on the scheduler's order, for their memory's sake, and when it retires."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from tests.worker.agent.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, UNREADY, Host, lines, only, sent
+
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
+from scaler_worker.agent.effects import Beat, Effect, EndWorker, Exit, Measure, Send, SendObjects, StartWorker
+from scaler_worker.processes.process_events import PRELOAD_FAILED_STATUS
+from scaler_worker.processes.state_page import WorkerState
+
+# ------------------------------------------------------------------------------------------------------- failed starts
+
+
+def test_the_cause_of_a_failed_start_is_told_once_in_one_line() -> None:
+    host = Host(workers=1)
+    state = WorkerState(last_words="ValueError: no (/x.py:3)")
+    effects = host.ends(101, status=1, state=state)
+    line = "worker w0 (process 1010) failed to start: ValueError: no (/x.py:3); trying again, at most 5 s apart"
+    assert lines(effects, logging.ERROR) == [line]
+    assert sent(effects) == [WorkerDied(101, 1010, "ValueError: no (/x.py:3)")]
+    assert lines(host.ends(102, status=1, state=state), logging.ERROR) == []
+
+
+def test_a_start_that_fails_late_is_a_failed_start() -> None:
+    host = Host(workers=1)
+    host.with_echoes_until(60.0)
+    assert lines(host.ends(101, status=1, state=WorkerState(last_words="E")), logging.ERROR)
+    assert only(StartWorker, host.ends(102, status=1, state=WorkerState(last_words="E"))) == []
+
+
+def preload_fails(host: Host, incarnation: int) -> list[Effect]:
+    state = WorkerState(last_words="--preload a:b: ValueError: no (/x.py:3)")
+    return host.ends(incarnation, status=PRELOAD_FAILED_STATUS, state=state)
+
+
+def test_a_preload_that_fails_in_the_first_worker_ends_the_agent_with_status_2() -> None:
+    host = Host(workers=2)
+    host.states[:] = [UNREADY, UNREADY]
+    effects = preload_fails(host, 101)
+    line = "the first worker could not be prepared: --preload a:b: ValueError: no (/x.py:3): giving up"
+    assert lines(effects, logging.ERROR) == [line]
+    assert only(EndWorker, effects) == [EndWorker(102, kill=False)]
+    effects = preload_fails(host, 102) + host.echo()
+    assert sent(effects) == [Goodbye("preload failed")]
+    assert only(Exit, effects) == [Exit(1)]
+    assert lines(effects, logging.ERROR) == [] == only(StartWorker, effects)
+
+
+def test_a_preload_that_fails_beside_a_worker_that_is_ready_is_tried_again() -> None:
+    host = Host(workers=2)
+    effects = preload_fails(host, 101)
+    assert only(StartWorker, effects) and not only(Exit, effects)
+    assert "trying again" in lines(effects, logging.ERROR)[0]
+
+
+def test_a_preload_that_has_worked_before_is_tried_again() -> None:
+    host = Host(workers=1)
+    host.ends(101, status=-9)
+    effects = preload_fails(host, 102)
+    assert only(StartWorker, effects) and not only(Exit, effects)
+
+
+# --------------------------------------------------------------------------------------------------- tasks to be ended
+
+
+def end_worker(incarnation: int, task: TaskName = TASK) -> messages.EndWorker:
+    return messages.EndWorker(incarnation, task, "cancelled")
+
+
+def test_a_worker_that_runs_the_task_is_killed_and_says_why() -> None:
+    host = Host()
+    host.states[1] = BUSY
+    assert host.receive(end_worker(102)) == [EndWorker(102, kill=True)]
+    effects = host.ends(102, status=-9, state=BUSY, peak=5 * MIB)
+    assert sent(effects) == [WorkerDied(102, 1020, "stopped: cancelled", 5 * MIB, *TASK)]
+    assert "died: stopped: cancelled, peak memory 5 MiB" in lines(effects, logging.INFO)[0]
+    assert only(StartWorker, effects) == [StartWorker(1, "w1", 103)]
+    assert sent(host.ends(103, status=-9)) == [WorkerDied(103, 1030, "signal 9 (SIGKILL)")], "the next one anew"
+
+
+@pytest.mark.parametrize("state", [IDLE, UNREADY, WorkerState(5, 55, 2), WorkerState(4, 56, 2), WorkerState(4, 55, 3)])
+def test_a_worker_that_runs_something_else_lives_on(state: WorkerState) -> None:
+    host = Host()
+    host.states[1] = state
+    assert host.receive(end_worker(102)) == []
+    assert sent(host.ends(102, status=1)) == [WorkerDied(102, 1020, "exit code 1")]
+
+
+def test_a_worker_that_is_gone_already_is_not_ended() -> None:
+    host = Host()
+    host.ends(102, status=-9, state=BUSY)
+    host.states[1] = BUSY  # its successor runs it
+    assert host.receive(end_worker(102)) == []
+    assert host.receive(end_worker(999)) == []
+
+
+def test_the_task_that_came_next_is_not_to_blame() -> None:
+    host = Host()
+    host.states[0] = BUSY
+    host.receive(end_worker(101))
+    effects = host.ends(101, status=-9, state=WorkerState(4, 56, 1, ready=True))
+    assert sent(effects) == [WorkerDied(101, 1010, "stopped: cancelled")]
+
+
+def test_the_order_to_end_a_worker_may_come_again() -> None:
+    host = Host()
+    host.states[0] = BUSY
+    for _ in range(2):
+        assert host.receive(end_worker(101)) == [EndWorker(101, kill=True)]
+    assert len(sent(host.ends(101, status=-9, state=BUSY))) == 1
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+
+
+def test_workers_are_measured_four_times_a_second_where_there_is_a_limit() -> None:
+    assert only(Measure, Host().with_echoes_until(10.0)) == []
+    host = Host(workers=2, memory_limit=512 * MIB)
+    measured = only(Measure, host.with_echoes_until(10.1))
+    assert measured == 40 * [Measure(((101, 1010), (102, 1020)))]
+
+
+def test_a_worker_above_the_limit_is_killed_with_the_task_that_it_runs() -> None:
+    host = Host(memory_limit=512 * MIB)
+    host.states[0] = BUSY
+    effects = host.measure((101, 600 * MIB), (102, 512 * MIB))
+    assert effects == [EndWorker(101, kill=True)]
+    assert host.measure((101, 700 * MIB)) == [], "one kill is enough"
+    effects = host.ends(101, status=-9, state=BUSY, peak=700 * MIB)
+    cause = "memory limit of 512 MiB exceeded: 600 MiB"
+    assert sent(effects) == [WorkerDied(101, 1010, cause, 700 * MIB, *TASK)]
+    assert cause in lines(effects, logging.INFO)[0]
+
+
+def test_a_task_that_began_after_the_limit_was_exceeded_is_not_to_blame() -> None:
+    host = Host(memory_limit=512 * MIB)
+    host.with_echoes_until(5.0)
+    assert host.measure((101, 600 * MIB)) == [EndWorker(101, kill=True)]
+    effects = host.ends(101, status=-9, state=BUSY)
+    assert sent(effects) == [WorkerDied(101, 1010, "memory limit of 512 MiB exceeded: 600 MiB")]
+    assert only(StartWorker, effects) and lines(effects, logging.ERROR) == []
+
+
+def test_workers_that_are_too_large_from_the_start_are_started_ever_more_slowly() -> None:
+    host = Host(workers=1, memory_limit=10 * MIB)
+    starts = 0
+    while host.now < 1010.0:
+        effects = host.with_echoes_until(host.session.deadline() - 1000.0)
+        for measure in only(Measure, effects):
+            for incarnation, _ in measure.workers:
+                host.measure((incarnation, 20 * MIB))
+                effects += host.ends(incarnation, status=-9)
+        starts += len(only(StartWorker, effects))
+    assert starts < 8
+
+
+def test_a_size_that_comes_after_the_worker_is_gone_says_nothing() -> None:
+    host = Host(memory_limit=512 * MIB)
+    host.ends(101, status=1)
+    assert host.measure((101, 600 * MIB)) == []
+
+
+# ---------------------------------------------------------------------------------------------------------- connections
+
+
+def test_a_connection_that_comes_to_stand_again_is_greeted_at_once() -> None:
+    host = Host()
+    host.at(1.0)
+    assert host.session.connected(host.now) == [Beat(1, ((101, 1010), (102, 1020)))]
+    assert sent(host.receive(HelloWanted())) == [AGAIN]
+    host.receive(Welcome(1, "0.9", 6000, 60.0))
+    assert only(Beat, host.at(2.9)) == [], "the next one an interval later"
+    assert len(only(Beat, host.at(3.0))) == 1
+
+
+def test_a_connection_without_a_welcome_gets_a_hello_but_not_two_at_once() -> None:
+    host = Host(welcomed=False)
+    assert host.session.connected(host.now) == []
+    assert sent(host.at(0.05)) == [] and sent(host.at(0.15)) == [HELLO]
+    host.at(1.0)
+    assert host.session.connected(host.now) == [Send(HELLO)]
+
+
+# ------------------------------------------------------------------------------------------------------------ retiring
+
+
+def busy_host() -> Host:
+    """An agent that was told to end while a worker ran a task."""
+    host = Host(workers=2)
+    host.states[0] = BUSY
+    assert only(EndWorker, host.session.stop("SIGTERM", host.now)) == [EndWorker(101, False), EndWorker(102, False)]
+    host.at(0.5)
+    assert host.ends(102) == []
+    return host
+
+
+def last_beat(effects: list[Effect]) -> Beat:
+    return only(Beat, effects)[-1]
+
+
+def test_the_goodbye_comes_behind_what_the_workers_said_last() -> None:
+    host = busy_host()
+    assert host.ends(101) == []
+    assert host.receive(HeartbeatEcho(1)) == [], "what it answers was sent before the workers' end"
+    beat = last_beat(host.at(0.6))
+    assert beat.workers == () and beat.is_retiring
+    assert host.receive(HeartbeatEcho(beat.sequence)) == [Send(Goodbye("SIGTERM")), Exit(0)]
+
+
+def test_an_echo_of_an_earlier_heartbeat_says_nothing_about_what_came_later() -> None:
+    host = busy_host()
+    early = last_beat(host.at(2.0))
+    assert early.workers == ((101, 1010),)
+    assert host.ends(101) == []
+    assert host.receive(HeartbeatEcho(early.sequence)) == []
+    late = last_beat(host.at(2.1))
+    assert late.workers == ()
+    assert host.receive(HeartbeatEcho(early.sequence)) == []
+    assert host.receive(HeartbeatEcho(late.sequence))[-1] == Exit(0)
+
+
+def test_a_scheduler_that_does_not_answer_is_not_waited_for_long() -> None:
+    host = busy_host()
+    host.ends(101)
+    assert last_beat(host.at(0.99)).workers == ()
+    assert host.at(1.01)[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.echo() == []
+
+
+def test_an_ending_agent_renews_leases_until_the_end() -> None:
+    host = Host(workers=1, interval=0.5)
+    host.states[0] = BUSY
+    effects = host.session.stop("SIGTERM", host.now)
+    beats = only(Beat, effects + host.at(1.9))
+    assert beats == [Beat(number, ((101, 1010),), is_retiring=True) for number in (1, 2, 3, 4)]
+
+
+def test_workers_that_had_to_be_killed_are_handed_back_by_the_goodbye() -> None:
+    host = busy_host()
+    assert EndWorker(101, kill=True) in host.at(2.0)
+    assert host.ends(101, status=-9, state=BUSY) == [], "no death: the task counts none"
+    host.at(2.1)
+    assert host.echo()[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+
+
+def test_the_goodbye_comes_behind_the_objects_that_the_scheduler_asks_for() -> None:
+    host = Host(workers=1)
+    host.session.stop("SIGTERM", host.now)
+    fetch = messages.FetchObjects([7], [4])
+    assert only(SendObjects, host.receive(fetch)) == [SendObjects(((4, 7),), 0)]
+    host.is_sending = True
+    assert host.ends(101) == host.echo() == []
+    assert not only(Exit, host.at(2.9))
+    host.is_sending = False
+    assert host.session.tick(host.now)[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+
+
+def test_objects_that_take_too_long_are_not_waited_for() -> None:
+    host = Host(workers=1)
+    host.session.stop("SIGTERM", host.now)
+    host.is_sending = True
+    host.ends(101)
+    host.echo()
+    effects = host.at(5.0)
+    assert effects[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.now - 1000.0 < 3.5
+
+
+def test_an_agent_whose_workers_took_long_to_end_has_no_time_left_for_objects() -> None:
+    host = busy_host()
+    host.is_sending = True
+    host.at(3.2)
+    host.ends(101, status=-9)
+    host.at(3.3)
+    host.echo()
+    assert Exit(0) in host.at(3.8)
+
+
+def test_orders_to_end_a_worker_are_too_late_for_an_ending_agent() -> None:
+    host = busy_host()
+    assert host.receive(end_worker(101)) == []
+
+
+@pytest.mark.parametrize("number, words", [(1, "ending 1 worker"), (2, "ending 2 workers")])
+def test_one_worker_is_one_worker(number: int, words: str) -> None:
+    host = Host(workers=number)
+    assert lines(host.session.stop("SIGTERM", host.now), logging.INFO) == [f"SIGTERM: {words}"]

@@ -1,0 +1,167 @@
+"""Which objects a host agent makes files of, and when these go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.worker.agent.agent_host import AGAIN, WELCOME, Host, lines, only
+
+from scaler_client.protocol.messages import (
+    FetchObjects,
+    ForgetObjects,
+    Goodbye,
+    HeartbeatEcho,
+    HelloWanted,
+    Object,
+    Shutdown,
+    Welcome,
+)
+from scaler_worker.agent.effects import (
+    Beat,
+    Effect,
+    EndWorker,
+    Exit,
+    Log,
+    MarkObjectLost,
+    RemoveObjects,
+    Send,
+    SendObjects,
+    WriteObject,
+)
+
+CLIENT = 40
+ANOTHER = 41
+FRAMES = [b"pickle", b"x" * 100]
+
+
+def an_object(number: int, client: int = CLIENT, frames: Sequence[bytes] = FRAMES) -> Object:
+    return Object(number, frames, client, "name")
+
+
+def forget(*numbers: int, client: int = CLIENT) -> ForgetObjects:
+    return ForgetObjects(list(numbers), [client] * len(numbers))
+
+
+def test_an_object_is_written_once() -> None:
+    host = Host()
+    assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
+    assert host.receive(an_object(7)) == [], "as it comes again after a lost connection"
+    assert host.receive(an_object(7, ANOTHER)) == [WriteObject((ANOTHER, 7), FRAMES)]
+    assert host.session.object_written((CLIENT, 7)) == []
+
+
+def test_it_goes_when_nobody_needs_it() -> None:
+    host = Host()
+    for number in (7, 8, 9):
+        host.receive(an_object(number))
+    names = (CLIENT, 7), (CLIENT, 9), (CLIENT, 99)
+    assert host.receive(forget(7, 9, 99)) == [RemoveObjects(names)], "one may be a worker's"
+    assert host.session.object_bytes == 106
+    assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
+
+
+def test_one_that_can_not_be_written_is_marked() -> None:
+    host = Host()
+    host.receive(an_object(7))
+    line, mark = host.session.object_written((CLIENT, 7), "No space left on device: /dev/shm/x")
+    assert mark == MarkObjectLost((CLIENT, 7), "No space left on device: /dev/shm/x (106 bytes)")
+    assert isinstance(line, Log) and line.level == logging.ERROR
+    for part in (
+        "object 7",
+        f"client {CLIENT}",
+        "106 bytes",
+        "No space left on device",
+        "/dev/shm/x",
+        "each of them is sent it",
+    ):
+        assert part in line.text
+    assert host.receive(an_object(7)) == [], "what is marked stays so"
+    assert host.receive(forget(7)) == [RemoveObjects(((CLIENT, 7),))], "the mark as well"
+
+
+def test_no_space_is_said_once() -> None:
+    host = Host()
+
+    def written(number: int, error: str) -> list[Effect]:
+        host.receive(an_object(number))
+        return host.session.object_written((CLIENT, number), error)
+
+    said = [lines(written(number, error), logging.ERROR) for number, error in enumerate(["full", "full", "", "full"])]
+    assert list(map(len, said)) == [1, 0, 0, 1]
+
+
+def test_a_new_scheduler_sends_again_what_is_needed() -> None:
+    host = Host()
+    host.receive(an_object(7))
+    host.receive(an_object(8))
+    host.receive(HelloWanted())
+    effects = host.receive(Welcome(1, "0.9", 6000, 60.0))
+    assert only(RemoveObjects, effects) == [RemoveObjects(((CLIENT, 7), (CLIENT, 8)), and_others=True)]
+    assert host.session.object_bytes == 0
+    assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
+
+
+def test_the_same_scheduler_may_have_tasks_on_workers_that_read_what_is_here() -> None:
+    host = Host()
+    host.receive(an_object(7))
+    host.receive(HelloWanted())
+    assert only(RemoveObjects, host.receive(WELCOME)) == []
+    assert host.receive(an_object(7)) == []
+
+
+def test_what_the_same_scheduler_does_not_send_again_goes() -> None:
+    host = Host()
+    for number in (7, 8, 9):
+        host.receive(an_object(number))
+    beat = only(Beat, host.at(5.0))[-1]
+    host.receive(HelloWanted())
+    host.receive(WELCOME)
+    host.receive(an_object(8))
+    host.receive(forget(9))
+    assert only(RemoveObjects, host.receive(HeartbeatEcho(beat.sequence))) == [], "it was sent before the welcome"
+    beat = only(Beat, host.at(10.0))[-1]
+    assert only(RemoveObjects, host.receive(HeartbeatEcho(beat.sequence))) == [RemoveObjects(((CLIENT, 7),))]
+    assert host.session.object_bytes == 106
+
+
+def test_tasks_that_run_on_while_the_agent_ends_still_read() -> None:
+    host = Host()
+    host.session.stop("SIGTERM", host.now)
+    assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
+
+
+def test_a_client_shuts_the_cluster_down() -> None:
+    host = Host(workers=2)
+    effects = host.receive(Shutdown())
+    assert only(EndWorker, effects) == [EndWorker(101, kill=False), EndWorker(102, kill=False)]
+    assert host.receive(Shutdown()) == [], "no order to hurry"
+    host.receive(Goodbye("shut down by a client"))
+    assert host.ends(101) == []
+    assert host.ends(102) == [Send(Goodbye("shut down by a client")), Exit(0)]
+
+
+def test_what_workers_have_made_goes_as_well_with_a_new_scheduler() -> None:
+    host = Host()
+    host.receive(HelloWanted())
+    assert only(RemoveObjects, host.receive(WELCOME)) == []
+    host.receive(HelloWanted())
+    assert only(RemoveObjects, host.receive(Welcome(1, "0.9", 6000, 60.0))) == [RemoveObjects((), and_others=True)]
+
+
+def test_the_scheduler_fetches_what_workers_have_made() -> None:
+    host = Host()
+    effects = host.receive(FetchObjects([7, 8], [CLIENT, ANOTHER]))
+    assert effects == [SendObjects(((CLIENT, 7), (ANOTHER, 8)))]
+
+
+def test_a_hello_names_what_workers_have_made() -> None:
+    """That nobody needs it may have been said while the connection was lost."""
+    host = Host()
+    host.receive(an_object(7))
+    host.files = [(CLIENT, 9), (CLIENT, 8), (CLIENT, 7)]
+    host.at(1.0)
+    (hello,) = only(Send, host.receive(HelloWanted()))
+    assert hello.message == replace(AGAIN, running=[(CLIENT, 8, 0), (CLIENT, 9, 0)])
+    assert host.receive(forget(8)) == [RemoveObjects(((CLIENT, 8),))]

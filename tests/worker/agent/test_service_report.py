@@ -1,0 +1,65 @@
+"""What a host agent tells the service manager, and when: a clock of the test's own."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.worker.agent.agent_host import BUSY, Host
+
+from scaler_client.commands.systemd_notify import ServiceManager
+from scaler_worker.agent.service_report import ServiceReport
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
+        there.bind(str(tmp_path / "notify"))
+        there.setblocking(False)
+        yield there
+
+
+def told(there: socket.socket) -> list[str]:
+    lines = []
+    while True:
+        try:
+            lines.append(there.recv(4096).decode())
+        except BlockingIOError:
+            return lines
+
+
+def test_a_life(there: socket.socket) -> None:
+    host = Host(workers=2, welcomed=False)
+    report = ServiceReport(ServiceManager({"NOTIFY_SOCKET": there.getsockname(), "WATCHDOG_USEC": "6000000"}), 10.0)
+    report.tell(host.session, 10.0)
+    silent = "STATUS=2 workers, 0 busy; the scheduler at tcp://s:1 does not answer"
+    assert told(there) == ["READY=1", "WATCHDOG=1", silent]
+    assert report.next_beat == 12.0, "three times in the watchdog's time"
+    host = Host(workers=2)
+    host.states[1] = BUSY
+    report.tell(host.session, 10.5)
+    assert told(there) == []
+    report.tell(host.session, 11.0)
+    assert told(there) == ["STATUS=2 workers, 1 busy; the scheduler at tcp://s:1 answers"]
+    report.tell(host.session, 12.0)
+    assert told(there) == ["WATCHDOG=1"], "the status is the same"
+    host.session.stop("SIGTERM", host.now)
+    report.tell(host.session, 12.1)
+    report.tell(host.session, 12.2)
+    assert told(there) == ["STOPPING=1"]
+
+
+def test_without_a_watchdog_there_is_no_beat(there: socket.socket) -> None:
+    report = ServiceReport(ServiceManager({"NOTIFY_SOCKET": there.getsockname()}), 10.0)
+    report.tell(Host().session, 10.0)
+    assert "WATCHDOG=1" not in told(there) and report.next_beat == float("inf")
+
+
+def test_without_a_service_manager_nobody_looks_at_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host()
+    monkeypatch.setattr(type(host.session), "status", lambda _: pytest.fail("looked"))
+    report = ServiceReport(ServiceManager({}), 10.0)
+    report.tell(host.session, 10.0)
+    assert report.next_beat == float("inf")

@@ -1,0 +1,512 @@
+"""Running one task: what goes in as bytes, what comes out, and that nothing a task does gets any further."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from scaler_client.errors import ArgumentLoadError, FunctionLoadError, ResultPickleError, SerializerError
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.pickling import functions, serializer
+from scaler_client.pickling.functions import Function
+from scaler_client.pickling.load_failures import add_note
+from scaler_client.pickling.retry_policy import Retrying
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Outcome
+from scaler_worker.worker.error_text import TRACEBACK_BYTES, bounded_traceback
+from scaler_worker.worker.executor import Executor
+
+NUMBER = 7
+
+
+def executor_of(fn: Callable[..., Any] | bytes, name: str = "fn") -> Executor:
+    payload = fn if isinstance(fn, bytes) else cloudpickle.dumps(fn)
+    return Executor({NUMBER: messages.Function(NUMBER, name, "cloudpickle", payload)})
+
+
+def run(fn: Callable[..., Any] | bytes, *args: Any, **kwargs: Any) -> tuple[int, Any]:
+    """Outcome and payload."""
+    name = getattr(fn, "__qualname__", "fn")
+    return executor_of(fn, name).run(NUMBER, serializer.dump_call(args, kwargs))
+
+
+def seen_by_client(outcome: int, payload: Any) -> tuple[Any, BaseException | None]:
+    """Result and exception as the client's future has them."""
+    return Function(1, "fn", b"").read_answer(outcome, payload)
+
+
+def divide(a: float, b: float) -> float:
+    return a / b
+
+
+def keywords_only(*, left: int, right: int = 1) -> int:
+    return left - right
+
+
+def test_a_value() -> None:
+    outcome, payload = run(divide, 6, 3)
+    assert (outcome, pickle.loads(payload)) == (Outcome.VALUE, 2.0)
+
+
+def test_keywords() -> None:
+    outcome, payload = run(keywords_only, left=5)
+    assert (outcome, pickle.loads(payload)) == (Outcome.VALUE, 4)
+
+
+def test_values_that_only_cloudpickle_can_do() -> None:
+    outcome, payload = run(lambda x: lambda y: x + y, 3)
+    assert outcome == Outcome.VALUE and pickle.loads(payload)(4) == 7
+
+
+def test_a_call_that_does_not_fit_the_function() -> None:
+    _, error = seen_by_client(*run(keywords_only, 1))
+    assert isinstance(error, TypeError) and "positional" in str(error)
+
+
+def test_an_exception_with_the_frames_of_the_task_alone() -> None:
+    outcome, payload = run(divide, 1, 0)
+    assert outcome == Outcome.EXCEPTION
+    value, error = seen_by_client(outcome, payload)
+    assert value is None and isinstance(error, ZeroDivisionError)
+    text = str(error.__cause__)
+    assert "in divide" in text and "return a / b" in text and "ZeroDivisionError" in text
+    assert text.count('File "') == 1
+
+
+def raising_from() -> None:
+    try:
+        raise KeyError("first")
+    except KeyError as error:
+        raise ValueError("second") from error
+
+
+def test_the_text_tells_of_causes() -> None:
+    _, error = seen_by_client(*run(raising_from))
+    text = str(error.__cause__)  # type: ignore[union-attr]
+    assert "KeyError: 'first'" in text and "direct cause" in text and "ValueError: second" in text
+
+
+@pytest.mark.parametrize(
+    "leave", [lambda: sys.exit(3), lambda: exec("raise KeyboardInterrupt"), lambda: exec("raise GeneratorExit")]
+)
+def test_leaving_is_an_exception_like_others(leave: Callable[[], Any]) -> None:
+    outcome, payload = run(leave)
+    assert outcome == Outcome.EXCEPTION
+    _, error = seen_by_client(outcome, payload)
+    assert isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit))
+    if isinstance(error, SystemExit):
+        assert error.code == 3
+
+
+def test_a_recursion_without_end() -> None:
+    def endless() -> Any:
+        return endless()
+
+    _, error = seen_by_client(*run(endless))
+    assert isinstance(error, RecursionError)
+
+
+# ------------------------------------------------------------------------------------------------ what can't be pickled
+
+
+def returns_lock() -> Any:
+    return threading.Lock()
+
+
+def test_a_result_that_can_not_be_pickled_names_function_and_type() -> None:
+    outcome, payload = run(returns_lock)
+    assert outcome == Outcome.RESULT_FAILED
+    text = bytes(payload).decode()
+    assert "result of returns_lock" in text and "_thread.lock" in text and "pickle" in text
+
+
+class KeepsLock(Exception):
+    def __init__(self) -> None:
+        super().__init__("with a lock")
+        self.lock = threading.Lock()
+
+
+class NeedsTwo(Exception):
+    """Pickle alone brings it not back."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def test_an_exception_that_can_not_be_pickled_keeps_its_traceback_as_text() -> None:
+    def fail() -> None:
+        raise KeepsLock
+
+    outcome, payload = run(fail)
+    assert outcome == Outcome.RESULT_FAILED
+    text = bytes(payload).decode()
+    assert "exception of" in text and "fail" in text and "KeepsLock" in text
+    assert "Traceback" in text and "raise KeepsLock" in text
+
+
+def test_an_exception_with_an_init_of_its_own_comes_back() -> None:
+    def fail() -> None:
+        raise NeedsTwo(1, 2)
+
+    outcome, payload = run(fail)
+    assert outcome == Outcome.EXCEPTION
+    error, text = serializer.loads(payload)
+    assert (type(error), str(error)) == (NeedsTwo, "1 and 2")
+    assert "raise NeedsTwo(1, 2)" in text
+
+
+class RaisesInStr(Exception):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text for you")
+
+    def __reduce__(self) -> Any:
+        raise RuntimeError("no bytes for you")
+
+
+def test_an_exception_that_breaks_everything_it_can() -> None:
+    def fail() -> None:
+        raise RaisesInStr
+
+    outcome, payload = run(fail)
+    assert outcome == Outcome.RESULT_FAILED
+    assert "RaisesInStr" in bytes(payload).decode()
+
+
+class ExitsWhenPickled:
+    def __reduce__(self) -> Any:
+        sys.exit(1)
+
+
+class HasNoText:
+    def __reduce__(self) -> Any:
+        raise RaisesInStr
+
+
+@pytest.mark.parametrize("kind", [ExitsWhenPickled, HasNoText])
+def test_a_result_whose_pickling_does_what_it_likes(kind: type) -> None:
+    outcome, payload = run(kind)
+    assert outcome == Outcome.RESULT_FAILED
+    assert kind.__name__ in bytes(payload).decode()
+
+
+def test_arguments_that_can_not_be_unpickled() -> None:
+    outcome, payload = executor_of(divide).run(NUMBER, b"\x80\x05cno_such_module\nthing\n.")
+    assert outcome == Outcome.EXCEPTION
+    _, error = seen_by_client(outcome, payload)
+    assert isinstance(error, ArgumentLoadError) and isinstance(error.__cause__, ModuleNotFoundError)
+    assert str(error) == (
+        "the arguments of fn can't be unpickled on the worker: ModuleNotFoundError: No module named 'no_such_module'. "
+        "Install 'no_such_module' there; a module of your own can travel with the task instead: "
+        "cloudpickle.register_pickle_by_value(no_such_module)"
+    )
+    assert "no_such_module" in str(error.__cause__.__cause__)
+
+
+def test_arguments_that_can_not_be_unpickled_may_be_tried_again() -> None:
+    executor = executor_of(Retrying(divide, ImportError))  # type: ignore[arg-type]
+    assert executor.run(NUMBER, b"\x80\x05cno_such_module\nthing\n.")[0] == Outcome.RETRYABLE
+
+
+def test_what_arguments_raise_that_is_no_failure_to_unpickle_them() -> None:
+    def raises(error: BaseException) -> Any:
+        class Raises:
+            def __reduce__(self) -> Any:
+                return raise_it, (error,)
+
+        return cloudpickle.dumps((Raises(),))
+
+    for raised in (SerializerError("by the user's serializer"), SystemExit(3)):
+        _, error = seen_by_client(*executor_of(divide).run(NUMBER, raises(raised)))
+        assert type(error) is type(raised) and error.args == raised.args
+
+
+def raise_it(error: BaseException) -> None:
+    raise error
+
+
+class Odd(Exception):
+    """Refuses attributes, has a note of its own kind, and pickles without either."""
+
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__(a)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise TypeError
+
+    def __reduce__(self) -> Any:
+        return Odd, (1, 2)
+
+    def add_note(self, note: str) -> None:
+        raise TypeError
+
+
+@pytest.mark.parametrize("raised", [ValueError(1, 2), Odd(1, 2), KeyboardInterrupt()], ids=repr)
+def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
+    functions = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
+    executor = Executor(functions, task=lambda: "task f#3 on worker w-1 (host h)")
+    _, error = seen_by_client(*executor.run(NUMBER, serializer.dump_call((raised,), {})))
+    assert error is not None
+    assert BaseException.__getattribute__(error, "__notes__") == ["raised by task f#3 on worker w-1 (host h)"]
+    assert error.args == raised.args
+    text = "".join(traceback.format_exception(type(error), error, None))
+    # Python 3.10 shows no notes, so the text of the remote traceback has it; exceptiongroup's backport shows them too.
+    times = 2 if sys.version_info < (3, 11) and "exceptiongroup" in sys.modules else 1
+    assert text.count("raised by task f#3 on worker w-1 (host h)") == times
+
+
+def test_what_can_not_be_pickled_or_loaded_has_the_note_of_its_task_too() -> None:
+    note = "raised by task f#3 on worker w-1, host h"
+    for payload in (
+        cloudpickle.dumps(lambda: (each for each in ())),
+        cloudpickle.dumps(raise_what_can_not_be_pickled),
+        b"\x80\x05cno_such_module\nthing\n.",
+    ):
+        functions = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", payload)}
+        executor = Executor(functions, task=lambda: "task f#3 on worker w-1, host h")
+        for _ in range(2):  # what is known of a function that can't be loaded is used again
+            outcome, answer = executor.run(NUMBER, serializer.dump_call((), {}))
+            _, error = seen_by_client(outcome, answer)
+            assert type(error) in (ResultPickleError, FunctionLoadError)
+            # Python 3.10 shows no notes: there it is in the text too, or in the remote traceback.
+            assert "raised by" not in error.args[0] or sys.version_info < (3, 11)
+            assert error.__notes__ == [note]
+
+
+def raise_what_can_not_be_pickled() -> None:
+    raise ValueError(threading.Lock())
+
+
+def test_where_tracebacks_show_no_notes_the_remote_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under Python 3.10."""
+    monkeypatch.setattr(functions, "_NOTES_ARE_SHOWN", False)
+    sent = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
+    executor = Executor(sent, task=lambda: "task f#3 on worker w-1, host h")
+    _, error = seen_by_client(*executor.run(NUMBER, serializer.dump_call((ValueError(1),), {})))
+    assert error is not None and str(error.__cause__).endswith('\nraised by task f#3 on worker w-1, host h\n"""')
+
+
+class HasNoTraceback(Exception):
+    """Python itself can't write its traceback."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise LookupError(name)
+
+
+def test_an_exception_whose_traceback_can_not_be_written() -> None:
+    outcome, payload = run(raise_it, HasNoTraceback(3))
+    _, error = seen_by_client(outcome, payload)
+    assert outcome == Outcome.EXCEPTION and type(error) is HasNoTraceback and error.args == (3,)
+    assert "in raise_it" in str(error.__cause__) and "HasNoTraceback" in str(error.__cause__)
+
+
+def test_notes_of_tasks_of_tasks_add_up() -> None:
+    error = ValueError("a")
+    for note in ("one", "two", "two"):
+        add_note(error, note)
+    assert error.__notes__ == ["one", "two"]
+    error.__notes__ = None
+    add_note(error, "three")
+    assert error.__notes__ is None, "whatever the user has there stays"
+
+
+# ------------------------------------------------------------------------------------------------------ trying it again
+
+
+def test_what_a_task_is_tried_again_on() -> None:
+    outcome, payload = run(Retrying(divide, (ArithmeticError, OSError)), 1, 0)
+    assert outcome == Outcome.RETRYABLE
+    error, text = serializer.loads(payload)
+    assert isinstance(error, ZeroDivisionError)
+    assert "in divide" in text and text.count('File "') == 1
+
+
+def test_a_retrying_function_returns_and_fails_like_others() -> None:
+    retrying = Retrying(divide, (OSError,))
+    assert run(retrying, 6, 3)[0] == Outcome.VALUE
+    assert run(retrying, 1, 0)[0] == Outcome.EXCEPTION
+
+
+def test_a_stopped_task_is_not_tried_again() -> None:
+    outcome, payload = run(Retrying(raise_stopped, (BaseException,)))
+    assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
+
+
+# ------------------------------------------------------------------------------------------------------ being stopped
+
+
+def raise_stopped() -> None:
+    raise TaskStoppedError("now")
+
+
+class StoppedWhilePickled:
+    def __reduce__(self) -> Any:
+        raise_stopped()
+
+
+def test_stopped_while_the_result_is_pickled() -> None:
+    outcome, payload = run(StoppedWhilePickled)
+    assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
+
+
+def test_stopped_while_an_exception_is_pickled() -> None:
+    def fail() -> None:
+        error = ValueError()
+        error.detail = StoppedWhilePickled()  # type: ignore[attr-defined]
+        raise error
+
+    executor = executor_of(fail)
+    with pytest.raises(TaskStoppedError) as caught:
+        executor.run(NUMBER, serializer.dump_call((), {}))
+    outcome, payload = executor.stopped(caught.value)
+    error, text = serializer.loads(payload)
+    assert (outcome, type(error), str(error)) == (Outcome.EXCEPTION, TaskStoppedError, "the task was stopped")
+    assert "raise TaskStoppedError" in text
+
+
+def test_stopped_while_the_function_is_loaded_it_is_loaded_for_the_next_task() -> None:
+    executor = executor_of(divide)
+    sent = executor._sent[NUMBER]
+    executor._sent[NUMBER] = messages.Function(NUMBER, "fn", "cloudpickle", pickle.dumps(StoppedWhenLoaded()))
+    with pytest.raises(TaskStoppedError):
+        executor.run(NUMBER, serializer.dump_call((6, 3), {}))
+    executor._sent[NUMBER] = sent
+    assert pickle.loads(executor.run(NUMBER, serializer.dump_call((6, 3), {}))[1]) == 2.0
+
+
+class StoppedWhenLoaded:
+    def __reduce__(self) -> Any:
+        return raise_stopped, ()
+
+
+# ------------------------------------------------------------------------------------------------------------ functions
+
+
+MISSING = b"\x80\x05cno_such_module\nfunction\n."
+
+
+def test_a_function_whose_module_is_not_there() -> None:
+    executor = executor_of(MISSING)
+    for _ in range(2):
+        outcome, payload = executor.run(NUMBER, serializer.dump_call((), {}))
+        assert outcome == Outcome.FUNCTION_FAILED
+        _, error = seen_by_client(outcome, payload)
+        assert isinstance(error.__cause__, ModuleNotFoundError)  # type: ignore[union-attr]
+        assert "no_such_module" in str(error) and "can't be unpickled on the worker" in str(error)
+
+
+def test_a_function_that_exits_while_it_is_loaded() -> None:
+    class Exits:
+        def __reduce__(self) -> Any:
+            return sys.exit, (1,)
+
+    outcome, payload = run(cloudpickle.dumps(Exits()))
+    assert outcome == Outcome.FUNCTION_FAILED
+    _, error = seen_by_client(outcome, payload)
+    assert isinstance(error.__cause__, SystemExit)  # type: ignore[union-attr]
+
+
+def test_a_function_is_loaded_once() -> None:
+    counted = counting_function()
+    executor = executor_of(counted)
+    outcomes = [executor.run(NUMBER, serializer.dump_call((), {})) for _ in range(3)]
+    assert [pickle.loads(payload) for _, payload in outcomes] == [1, 2, 3]
+    executor.forget(NUMBER)
+    assert pickle.loads(executor.run(NUMBER, serializer.dump_call((), {}))[1]) == 1
+    executor.forget(99)
+
+
+def counting_function() -> Callable[[], int]:
+    calls = 0
+
+    def count() -> int:
+        nonlocal calls
+        calls += 1
+        return calls
+
+    return count
+
+
+def test_a_function_that_never_came() -> None:
+    outcome, payload = Executor({}).run(NUMBER, serializer.dump_call((), {}))
+    assert outcome == Outcome.FUNCTION_FAILED
+    assert isinstance(seen_by_client(outcome, payload)[1].__cause__, KeyError)  # type: ignore[union-attr]
+
+
+def test_a_function_of_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its code could end the process."""
+    monkeypatch.setattr(serializer, "DEFAULT", "cloudpickle 3.11")
+    for pickled_by in ("cloudpickle 3.11", "cloudpickle", "mine 3.12"):
+        executor = Executor({NUMBER: messages.Function(NUMBER, "f", pickled_by, cloudpickle.dumps(abs))})
+        assert executor.run(NUMBER, serializer.dumps((-1,)))[0] == Outcome.VALUE
+    executor = Executor({NUMBER: messages.Function(NUMBER, "f", "cloudpickle 3.12", cloudpickle.dumps(abs))})
+    outcome, payload = executor.run(NUMBER, serializer.dumps((-1,)))
+    error = pickle.loads(payload)[0]
+    assert outcome == Outcome.FUNCTION_FAILED
+    assert str(error).startswith("it was pickled by Python 3.12, and this worker runs Python 3.11: ")
+
+
+class Hostile(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "error, line",
+    [
+        (ValueError("no such curve"), "ValueError: no such curve"),
+        (KeyError("a\nb\x1b[31m"), "KeyError: 'a\\nb\\x1b[31m'"),
+        (RuntimeError("two\nlines \x1b[31m"), "RuntimeError: two lines  [31m"),
+        (OSError("x" * 10_000), "OSError: " + "x" * 191),
+        (ZeroDivisionError(), "ZeroDivisionError"),
+        (Hostile(), "tests.worker.worker.test_executor.Hostile: <exception str() failed>"),
+    ],
+)
+def test_of_what_a_task_failed_in_one_line(error: Exception, line: str) -> None:
+    def fail() -> None:
+        raise error
+
+    told: list[tuple[str, str]] = []
+    function = messages.Function(NUMBER, "fail", "cloudpickle", cloudpickle.dumps(fail))
+    Executor({NUMBER: function}, lambda *failure: told.append(failure)).run(NUMBER, serializer.dump_call((), {}))
+    ((said, traceback),) = told
+    assert said == line
+    assert traceback.startswith("Traceback (most recent call last):\n") and ", in fail\n" in traceback
+    assert len(traceback.encode()) <= TRACEBACK_BYTES
+
+
+def test_a_long_traceback_keeps_its_first_line_and_its_end() -> None:
+    frame = '  File "z\u00fcrich.py", line {0}, in price\n    return price({0})\n'
+    frames = "".join(map(frame.format, range(999)))
+    text = bounded_traceback(f"Traceback (most recent call last):\n{frames}ValueError: no such curve\n")
+    lines = text.splitlines()
+    assert 2500 < len(text.encode()) <= TRACEBACK_BYTES
+    assert lines[0] == "Traceback (most recent call last):" and lines[-1] == "ValueError: no such curve"
+    assert lines[1].endswith(f"{2 * 999 + 1 - len(lines) + 2:,} lines are left out here]") and lines[2] in frames
+    assert len(bounded_traceback("ValueError: " + "\u20ac" * 100_000).encode()) <= TRACEBACK_BYTES
+    assert len(bounded_traceback("\u20ac" * 1000 + "\n" + "\u20ac" * 100_000).encode()) <= TRACEBACK_BYTES
+
+
+def test_other_failures_in_one_line() -> None:
+    told: list[str] = []
+
+    def tell(line: str, traceback: str) -> None:
+        told.append(line)
+        assert traceback.endswith("\n")
+
+    broken = messages.Function(NUMBER, "fn", "cloudpickle", b"no pickle")
+    Executor({NUMBER: broken}, tell).run(NUMBER, serializer.dump_call((), {}))
+    lock = messages.Function(NUMBER, "lock", "cloudpickle", cloudpickle.dumps(threading.Lock))
+    Executor({NUMBER: lock}, tell).run(NUMBER, serializer.dump_call((), {}))
+    assert told[0].startswith("the function can't be unpickled: _pickle.UnpicklingError: ") and len(told) == 2
+    assert told[1].startswith("the result of lock, of type _thread.lock, can't be pickled: TypeError: ")

@@ -1,0 +1,171 @@
+"""What a worker's session knows of objects: no socket, no file, no clock."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from tests.worker.worker.test_worker_session import HELLO, WELCOME, dispatch
+
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import FLAG_PROFILE
+from scaler_worker.objects.table import ABSENT, KnownObject
+from scaler_worker.task_rows import depth_of, flags_of, priority_of
+from scaler_worker.worker.session import WorkerSession
+
+CLIENT = 2
+
+
+class Value:
+    """Something that can be seen to go."""
+
+
+@pytest.fixture
+def session() -> WorkerSession:
+    """One that has joined."""
+    session = WorkerSession(HELLO, 2.0, 0.0)
+    session.take_outgoing()
+    session.handle(WELCOME)
+    return session
+
+
+def reading(*ids: int, counts: Sequence[int], inputs: Sequence[int], shared: Sequence[int]) -> messages.Dispatch:
+    return replace(dispatch(*ids), inputs=list(inputs), input_counts=list(counts), shared=list(shared))
+
+
+def known(session: WorkerSession, number: int, client: int = CLIENT) -> KnownObject:
+    found = session.objects.find((client, number))
+    assert found is not None
+    return found
+
+
+def test_rows_name_what_they_read(session: WorkerSession) -> None:
+    message = reading(10, 11, 12, counts=[2, 0, 1], inputs=[7, 8, 7], shared=[0, 0, 0])
+    session.handle(message)
+    session.handle(replace(message, flags=[0, FLAG_PROFILE, 0], depths=[3, 0, 0], priorities=[0, 0, -2]))
+    assert [row[5:9] for row in session.queue] == [
+        (0, 0, 0, [7, 8]),
+        (),
+        (0, 0, 0, [7]),
+        (0, 3, 0, [7, 8]),
+        (FLAG_PROFILE, 0, 0, []),
+        (0, 0, -2, [7]),
+    ]
+    assert list(map(flags_of, session.queue)) == [0, 0, 0, 0, FLAG_PROFILE, 0]
+    assert list(map(depth_of, session.queue)) == [0, 0, 0, 3, 0, 0]
+    assert list(map(priority_of, session.queue)) == [0, 0, 0, 0, 0, -2]
+
+
+def test_what_comes_along_is_cut_off(session: WorkerSession) -> None:
+    message = reading(10, 11, 12, counts=[2, 0, 2], inputs=[7, 8, 7, 9], shared=[0, 0, 0, 0])
+    message = replace(message, payloads=[b"argsseven", b"args", b"argsnine"], inlined=[6, 0, 0, 5])
+    session.handle(message)
+    assert [(row[4], *row[8:9]) for row in session.queue] == [
+        (b"args", [b"seven", 8]),
+        (b"args",),
+        (b"args", [7, b"nine"]),
+    ]
+
+
+def test_an_object_is_known_by_client_and_id(session: WorkerSession) -> None:
+    session.handle(messages.Object(7, [b"a"], CLIENT))
+    session.handle(messages.Object(7, [b"b", b"c"], 3))
+    assert known(session, 7).frames == [b"a"] and known(session, 7, 3).frames == [b"b", b"c"]
+    assert session.objects.find((CLIENT, 8)) is None
+
+
+def test_files_are_known_from_the_dispatch_on(session: WorkerSession) -> None:
+    session.handle(messages.Object(7, [b"a"], CLIENT))
+    session.handle(reading(10, counts=[3], inputs=[7, 8, 9], shared=[1, 1, 0]))
+    assert known(session, 7).frames == [b"a"], "what was sent is no file"
+    assert known(session, 8).frames is None
+    assert session.objects.find((CLIENT, 9)) is None
+
+
+def test_bytes_that_come_in_place_of_a_file(session: WorkerSession) -> None:
+    """As the host agent was lost: a task that waits for the file goes on with them."""
+    session.handle(reading(10, counts=[1], inputs=[8], shared=[1]))
+    waited_for = known(session, 8)
+    session.handle(messages.Object(8, [b"a"], CLIENT))
+    assert known(session, 8) is waited_for and waited_for.frames == [b"a"]
+
+
+def test_a_value_is_kept_in_place_of_the_bytes(session: WorkerSession) -> None:
+    session.handle(messages.Object(7, [b"a"], CLIENT))
+    known(session, 7).keep(None)
+    session.handle(messages.Object(7, [b"a"], CLIENT))
+    assert known(session, 7).value is None and known(session, 7).frames is None
+
+
+def test_what_is_forgotten_goes_once_it_is_released(session: WorkerSession) -> None:
+    for number in (7, 8):
+        session.handle(messages.Object(number, [b"a"], CLIENT))
+    value = Value()
+    goes = weakref.ref(value)
+    known(session, 7).keep(value)
+    read_by_a_task = known(session, 7)
+    del value
+    session.handle(messages.ForgetObjects([7, 99], [CLIENT, CLIENT]))
+    gc.collect()
+    assert goes() is not None, "not under the lock"
+    session.objects.release()
+    assert goes() is None
+    assert read_by_a_task.is_forgotten and read_by_a_task.value is ABSENT
+    assert session.objects.find((CLIENT, 7)) is None and known(session, 8).frames == [b"a"]
+
+
+def test_what_is_forgotten_while_its_value_is_made_is_not_kept(session: WorkerSession) -> None:
+    session.handle(messages.Object(7, [b"a"], CLIENT))
+    being_made = known(session, 7)
+    session.handle(messages.ForgetObjects([7], [CLIENT]))
+    being_made.keep(5)
+    assert being_made.value is ABSENT
+
+
+def test_another_welcome_leaves_nothing_but_what_a_task_already_reads(session: WorkerSession) -> None:
+    session.handle(messages.Object(7, [b"a"], CLIENT))
+    session.handle(reading(10, counts=[1], inputs=[8], shared=[1]))
+    read_by_a_task = known(session, 7)
+    session.handle(messages.HelloWanted())
+    session.handle(messages.Object(9, [b"a"], CLIENT))
+    assert session.objects.find((CLIENT, 9)) is None, "it came before the welcome"
+    session.handle(WELCOME)
+    assert [session.objects.find((CLIENT, number)) for number in (7, 8)] == [None, None]
+    assert read_by_a_task.frames == [b"a"] and not read_by_a_task.is_forgotten
+
+
+def results(sent: Sequence[messages.Message]) -> list[tuple[int, int, int, int]]:
+    """Client, id, attempt and outcome of all answers."""
+    batches = [message for message in sent if isinstance(message, messages.Results)]
+    return [row for each in batches for row in zip(each.clients, each.ids, each.attempts, each.outcomes)]
+
+
+def join_again(session: WorkerSession) -> list[tuple[int, int, int, int]]:
+    """What it answers first."""
+    session.handle(messages.HelloWanted())
+    session.take_outgoing()
+    session.handle(WELCOME)
+    return results(session.take_outgoing())
+
+
+def test_files_of_which_the_scheduler_may_not_have_heard_are_told_again(session: WorkerSession) -> None:
+    session.handle(dispatch(10, 11))
+    for number in (10, 11):
+        session.take()
+        session.stored.append((CLIENT, number))
+        session.finish(messages.Outcome.STORED, b"12345678", 1)
+    assert len(results(session.take_outgoing())) == 2
+    session.stored.append((CLIENT, 12))  # it is not answered: the task was stopped, or goes on
+    told = [(CLIENT, number, 0, messages.Outcome.STORED) for number in (10, 11, 12)]
+    assert join_again(session) == told
+    assert join_again(session) == told, "that may have been lost as well"
+    session.tick(10.0)
+    session.handle(messages.HeartbeatEcho(1))
+    assert join_again(session) == []
+    session.stored.append((CLIENT, 13))
+    session.tick(20.0)
+    session.handle(messages.HeartbeatEcho(2))
+    assert len(join_again(session)) == 1, "its answer may be behind that heartbeat"
