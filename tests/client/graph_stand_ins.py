@@ -71,9 +71,9 @@ class SessionClient(ObjectsAndGraphs):
         self, session: Session | None = None, serializer: Any = None, options: TaskOptions | None = None
     ) -> None:
         self.session = joined_session() if session is None else session
-        self._agent: Any = SessionAgent(self.session)
+        self._io_thread: Any = SessionAgent(self.session)
         self._serializer = serializer
-        self._dump_call = call_dumper(serializer, self._agent)
+        self._dump_call = call_dumper(serializer, self._io_thread)
         self._functions = FunctionTable(lambda number: None, serializer)
         self._options = options or TaskOptions()
 

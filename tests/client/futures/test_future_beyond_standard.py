@@ -40,7 +40,7 @@ def test_cancel_by_force_of_what_is_over(make: Any) -> None:
 
 def test_a_task_that_ends_before_it_is_stopped() -> None:
     future = running()
-    future._agent.grants_cancel = False  # type: ignore[attr-defined]
+    future._io_thread.grants_cancel = False  # type: ignore[attr-defined]
     assert future.cancel(force=True) is False
     end_with_value(future, 1)
     assert future.result(0) == 1
