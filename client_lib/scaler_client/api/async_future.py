@@ -13,7 +13,7 @@ from ..nested import slot_await, task_host
 
 if TYPE_CHECKING:
     from ..futures.future import TaskFuture
-    from ..io.io_thread import Agent
+    from ..io.io_thread import IoThread
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
     It is an `asyncio.Future` to whatever takes one. Cancelling it, or the coroutine that awaits it, stops the task.
     """
 
-    def __init__(self, io_thread: Agent, task: TaskFuture[T], deliveries: Deliveries) -> None:
+    def __init__(self, io_thread: IoThread, task: TaskFuture[T], deliveries: Deliveries) -> None:
         super().__init__(loop=deliveries.loop)
         self._io_thread = io_thread
         self._task = task
@@ -119,7 +119,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
 class LoopEvent:
     """An event that any thread sets and one coroutine waits for; a task gives up its slot meanwhile."""
 
-    def __init__(self, io_thread: Agent) -> None:
+    def __init__(self, io_thread: IoThread) -> None:
         self._io_thread = io_thread
         self._loop = asyncio.get_running_loop()
         self._is_set = False

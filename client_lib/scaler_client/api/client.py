@@ -99,7 +99,7 @@ class Client(ObjectsAndGraphs):
         else:
             self._connect(address or os.environ.get(ADDRESS_VARIABLE))
         functions = self._connection.functions(serializer)
-        io_thread = self._connection.agent
+        io_thread = self._connection.io_thread
         super().__init__(io_thread, functions, call_dumper(serializer, io_thread), serializer, options, handle)
 
     def _connect(self, address: str | None) -> None:

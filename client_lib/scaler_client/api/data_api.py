@@ -8,7 +8,7 @@ from typing import Any, overload
 from ..errors import ProtectedSchedulerError
 from ..futures.future import TaskFuture
 from ..io import objects
-from ..io.io_thread import Agent
+from ..io.io_thread import IoThread
 from ..nested import slot_wait
 from ..pickling.references import ObjectRef
 from ..protocol.utf8_text import checked_text
@@ -111,7 +111,7 @@ def shut_down(client: Submitter) -> None:
     raise_refusal(refusals)
 
 
-def begin_shut_down(io_thread: Agent, over: Callable[[], None]) -> list[str]:
+def begin_shut_down(io_thread: IoThread, over: Callable[[], None]) -> list[str]:
     """Ask for it; `over` is called, in another thread, when the answer is there. Returns where a refusal will be.
 
     Raises:
@@ -124,7 +124,7 @@ def begin_shut_down(io_thread: Agent, over: Callable[[], None]) -> list[str]:
             refusals.append(refusal)
         over()
 
-    io_thread.hand_over(lambda session: session.shut_down(answered))
+    io_thread.call_soon(lambda session: session.shut_down(answered))
     return refusals
 
 

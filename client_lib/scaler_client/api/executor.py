@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
-from ..io.io_thread import Agent
+from ..io.io_thread import IoThread
 from ..pickling.load_failures import add_note
 from .wait import checked_timeout
 
@@ -26,7 +26,7 @@ class CallSubmitter(Protocol):
     """A client, or a view of one, as its executors see it."""
 
     @property
-    def _io_thread(self) -> Agent: ...
+    def _io_thread(self) -> IoThread: ...
 
     def _submit_call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TaskFuture[T]: ...
 

@@ -70,7 +70,7 @@ class Plan:
         """
         if self._tasks is not None:
             self._tasks.news = news
-            self._io_thread.hand_over(self._submit_all)
+            self._io_thread.call_soon(self._submit_all)
 
     @property
     def is_open(self) -> bool:
@@ -158,7 +158,7 @@ def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dic
     plan.submit(over.set)
     try:
         while plan.is_open:
-            client._io_thread.check_waiting()
+            client._io_thread.check_can_wait()
             over.wait()
             over.clear()
         plan.raise_failure()

@@ -18,7 +18,7 @@ from ..session.result_sinks import CHUNK_ROWS
 from .progress import SHOW_SECONDS, ProgressBar, showing
 
 if TYPE_CHECKING:
-    from ..io.io_thread import Agent
+    from ..io.io_thread import IoThread
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ class MapRun(Generic[T]):
         bar: shows how many are done.
     """
 
-    def __init__(self, io_thread: Agent, plan: MapPlan[T], news: News, bar: ProgressBar | None) -> None:
+    def __init__(self, io_thread: IoThread, plan: MapPlan[T], news: News, bar: ProgressBar | None) -> None:
         self.results: list[T] = []
         self._io_thread = io_thread
         self._plan = plan
@@ -166,7 +166,7 @@ class MapRun(Generic[T]):
         progress = self._progress
         for chunk in self._chunks:
             while not chunk.is_done and not progress.has_failed:
-                self._io_thread.check_waiting()
+                self._io_thread.check_can_wait()
                 yield
                 progress.news.clear()
                 self._show()
@@ -185,7 +185,7 @@ class MapRun(Generic[T]):
             self._bar.show(sum(chunk.answered for chunk in self._chunks))
 
 
-def run_map(io_thread: Agent, plan: MapPlan[T]) -> list[T]:
+def run_map(io_thread: IoThread, plan: MapPlan[T]) -> list[T]:
     """Submit one task for each tuple of arguments; returns the results in order.
 
     Raises what the first failed task raised, and cancels the others.
@@ -264,7 +264,7 @@ def _note_item(error: BaseException, function: Function, chunk: Chunk, position:
     add_note(error, f"of item {before + position} of map")
 
 
-def _raise_first_failure(io_thread: Agent, function: Function, chunks: list[Chunk]) -> None:
+def _raise_first_failure(io_thread: IoThread, function: Function, chunks: list[Chunk]) -> None:
     before = 0
     for chunk in chunks:
         for position in sorted(chunk.outcomes):
@@ -283,7 +283,7 @@ def _raise_first_failure(io_thread: Agent, function: Function, chunks: list[Chun
         before += chunk.count
 
 
-def _cancel_rest(io_thread: Agent, chunks: list[Chunk]) -> None:
+def _cancel_rest(io_thread: IoThread, chunks: list[Chunk]) -> None:
     for chunk in chunks:
         if not chunk.is_done and chunk.error is None:
             try:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ..errors import ClientClosedError
 from ..futures.future import TaskFuture
-from ..io.io_thread import Agent
+from ..io.io_thread import IoThread
 from ..nested import slot_wait
 from ..nested.task_host import RunningTask
 from ..pickling.custom_serializer import Serializer
@@ -76,7 +76,7 @@ class Submitter:
 
     def __init__(
         self,
-        io_thread: Agent,
+        io_thread: IoThread,
         functions: FunctionTable,
         dump_call: DumpCall,
         serializer: Serializer | type | None,

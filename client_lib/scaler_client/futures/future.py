@@ -62,10 +62,10 @@ class FutureOwner(slot_wait.SlotReporter, Protocol):
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
 
-    def call_back(self, future: TaskFuture[Any]) -> None:
+    def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
         """Have the future's callbacks run, in the callback thread."""
 
-    def check_waiting(self) -> None:
+    def check_can_wait(self) -> None:
         """Raise where waiting for this client's futures could never end."""
 
 
@@ -342,7 +342,7 @@ class TaskFuture(Future[T]):
                     waiter.add_exception(self)
             self._condition.notify_all()
         if self._done_callbacks:
-            self._io_thread.call_back(self)
+            self._io_thread.schedule_callbacks(self)
 
     def run_callbacks(self) -> None:
         """Called once, by the callback thread."""
@@ -369,7 +369,7 @@ class TaskFuture(Future[T]):
                     latches = self._latches = []
         latches.append(latch)
         if self._state not in _OVER:
-            self._io_thread.check_waiting()
+            self._io_thread.check_can_wait()
             if task_host.host is None:
                 latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
             else:

@@ -32,10 +32,10 @@ class LoopAwaits(Awaits):
         """One more; the first gives up the slot."""
         if not self.count:
             try:
-                self.io_thread.tell_suspended(self.task.name)
+                self.io_thread.suspend(self.task.name)
                 self.task.suspend()
             except BaseException:
-                self.io_thread.tell_resumed(self.task.name)
+                self.io_thread.resume(self.task.name)
                 raise
             self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
         self.count += 1
@@ -60,7 +60,7 @@ class LoopAwaits(Awaits):
         try:
             self.task.resume()
         finally:
-            self.io_thread.tell_resumed(self.task.name)
+            self.io_thread.resume(self.task.name)
 
     def _look(self) -> None:
         if self._is_stopped():

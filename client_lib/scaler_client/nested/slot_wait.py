@@ -23,10 +23,10 @@ class SlotReporter(Protocol):
     def is_nested(self) -> bool:
         """Whether it serves the tasks that this process runs as a worker."""
 
-    def tell_suspended(self, name: TaskName) -> None:
+    def suspend(self, name: TaskName) -> None:
         """Tell the scheduler that this task gives up its slot."""
 
-    def tell_resumed(self, name: TaskName) -> None:
+    def resume(self, name: TaskName) -> None:
         """Tell the scheduler that this task has its slot again."""
 
 
@@ -89,14 +89,14 @@ def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, 
             raise TaskStoppedError("the task was stopped while it waited")
     else:
         try:
-            io_thread.tell_suspended(task.name)
+            io_thread.suspend(task.name)
             task.suspend()
             try:
                 task.wait(latch, timeout)
             finally:
                 task.resume()
         finally:
-            io_thread.tell_resumed(task.name)
+            io_thread.resume(task.name)
 
 
 class Event:

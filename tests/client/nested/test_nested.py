@@ -29,7 +29,7 @@ def task(scheduler: FakeScheduler) -> Iterator[FakeTask]:
     with hosted(FakeHost(task, scheduler.address, WORKER)):
         yield task
     for connection in set(nested_connections._connections.values()):
-        connection.agent.close("the test is over")
+        connection.io_thread.close("the test is over")
     nested_connections._connections.clear()
 
 

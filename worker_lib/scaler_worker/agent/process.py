@@ -27,7 +27,7 @@ from scaler_client.net.host_lookup import warn_if_unresolved
 from scaler_client.net.sockets import Reconnects, receive
 from scaler_client.protocol.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.protocol.wire import WireError, decode
-from scaler_client.session.frame_limit import encoded_or_logged
+from scaler_client.session.frame_limit import encode_or_log
 
 from .. import __version__
 from ..config import Config, fail, workers_in_words
@@ -295,7 +295,7 @@ class _Agent:
             self._actions[type(effect)](self, effect)
 
     def _send(self, message: Message) -> None:
-        for frames in encoded_or_logged(message):
+        for frames in encode_or_log(message):
             try:
                 self._connection.send_multipart(frames, zmq.NOBLOCK)
             except zmq.Again:
