@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.installation.conftest import write_documents
+from tests.installation.conftest import ROOT, write_documents
 
 from scaler_client import __version__
 from scaler_client.exporter.config import COMMAND as EXPORTER
@@ -121,3 +122,14 @@ def test_the_default_configuration_is_what_the_command_prints(documents: Path, p
     assert text.startswith(f"# The configuration of {program}.")
     keys = re.findall("^#?([a-z_]+) = ", text, re.MULTILINE)
     assert keys == [option.key for option in COMMANDS[program].options]  # type: ignore[attr-defined]
+
+
+def test_the_page_of_options_is_written_anew(tmp_path: Path) -> None:
+    """If not: packaging/within.sh python packaging/documents/configuration_page.py."""
+    page = ROOT / "scheduler_daemon" / "docs" / "configuration.md"
+    copy = tmp_path / page.name
+    shutil.copy(page, copy)
+    subprocess.run(
+        [sys.executable, ROOT / "packaging" / "documents" / "configuration_page.py", copy], check=True, timeout=60
+    )
+    assert copy.read_text("utf-8") == page.read_text("utf-8")
