@@ -70,7 +70,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"__main__"},
     ],
     "scaler_worker": [
-        {"task_rows", "processes"},
+        {"task_rows"},
         {"config", "objects", "output"},
         {"fork_server"},
         {"worker"},

@@ -146,7 +146,7 @@ def trouble_hosts(
     stopping = "cluster stopped", ending(Host.stop)
     kinds = [
         *(stopping, stopping, stopping),
-        *(("agent killed", ending(Host.kill_agent)), ("nursery killed", ending(Host.kill_nursery))),
+        *(("agent killed", ending(Host.kill_agent)), ("fork_server killed", ending(Host.kill_fork_server))),
         *(("host killed", ending(Host.kill_all)), ("host frozen", freeze_host)),
         *(("worker frozen", freeze_worker), ("client frozen", freeze_client)),
     ]

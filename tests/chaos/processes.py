@@ -116,7 +116,7 @@ class Host:
         self.command.logged(r"(scaler_cluster) \S+: ")
 
     def processes(self) -> list[psutil.Process]:
-        """The agent, the nursery, the workers: those that live."""
+        """The agent, the fork server, the workers: those that live."""
         try:
             found = [psutil.Process(self.command.process.pid), *self.command.descendants()]
         except psutil.NoSuchProcess:
@@ -126,8 +126,8 @@ class Host:
     def workers(self) -> list[int]:
         """The processes of the workers that live; none while the agent is starting."""
         try:
-            nursery = psutil.Process(self.command.process.pid).children()
-            return sorted(worker.pid for each in nursery for worker in each.children() if is_alive(worker))
+            fork_server = psutil.Process(self.command.process.pid).children()
+            return sorted(worker.pid for each in fork_server for worker in each.children() if is_alive(worker))
         except psutil.NoSuchProcess:
             return []
 
@@ -151,10 +151,10 @@ class Host:
         self.command.process.kill()
         self._wait_for_processes()
 
-    def kill_nursery(self) -> None:
+    def kill_fork_server(self) -> None:
         self.look()
-        for nursery in psutil.Process(self.command.process.pid).children():
-            kill(nursery.pid)
+        for fork_server in psutil.Process(self.command.process.pid).children():
+            kill(fork_server.pid)
         self._wait_for_processes()
 
     def kill_all(self) -> None:

@@ -1,6 +1,6 @@
 """python -m tests.chaos.run: real clusters under steady load, while processes and the network fail in every way.
 
-Workers, agents, nurseries, whole hosts and the scheduler are killed; clusters and the scheduler are stopped in order
+Workers, agents, fork servers, whole hosts and the scheduler are killed; clusters and the scheduler are stopped in order
 and started again; processes are frozen; the scheduler is cut off from everybody. A long run consists of rounds, each
 with processes of its own, one without keys and one with keys in turn.
 

@@ -106,13 +106,13 @@ class Cluster:
         """Until so many of its workers RUN their task: each tells its agent first, and then the log."""
         wait_until(lambda: self.log().count("runs a task") == number, what="tasks run")
 
-    def nursery(self) -> psutil.Process:
-        (nursery,) = self.agent.children()
-        self.seen[nursery.pid] = nursery
-        return nursery
+    def fork_server(self) -> psutil.Process:
+        (fork_server,) = self.agent.children()
+        self.seen[fork_server.pid] = fork_server
+        return fork_server
 
     def workers(self) -> dict[int, psutil.Process]:
-        workers = {worker.pid: worker for worker in self.nursery().children()}
+        workers = {worker.pid: worker for worker in self.fork_server().children()}
         self.seen.update(workers)
         return workers
 

@@ -209,7 +209,7 @@ def test_a_client_without_an_address_brings_its_cluster(end: Callable[[subproces
         )
         assert process.stdout.readline() == "1024\n"
         family = psutil.Process(process.pid).children(recursive=True)
-        assert len(family) >= 3, "scheduler, agent, nursery, workers"
+        assert len(family) >= 3, "scheduler, agent, fork_server, workers"
         end(process)
         wait_until(lambda: not any(map(is_alive, family)), 3 * STOP_SECONDS, "all of it ends")
     finally:

@@ -66,7 +66,7 @@ def test_what_goes_wrong_is_said(tmp_path: Path) -> None:
 
 def test_an_interrupt_leaves_nothing_behind() -> None:
     with marked_process("tests.chaos.run") as run:
-        # A scheduler; two agents with a nursery and four workers each; four clients.
+        # A scheduler; two agents with a fork server and four workers each; four clients.
         wait_until(lambda: len(run.descendants()) >= 17 or run.process.poll() is not None, what="its processes")
         run.process.send_signal(signal.SIGINT)
         _, errors = run.process.communicate(timeout=PATIENCE_SECONDS)

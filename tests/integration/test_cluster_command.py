@@ -115,12 +115,12 @@ def test_nothing_outlives_an_agent_that_is_killed(scheduler: FakeScheduler, log:
         assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == -signal.SIGKILL
 
 
-def test_an_agent_whose_nursery_is_killed_says_so_and_exits(scheduler: FakeScheduler, log: Path) -> None:
+def test_an_agent_whose_fork_server_is_killed_says_so_and_exits(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=RUNNING) as cluster:
         scheduler.welcome()
         cluster.wait_for_tasks(2)
         cluster.workers()
-        cluster.nursery().kill()
+        cluster.fork_server().kill()
         assert [scheduler.receive("workerDied")["id"] for _ in range(2)] == [55, 55]
         scheduler.receive("goodbye")
         assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == 1

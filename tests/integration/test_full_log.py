@@ -54,7 +54,7 @@ def test_a_full_disk_under_the_logs(tmp_path: Path) -> None:
             lines = command.log().splitlines()
             said = f"cannot write to the log {links[name]}: No space left on device; 1 line is lost so far"
             assert lines and all(said in line for line in lines), lines[:20]
-            assert len(lines) <= 4, "one a process: agent, nursery and two workers"
+            assert len(lines) <= 4, "one a process: agent, fork_server and two workers"
     finally:
         for command in reversed(commands):
             command.end()

@@ -88,10 +88,10 @@ class Host:
         self.command.process.kill()
         self._wait_for_end()
 
-    def kill_nursery(self) -> None:
+    def kill_fork_server(self) -> None:
         self.command.descendants()
-        for nursery in psutil.Process(self.command.process.pid).children():
-            nursery.kill()
+        for fork_server in psutil.Process(self.command.process.pid).children():
+            fork_server.kill()
         self._wait_for_end()
 
     def _wait_for_end(self) -> None:
@@ -101,7 +101,7 @@ class Host:
 
 def end_and_start(hosts: list[Host], is_over: threading.Event) -> None:
     """End one host after the other, each time in another way, and start it again."""
-    ways = itertools.cycle([Host.stop, Host.stop, Host.kill_agent, Host.stop, Host.kill_nursery])
+    ways = itertools.cycle([Host.stop, Host.stop, Host.kill_agent, Host.stop, Host.kill_fork_server])
     for host, way in zip(itertools.cycle(hosts), ways):
         if is_over.wait(0.5):
             return

@@ -85,7 +85,7 @@ def host_of(clusters: list[Command], pid: int) -> Command:
 
 
 def kill(host: Command) -> None:
-    """All of its processes, at once: the nursery can't even remove the files."""
+    """All of its processes, at once: the fork server can't even remove the files."""
     processes = [*host.descendants(), psutil.Process(host.process.pid)]
     for process in processes:
         process.suspend()

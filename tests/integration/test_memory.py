@@ -29,7 +29,7 @@ LIMIT = 60
 
 GROWTH = 1.5 * LIMIT + 256
 """Mebibytes, of the scheduler's resident size. PyPy collects a heap for the first time when it has grown to eight
-nurseries, which is 256."""
+fork servers, which is 256."""
 
 
 def square(x: int) -> int:

@@ -54,7 +54,7 @@ def ask(ask_with: str, client: Client, number: int) -> list[int]:
 
 
 def processes(agent: int) -> set[int]:
-    """The nursery and the workers."""
+    """The fork_server and the workers."""
     return {process.pid for process in psutil.Process(agent).children(recursive=True) if is_alive(process)}
 
 

@@ -75,13 +75,13 @@ def test_a_new_scheduler_finds_none(scheduler: FakeScheduler, log: Path) -> None
         wait_until(lambda: files(directory) == [7])
 
 
-@pytest.mark.parametrize("who", ["agent", "nursery", "agent and workers"])
+@pytest.mark.parametrize("who", ["agent", "fork_server", "agent and workers"])
 def test_nothing_is_left_whoever_is_killed(scheduler: FakeScheduler, log: Path, who: str) -> None:
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
         workers = list(cluster.workers().values())
-        if who == "nursery":
-            cluster.nursery().kill()
+        if who == "fork_server":
+            cluster.fork_server().kill()
             scheduler.receive("goodbye")
         else:
             cluster.process.kill()
@@ -104,15 +104,15 @@ def test_workers_that_outlive_the_agent_read_on(scheduler: FakeScheduler, log: P
         assert all(map(is_gone, workers)), "who still lives may still look for a file"
 
 
-def test_what_was_killed_with_its_nursery_goes_when_the_next_cluster_starts(
+def test_what_was_killed_with_its_fork_server_goes_when_the_next_cluster_starts(
     scheduler: FakeScheduler, log: Path, tmp_path: Path
 ) -> None:
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
-        nursery = cluster.nursery()
-        nursery.suspend()
+        fork_server = cluster.fork_server()
+        fork_server.suspend()
         cluster.process.kill()
-        nursery.kill()
+        fork_server.kill()
         cluster.wait_for_exit()
         assert files(directory) == [7]
         with started(tmp_path / "second", scheduler.address) as second:

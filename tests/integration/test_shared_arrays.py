@@ -20,9 +20,9 @@ from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
 from scaler_client.pickling import input_lookup
+from scaler_worker.fork_server.process_usage import resident_bytes
 from scaler_worker.objects.directory import ObjectDirectory, make_directory
 from scaler_worker.objects.files import read_object, write_object
-from scaler_worker.processes.process_resources import resident_bytes
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 

@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 from tests.worker.worker_process import import_as_if_it_could_be_stopped, write_slow_module
 
 from scaler_client import Client, SchedulerClusterCombo, WorkerDiedError
-from scaler_worker.processes.process_events import DAMAGED
+from scaler_worker.fork_server.process_events import DAMAGED
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 from scaler_client.protocol.messages import ForgetObjects, Heartbeat, Hello, Message, Object, Role, WorkerHeartbeat
 from scaler_client.protocol.wire import decode, encode
 from scaler_worker.agent.effects import (
-    Beat,
     Effect,
     EndWorker,
     Exit,
     Log,
     MarkObjectLost,
-    Measure,
+    MeasureMemory,
     RemoveObjects,
     Send,
+    SendHeartbeat,
     SendObjects,
     StartWorker,
     WriteObject,
 )
 from scaler_worker.agent.session import AgentSession
-from scaler_worker.processes.process_events import ProcessEnded
-from scaler_worker.processes.state_page import StatePage
+from scaler_worker.fork_server.process_events import ProcessEnded
+from scaler_worker.fork_server.state_page import StatePage
 from scaler_worker.task_rows import ObjectName
 
 from .clock import Process
@@ -112,19 +112,19 @@ class AgentHost:
         self.process.kill()
         self.link.close(lingers=False)
         self.is_gone = True
-        self.world.clock.after(self._chance.uniform(0.0, 0.1), self.files.remove_all)  # by the nursery
+        self.world.clock.after(self._chance.uniform(0.0, 0.1), self.files.remove_all)  # by the fork server
         for worker in self.workers.values():
             worker.process.later(self._chance.uniform(0.0, 1.0), partial(worker.die, lingers=False))
 
-    def kill_nursery(self) -> None:
+    def kill_fork_server(self) -> None:
         """The process that forks workers, and with it these: they are killed with their parent."""
         if not self.process.is_alive:
             return
-        self.world.trace.note(self.name, "loses its nursery")
+        self.world.trace.note(self.name, "loses its fork server")
         for worker in list(self.workers.values()):
             worker.die(lingers=False)
         self.workers.clear()
-        self.process.later(self._chance.uniform(0.0, 0.005), lambda: self._do(self.session.nursery_lost()))
+        self.process.later(self._chance.uniform(0.0, 0.005), lambda: self._do(self.session.fork_server_lost()))
 
     def has_space(self) -> bool:
         """For the next object."""
@@ -198,12 +198,12 @@ class AgentHost:
         copies = self.world.network.copies(type(message).__name__)
         self.link.send([bytes(frame) for frame in encode(message)], copies)
 
-    def _beat(self, beat: Beat) -> None:
+    def _beat(self, beat: SendHeartbeat) -> None:
         workers = [WorkerHeartbeat(incarnation, 1, 1) for incarnation, _ in beat.workers]
         heartbeat = Heartbeat(beat.sequence, 1, 1, workers, beat.lag_microseconds, beat.is_retiring)
         self.link.send([bytes(frame) for frame in encode(heartbeat)])
 
-    def _measure(self, measure: Measure) -> None:
+    def _measure(self, measure: MeasureMemory) -> None:
         sizes = {
             incarnation: self.workers[incarnation].resident_bytes
             for incarnation, _ in measure.workers
@@ -253,7 +253,7 @@ class AgentHost:
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         self.files.remove(remove.names)
-        if remove.and_others:
+        if remove.with_others:
             self.files.remove_content()
 
     def _send_objects(self, effect: SendObjects) -> None:
@@ -291,8 +291,8 @@ class AgentHost:
 
     _actions: dict[type, Callable[[AgentHost, Any], None]] = {
         Send: lambda self, effect: self._send(effect.message),
-        Beat: _beat,
-        Measure: _measure,
+        SendHeartbeat: _beat,
+        MeasureMemory: _measure,
         StartWorker: _start_worker,
         EndWorker: _end_worker,
         WriteObject: _write_object,

@@ -58,8 +58,8 @@ def _kill_agent(world: World, host: AgentHost) -> None:
     _start_later(world, host)
 
 
-def _kill_nursery(world: World, host: AgentHost) -> None:
-    host.kill_nursery()
+def _end_fork_server(world: World, host: AgentHost) -> None:
+    host.kill_fork_server()
     _start_later(world, host)
 
 
@@ -95,7 +95,7 @@ _ENDS: tuple[Callable[[World, AgentHost], None], ...] = (
     _restart,
     _restart,
     _kill_agent,
-    _kill_nursery,
+    _end_fork_server,
     _switch_off,
     _kill_worker,
     _cut_off,
@@ -135,10 +135,10 @@ def _restart_all(world: World) -> None:
         _restart(world, host)
 
 
-def _kill_a_nursery(world: World) -> None:
+def _kill_a_fork_server(world: World) -> None:
     host = a_host(world)
     if host is not None:
-        _kill_nursery(world, host)
+        _end_fork_server(world, host)
 
 
 def _end_host_of_results(world: World) -> None:
@@ -178,7 +178,7 @@ _KINDS: dict[str, Callable[[World], None]] = {
     "host restarted": _restart_one,
     "hosts restarted in turn": _restart_in_turn,
     "all hosts restarted": _restart_all,
-    "nursery killed": _kill_a_nursery,
+    "fork server killed": _kill_a_fork_server,
     "host of results ends": _end_host_of_results,
     "ambush": _lay_ambush,
     "ambushes": _lay_ambushes,

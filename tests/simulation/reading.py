@@ -73,9 +73,9 @@ class Inputs:
         found = files.find(known.name)
         if isinstance(found, str):
             raise self._lost(position, found)
-        if found is None and known.is_made:
+        if found is None and known.has_file:
             raise self._lost(position, "its file, which a worker has made, is gone")
-        if found is None and known.is_void:
+        if found is None and known.is_invalid:
             raise self._lost(position, "the worker has joined anew before it was")
         if found is None:
             now = self._clock.now

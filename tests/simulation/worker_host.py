@@ -25,8 +25,8 @@ from scaler_client.protocol.messages import (
     TaskName,
 )
 from scaler_client.protocol.wire import decode, encode
-from scaler_worker.processes.process_events import DAMAGED_STATUS
-from scaler_worker.processes.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING
+from scaler_worker.fork_server.process_events import DAMAGED_STATUS
+from scaler_worker.fork_server.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING
 from scaler_worker.task_rows import Row, depth_of, flags_of, name_of
 from scaler_worker.worker.session import WorkerSession
 
@@ -162,7 +162,7 @@ class WorkerHost:
             self.world.trace.note(self.name, "gets", message)
             self.session.handle(message)
         self._send()
-        for name in self.session.take_stops():
+        for name in self.session.pop_stops():
             self._stop_task(name)
         self.session.objects.release()
         self._flushed = now

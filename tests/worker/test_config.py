@@ -27,7 +27,6 @@ from scaler_client.commands import (
     toml_file,
 )
 from scaler_worker import cli, config
-from scaler_worker.processes import resources
 
 ADDRESS = "tcp://127.0.0.1:2345"
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -429,19 +428,19 @@ def eight_cores(monkeypatch):
 def test_usable_cores(tmp_path, files, cores):
     for path, content in files.items():
         write(tmp_path, path, content)
-    assert resources.usable_cores(tmp_path) == cores
+    assert machine.usable_cores(tmp_path) == cores
 
 
 def test_usable_cores_without_affinity(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
-    assert resources.usable_cores(tmp_path) == 5
+    assert machine.usable_cores(tmp_path) == 5
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert resources.usable_cores(tmp_path) == 1
+    assert machine.usable_cores(tmp_path) == 1
 
 
 def test_usable_cores_of_this_machine():
-    assert 1 <= resources.usable_cores() <= (os.cpu_count() or 1)
+    assert 1 <= machine.usable_cores() <= (os.cpu_count() or 1)
 
 
 def test_the_client_needs_no_command_line_for_an_address():

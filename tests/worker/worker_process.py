@@ -21,7 +21,7 @@ import cloudpickle
 from tests.worker.fake_scheduler import FakeScheduler
 
 from scaler_client.nested import task_host
-from scaler_worker.processes.settings import WorkerSettings
+from scaler_worker.fork_server.worker_settings import WorkerSettings
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
 

@@ -13,10 +13,8 @@ from scaler_client.commands.addresses import ADDRESS_VARIABLE, Address, parse_co
 from scaler_client.commands.command_line import Arguments, resolve
 from scaler_client.commands.key_files import KEYS_VARIABLE
 from scaler_client.commands.logs import LOGGING_OPTIONS
-from scaler_client.commands.machine import usable_memory
+from scaler_client.commands.machine import usable_cores, usable_memory
 from scaler_client.commands.options import Command, Found, Kind, Option
-
-from .processes.resources import usable_cores
 
 PROGRAMS = ("scaler_cluster", "scaler_worker")
 MOST_WORKERS = 10_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..protocol.messages import Received
 
-ACKS_PER_WINDOW = 4
+RECEIVED_PARTS = 4
 """How often in each window of results the scheduler is told what has come."""
 
 
-class ResultAcks:
+class Receipts:
     def __init__(self) -> None:
         self._window = 0
         self._received = 0
@@ -25,7 +25,7 @@ class ResultAcks:
         if not self._window:
             return []
         self._received += size
-        if self._received - self._told < self._window // ACKS_PER_WINDOW:
+        if self._received - self._told < self._window // RECEIVED_PARTS:
             return []
         self._told = self._received
         return [Received(self._received)]

@@ -1,4 +1,4 @@
-"""An agent's session with a clock and a nursery that do as told."""
+"""An agent's session with a clock and a fork server that do as told."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from scaler_client.protocol.messages import HeartbeatEcho, Hello, Message, Role, TaskName, Welcome
-from scaler_worker.agent.effects import Beat, Effect, Exit, Log, Send, StartWorker
+from scaler_worker.agent.effects import Effect, Exit, Log, Send, SendHeartbeat, StartWorker
 from scaler_worker.agent.session import AgentSession
-from scaler_worker.processes.process_events import ProcessEnded
-from scaler_worker.processes.state_page import WorkerState
+from scaler_worker.fork_server.process_events import ProcessEnded
+from scaler_worker.fork_server.state_page import WorkerState
 from scaler_worker.task_rows import ObjectName
 
 HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
@@ -38,7 +38,7 @@ def lines(effects: list[Effect], level: int) -> list[str]:
 
 
 class Host:
-    """A session, its clock, and a nursery that does as told. Incarnations are 101, 102, ..., pids 10 times that."""
+    """A session, its clock, and a fork server that does as told. Incarnations are 101, 102, ..., pids 10 times that."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Host:
         effects: list[Effect] = []
         while self.session.deadline() <= 1000.0 + seconds:
             ticked = self.at(self.session.deadline() - 1000.0)
-            for beat in only(Beat, ticked):
+            for beat in only(SendHeartbeat, ticked):
                 ticked += self.receive(HeartbeatEcho(beat.sequence))
             effects += ticked
         self.now = 1000.0 + seconds

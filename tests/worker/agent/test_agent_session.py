@@ -19,10 +19,10 @@ from scaler_client.protocol.messages import (
     Welcome,
     WorkerDied,
 )
-from scaler_worker.agent.effects import Beat, Effect, EndWorker, Exit, Log, Send, StartWorker
+from scaler_worker.agent.effects import Effect, EndWorker, Exit, Log, Send, SendHeartbeat, StartWorker
 from scaler_worker.agent.session import AgentSession
-from scaler_worker.processes.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
-from scaler_worker.processes.state_page import WorkerState
+from scaler_worker.fork_server.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
+from scaler_worker.fork_server.state_page import WorkerState
 
 
 def test_start_says_hello_and_starts_every_worker() -> None:
@@ -54,22 +54,22 @@ def test_an_agent_that_is_not_taken_says_so_once_and_again_when_it_is() -> None:
 
 def test_heartbeats_name_the_living_workers() -> None:
     host = Host(workers=2)
-    assert only(Beat, host.at(2.5)) == [Beat(1, ((101, 1010), (102, 1020)))]
+    assert only(SendHeartbeat, host.at(2.5)) == [SendHeartbeat(1, ((101, 1010), (102, 1020)))]
     host.ends(101, status=-9)
-    assert only(Beat, host.at(4.5)) == [Beat(2, ((102, 1020), (103, 1030)))]
+    assert only(SendHeartbeat, host.at(4.5)) == [SendHeartbeat(2, ((102, 1020), (103, 1030)))]
 
 
 def test_a_worker_whose_process_is_not_known_yet_is_in_no_heartbeat() -> None:
     session = AgentSession(HELLO, "tcp://s:1", ["w0"], 2.0, 300.0, lambda: 101, 0.0, read_state=lambda _: IDLE)
     session.start(0.0)
     session.received(WELCOME, 0.0)
-    assert only(Beat, session.tick(2.0)) == [Beat(1, ())]
+    assert only(SendHeartbeat, session.tick(2.0)) == [SendHeartbeat(1, ())]
 
 
 def test_a_short_lease_makes_heartbeats_more_frequent() -> None:
     host = Host(welcomed=False, interval=10.0)
     host.receive(Welcome(1, "0.9", 5000, 3.0))
-    assert len(only(Beat, host.at(3.5))) == 3
+    assert len(only(SendHeartbeat, host.at(3.5))) == 3
 
 
 def test_hello_wanted_is_answered_at_once_and_only_once() -> None:
@@ -130,7 +130,7 @@ def test_a_report_is_repeated_after_each_welcome_until_a_later_heartbeat_is_echo
     assert sent(host.ends(101, status=1)) == [died]
     host.receive(HeartbeatEcho(1))  # of the heartbeat before the report: says nothing of it
     assert sent(host.receive(WELCOME)) == [died]
-    assert only(Beat, host.at(4.5))[0].sequence == 2
+    assert only(SendHeartbeat, host.at(4.5))[0].sequence == 2
     host.receive(HeartbeatEcho(2))
     assert sent(host.receive(WELCOME)) == []
 
@@ -187,7 +187,7 @@ def test_stop_ends_workers_then_says_goodbye_then_exits() -> None:
     host = Host(workers=2)
     effects = host.session.stop("SIGTERM", host.now)
     assert only(EndWorker, effects) == [EndWorker(101, kill=False), EndWorker(102, kill=False)]
-    assert only(Beat, effects) == [Beat(1, ((101, 1010), (102, 1020)), is_retiring=True)]
+    assert only(SendHeartbeat, effects) == [SendHeartbeat(1, ((101, 1010), (102, 1020)), is_retiring=True)]
     assert host.echo() == host.ends(101) == []
     effects = host.ends(102, status=-15)
     assert effects == [Send(Goodbye("SIGTERM")), Exit(0)], "no death, no restart"
@@ -268,19 +268,19 @@ def test_errors_are_logged_and_what_is_not_for_an_agent_is_ignored() -> None:
     assert [type(effect) for effect in host.receive(Dispatch([], [], [], [], []))] == [Log]
 
 
-def test_the_nursery_dies_and_every_worker_with_it() -> None:
+def test_the_fork_server_dies_and_every_worker_with_it() -> None:
     host = Host(workers=2)
     host.states[0] = BUSY
-    effects = host.session.nursery_lost()
-    cause = "the agent's nursery process died"
+    effects = host.session.fork_server_lost()
+    cause = "the agent's fork server process died"
     assert sent(effects) == [WorkerDied(101, 1010, cause, 0, 4, 55, 2), WorkerDied(102, 1020, cause), Goodbye(cause)]
     assert effects[-1] == Exit(1)
 
 
-def test_the_nursery_dies_while_everything_ends() -> None:
+def test_the_fork_server_dies_while_everything_ends() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
-    assert host.session.nursery_lost() == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.session.fork_server_lost() == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
 def test_a_task_that_runs_from_one_heartbeat_to_the_next_is_told():

@@ -9,9 +9,18 @@ from tests.worker.agent.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, U
 
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
-from scaler_worker.agent.effects import Beat, Effect, EndWorker, Exit, Measure, Send, SendObjects, StartWorker
-from scaler_worker.processes.process_events import PRELOAD_FAILED_STATUS
-from scaler_worker.processes.state_page import WorkerState
+from scaler_worker.agent.effects import (
+    Effect,
+    EndWorker,
+    Exit,
+    MeasureMemory,
+    Send,
+    SendHeartbeat,
+    SendObjects,
+    StartWorker,
+)
+from scaler_worker.fork_server.process_events import PRELOAD_FAILED_STATUS
+from scaler_worker.fork_server.state_page import WorkerState
 
 # ------------------------------------------------------------------------------------------------------- failed starts
 
@@ -119,10 +128,10 @@ def test_the_order_to_end_a_worker_may_come_again() -> None:
 
 
 def test_workers_are_measured_four_times_a_second_where_there_is_a_limit() -> None:
-    assert only(Measure, Host().with_echoes_until(10.0)) == []
+    assert only(MeasureMemory, Host().with_echoes_until(10.0)) == []
     host = Host(workers=2, memory_limit=512 * MIB)
-    measured = only(Measure, host.with_echoes_until(10.1))
-    assert measured == 40 * [Measure(((101, 1010), (102, 1020)))]
+    measured = only(MeasureMemory, host.with_echoes_until(10.1))
+    assert measured == 40 * [MeasureMemory(((101, 1010), (102, 1020)))]
 
 
 def test_a_worker_above_the_limit_is_killed_with_the_task_that_it_runs() -> None:
@@ -151,7 +160,7 @@ def test_workers_that_are_too_large_from_the_start_are_started_ever_more_slowly(
     starts = 0
     while host.now < 1010.0:
         effects = host.with_echoes_until(host.session.deadline() - 1000.0)
-        for measure in only(Measure, effects):
+        for measure in only(MeasureMemory, effects):
             for incarnation, _ in measure.workers:
                 host.measure((incarnation, 20 * MIB))
                 effects += host.ends(incarnation, status=-9)
@@ -171,11 +180,11 @@ def test_a_size_that_comes_after_the_worker_is_gone_says_nothing() -> None:
 def test_a_connection_that_comes_to_stand_again_is_greeted_at_once() -> None:
     host = Host()
     host.at(1.0)
-    assert host.session.connected(host.now) == [Beat(1, ((101, 1010), (102, 1020)))]
+    assert host.session.connected(host.now) == [SendHeartbeat(1, ((101, 1010), (102, 1020)))]
     assert sent(host.receive(HelloWanted())) == [AGAIN]
     host.receive(Welcome(1, "0.9", 6000, 60.0))
-    assert only(Beat, host.at(2.9)) == [], "the next one an interval later"
-    assert len(only(Beat, host.at(3.0))) == 1
+    assert only(SendHeartbeat, host.at(2.9)) == [], "the next one an interval later"
+    assert len(only(SendHeartbeat, host.at(3.0))) == 1
 
 
 def test_a_connection_without_a_welcome_gets_a_hello_but_not_two_at_once() -> None:
@@ -199,8 +208,8 @@ def busy_host() -> Host:
     return host
 
 
-def last_beat(effects: list[Effect]) -> Beat:
-    return only(Beat, effects)[-1]
+def last_beat(effects: list[Effect]) -> SendHeartbeat:
+    return only(SendHeartbeat, effects)[-1]
 
 
 def test_the_goodbye_comes_behind_what_the_workers_said_last() -> None:
@@ -236,8 +245,8 @@ def test_an_ending_agent_renews_leases_until_the_end() -> None:
     host = Host(workers=1, interval=0.5)
     host.states[0] = BUSY
     effects = host.session.stop("SIGTERM", host.now)
-    beats = only(Beat, effects + host.at(1.9))
-    assert beats == [Beat(number, ((101, 1010),), is_retiring=True) for number in (1, 2, 3, 4)]
+    beats = only(SendHeartbeat, effects + host.at(1.9))
+    assert beats == [SendHeartbeat(number, ((101, 1010),), is_retiring=True) for number in (1, 2, 3, 4)]
 
 
 def test_workers_that_had_to_be_killed_are_handed_back_by_the_goodbye() -> None:

@@ -19,7 +19,6 @@ from scaler_client.protocol.messages import (
     Welcome,
 )
 from scaler_worker.agent.effects import (
-    Beat,
     Effect,
     EndWorker,
     Exit,
@@ -27,6 +26,7 @@ from scaler_worker.agent.effects import (
     MarkObjectLost,
     RemoveObjects,
     Send,
+    SendHeartbeat,
     SendObjects,
     WriteObject,
 )
@@ -98,7 +98,7 @@ def test_a_new_scheduler_sends_again_what_is_needed() -> None:
     host.receive(an_object(8))
     host.receive(HelloWanted())
     effects = host.receive(Welcome(1, "0.9", 6000, 60.0))
-    assert only(RemoveObjects, effects) == [RemoveObjects(((CLIENT, 7), (CLIENT, 8)), and_others=True)]
+    assert only(RemoveObjects, effects) == [RemoveObjects(((CLIENT, 7), (CLIENT, 8)), with_others=True)]
     assert host.session.object_bytes == 0
     assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
 
@@ -115,13 +115,13 @@ def test_what_the_same_scheduler_does_not_send_again_goes() -> None:
     host = Host()
     for number in (7, 8, 9):
         host.receive(an_object(number))
-    beat = only(Beat, host.at(5.0))[-1]
+    beat = only(SendHeartbeat, host.at(5.0))[-1]
     host.receive(HelloWanted())
     host.receive(WELCOME)
     host.receive(an_object(8))
     host.receive(forget(9))
     assert only(RemoveObjects, host.receive(HeartbeatEcho(beat.sequence))) == [], "it was sent before the welcome"
-    beat = only(Beat, host.at(10.0))[-1]
+    beat = only(SendHeartbeat, host.at(10.0))[-1]
     assert only(RemoveObjects, host.receive(HeartbeatEcho(beat.sequence))) == [RemoveObjects(((CLIENT, 7),))]
     assert host.session.object_bytes == 106
 
@@ -147,7 +147,7 @@ def test_what_workers_have_made_goes_as_well_with_a_new_scheduler() -> None:
     host.receive(HelloWanted())
     assert only(RemoveObjects, host.receive(WELCOME)) == []
     host.receive(HelloWanted())
-    assert only(RemoveObjects, host.receive(Welcome(1, "0.9", 6000, 60.0))) == [RemoveObjects((), and_others=True)]
+    assert only(RemoveObjects, host.receive(Welcome(1, "0.9", 6000, 60.0))) == [RemoveObjects((), with_others=True)]
 
 
 def test_the_scheduler_fetches_what_workers_have_made() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, Welcome
-from scaler_worker.agent.effects import Beat, EndWorker, Exit, Send, StartWorker
+from scaler_worker.agent.effects import EndWorker, Exit, Send, SendHeartbeat, StartWorker
 
 from .agent_host import BUSY, Host, only, sent
 
 
 def retiring(seconds: float = 30.0, **options: float) -> Host:
     host = Host(workers=2, retire_seconds=seconds, **options)  # type: ignore[arg-type]
-    (beat,) = only(Beat, host.session.retire("SIGTERM", host.now))
+    (beat,) = only(SendHeartbeat, host.session.retire("SIGTERM", host.now))
     assert beat.is_retiring
     return host
 
@@ -34,7 +34,7 @@ def test_workers_end_when_the_scheduler_says_that_nothing_runs() -> None:
 
 def test_heartbeats_come_more_often_and_all_say_it() -> None:
     host = retiring()
-    beats = only(Beat, host.with_echoes_until(2.1))
+    beats = only(SendHeartbeat, host.with_echoes_until(2.1))
     assert len(beats) == 4 and all(beat.is_retiring for beat in beats)
 
 
@@ -60,7 +60,7 @@ def test_without_a_time_for_it_nothing_is_waited_for() -> None:
 def test_a_new_scheduler_is_told_as_well() -> None:
     host = retiring()
     host.receive(Welcome(2, "0.9", 5000, 60.0))
-    assert all(beat.is_retiring for beat in only(Beat, host.at(2.0)))
+    assert all(beat.is_retiring for beat in only(SendHeartbeat, host.at(2.0)))
 
 
 def test_a_worker_that_dies_meanwhile_is_reported_and_not_replaced() -> None:

@@ -33,27 +33,27 @@ def told(there: socket.socket) -> list[str]:
 def test_a_life(there: socket.socket) -> None:
     host = Host(workers=2, welcomed=False)
     report = ServiceReport(ServiceManager({"NOTIFY_SOCKET": there.getsockname(), "WATCHDOG_USEC": "6000000"}), 10.0)
-    report.tell(host.session, 10.0)
+    report.update(host.session, 10.0)
     silent = "STATUS=2 workers, 0 busy; the scheduler at tcp://s:1 does not answer"
     assert told(there) == ["READY=1", "WATCHDOG=1", silent]
     assert report.next_beat == 12.0, "three times in the watchdog's time"
     host = Host(workers=2)
     host.states[1] = BUSY
-    report.tell(host.session, 10.5)
+    report.update(host.session, 10.5)
     assert told(there) == []
-    report.tell(host.session, 11.0)
+    report.update(host.session, 11.0)
     assert told(there) == ["STATUS=2 workers, 1 busy; the scheduler at tcp://s:1 answers"]
-    report.tell(host.session, 12.0)
+    report.update(host.session, 12.0)
     assert told(there) == ["WATCHDOG=1"], "the status is the same"
     host.session.stop("SIGTERM", host.now)
-    report.tell(host.session, 12.1)
-    report.tell(host.session, 12.2)
+    report.update(host.session, 12.1)
+    report.update(host.session, 12.2)
     assert told(there) == ["STOPPING=1"]
 
 
 def test_without_a_watchdog_there_is_no_beat(there: socket.socket) -> None:
     report = ServiceReport(ServiceManager({"NOTIFY_SOCKET": there.getsockname()}), 10.0)
-    report.tell(Host().session, 10.0)
+    report.update(Host().session, 10.0)
     assert "WATCHDOG=1" not in told(there) and report.next_beat == float("inf")
 
 
@@ -61,5 +61,5 @@ def test_without_a_service_manager_nobody_looks_at_the_workers(monkeypatch: pyte
     host = Host()
     monkeypatch.setattr(type(host.session), "status", lambda _: pytest.fail("looked"))
     report = ServiceReport(ServiceManager({}), 10.0)
-    report.tell(host.session, 10.0)
+    report.update(host.session, 10.0)
     assert report.next_beat == float("inf")

@@ -18,11 +18,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scaler_worker.fork_server.client import ForkNursery, Nursery, NurseryLost, SubprocessNursery
-from scaler_worker.processes import state_page
-from scaler_worker.processes.process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessEvent, ProcessStarted
-from scaler_worker.processes.settings import WorkerSettings
-from scaler_worker.processes.state_page import StatePage, WorkerState
+from scaler_worker.fork_server import state_page
+from scaler_worker.fork_server.client import ForkServer, ForkServerLost, SubprocessStarter, WorkerStarter
+from scaler_worker.fork_server.process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessEvent, ProcessStarted
+from scaler_worker.fork_server.state_page import StatePage, WorkerState
+from scaler_worker.fork_server.worker_settings import WorkerSettings
 
 SETTINGS = WorkerSettings(
     address="tcp://127.0.0.1:1",
@@ -53,10 +53,10 @@ SLEEP = "import time; time.sleep(600)"
 
 
 class Events:
-    """What a nursery tells, waited for."""
+    """What a fork_server tells, waited for."""
 
-    def __init__(self, nursery: Nursery) -> None:
-        self.nursery = nursery
+    def __init__(self, fork_server: WorkerStarter) -> None:
+        self.fork_server = fork_server
         self.seen: list[ProcessEvent] = []
 
     def wait_for(self, kind: type[ProcessEvent], incarnation: int) -> ProcessEvent:
@@ -65,10 +65,10 @@ class Events:
             for event in self.seen:
                 if isinstance(event, kind) and event.incarnation == incarnation:
                     return event
-            select.select([self.nursery.fileno()], [], [], max(0.0, deadline - time.monotonic()))
+            select.select([self.fork_server.fileno()], [], [], max(0.0, deadline - time.monotonic()))
             assert time.monotonic() < deadline, f"no {kind.__name__} of {incarnation}, only {self.seen}"
-            self.nursery.flush()
-            self.seen += self.nursery.receive()
+            self.fork_server.flush()
+            self.seen += self.fork_server.receive()
 
     def started(self, incarnation: int) -> int:
         event = self.wait_for(ProcessStarted, incarnation)
@@ -102,25 +102,25 @@ def page() -> StatePage:
 
 
 @pytest.fixture
-def nursery(page: StatePage) -> Iterator[ForkNursery]:
-    nursery = ForkNursery(stand_in, page)
-    yield nursery
-    nursery.close()
+def fork_server(page: StatePage) -> Iterator[ForkServer]:
+    fork_server = ForkServer(stand_in, page)
+    yield fork_server
+    fork_server.close()
 
 
 @pytest.fixture
-def events(nursery: ForkNursery) -> Events:
-    return Events(nursery)
+def events(fork_server: ForkServer) -> Events:
+    return Events(fork_server)
 
 
 pytestmark = needs_fork
 
 
-def test_exit_codes_and_signals_are_told_with_pid_and_peak_memory(nursery: ForkNursery, events: Events) -> None:
-    nursery.start(0, worker(1, ""))
-    nursery.start(1, worker(2, "import sys; sys.exit(3)"))
-    nursery.start(2, worker(3, "import os; os._exit(4)"))
-    nursery.start(3, worker(4, "import os; os.kill(os.getpid(), 9)"))
+def test_exit_codes_and_signals_are_told_with_pid_and_peak_memory(fork_server: ForkServer, events: Events) -> None:
+    fork_server.start(0, worker(1, ""))
+    fork_server.start(1, worker(2, "import sys; sys.exit(3)"))
+    fork_server.start(2, worker(3, "import os; os._exit(4)"))
+    fork_server.start(3, worker(4, "import os; os.kill(os.getpid(), 9)"))
     causes = [events.ended(incarnation).cause() for incarnation in (1, 2, 3, 4)]
     assert causes == ["exit code 0", "exit code 3", "exit code 4", "signal 9 (SIGKILL)"]
     for incarnation, slot in ((1, 0), (2, 1), (3, 2), (4, 3)):
@@ -129,22 +129,22 @@ def test_exit_codes_and_signals_are_told_with_pid_and_peak_memory(nursery: ForkN
         assert 1 << 20 < ended.peak_bytes < 1 << 32
 
 
-def test_peak_memory_is_the_workers_own(nursery: ForkNursery, events: Events) -> None:
-    nursery.start(0, worker(1, "b = bytearray(200 << 20); del b"))
-    nursery.start(1, worker(2, ""))
+def test_peak_memory_is_the_workers_own(fork_server: ForkServer, events: Events) -> None:
+    fork_server.start(0, worker(1, "b = bytearray(200 << 20); del b"))
+    fork_server.start(1, worker(2, ""))
     # Both begin with what this process has, which is much after other tests.
     assert events.ended(1).peak_bytes - events.ended(2).peak_bytes > 150 << 20
 
 
 def test_an_exception_is_printed_and_is_exit_code_1(page: StatePage, capfd: pytest.CaptureFixture[str]) -> None:
-    nursery = ForkNursery(stand_in, page)  # here, so that it has the standard error that is captured
+    fork_server = ForkServer(stand_in, page)  # here, so that it has the standard error that is captured
     try:
-        events = Events(nursery)
-        nursery.start(0, worker(1, "words[4] = 1; raise ValueError('from the worker')"))
-        nursery.start(1, worker(2, "words[4] = 1; raise SystemExit('on purpose')"))
+        events = Events(fork_server)
+        fork_server.start(0, worker(1, "words[4] = 1; raise ValueError('from the worker')"))
+        fork_server.start(1, worker(2, "words[4] = 1; raise SystemExit('on purpose')"))
         assert [events.ended(incarnation).cause() for incarnation in (1, 2)] == ["exit code 1", "exit code 1"]
     finally:
-        nursery.close()
+        fork_server.close()
     error = capfd.readouterr().err
     assert "Traceback" in error and "ValueError: from the worker" in error and "on purpose" in error
     assert page.read(0) == page.read(1) == WorkerState(ready=True)
@@ -167,12 +167,12 @@ PRELOAD = "import importlib; importlib.import_module('no_such_module')"
 def test_why_a_worker_cannot_start_is_in_its_slot_and_not_printed(
     page: StatePage, capfd: pytest.CaptureFixture[str], does: str, last_words: str
 ) -> None:
-    nursery = ForkNursery(stand_in, page)
+    fork_server = ForkServer(stand_in, page)
     try:
-        nursery.start(2, worker(1, does))
-        assert Events(nursery).ended(1).cause() == f"exit code {3 if not last_words else 1}"
+        fork_server.start(2, worker(1, does))
+        assert Events(fork_server).ended(1).cause() == f"exit code {3 if not last_words else 1}"
     finally:
-        nursery.close()
+        fork_server.close()
     state = page.read(2)
     assert re.fullmatch(last_words, state.last_words), state
     assert state == WorkerState(last_words=state.last_words)
@@ -181,20 +181,22 @@ def test_why_a_worker_cannot_start_is_in_its_slot_and_not_printed(
     assert capfd.readouterr().err == ""
 
 
-def test_a_preload_that_failed_has_a_status_of_its_own(nursery: ForkNursery, events: Events, page: StatePage) -> None:
-    nursery.start(0, worker(1, "from scaler_worker.processes.preload import preload\npreload('no_such_module:load')"))
+def test_a_failed_preload_has_a_status_of_its_own(fork_server: ForkServer, events: Events, page: StatePage) -> None:
+    fork_server.start(
+        0, worker(1, "from scaler_worker.fork_server.preload import preload\npreload('no_such_module:load')")
+    )
     assert events.ended(1).status == PRELOAD_FAILED_STATUS
     assert page.read(0).last_words.startswith("--preload no_such_module:load: ModuleNotFoundError: No module named")
 
 
-def test_what_a_killed_worker_ran_is_in_its_slot(nursery: ForkNursery, events: Events, page: StatePage) -> None:
+def test_what_a_killed_worker_ran_is_in_its_slot(fork_server: ForkServer, events: Events, page: StatePage) -> None:
     does = (
         "import os\n"
-        "from scaler_worker.processes.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING\n"
+        "from scaler_worker.fork_server.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING\n"
         "words[READY] = 1; words[CLIENT] = 4; words[ID] = (1 << 63) - 1; words[ATTEMPT] = 2; words[RUNNING] = 1\n"
         "os.kill(os.getpid(), 9)"
     )
-    nursery.start(1, worker(1, does))
+    fork_server.start(1, worker(1, does))
     events.ended(1)
     assert page.read(1) == WorkerState(4, (1 << 63) - 1, 2, ready=True)
     assert page.read(0) == page.read(2) == WorkerState()
@@ -239,33 +241,33 @@ def test_a_slot_is_believed_when_two_looks_see_the_same(
     assert state.task == task and state.ready
 
 
-def test_settings_arrive_unchanged(nursery: ForkNursery, events: Events) -> None:
+def test_settings_arrive_unchanged(fork_server: ForkServer, events: Events) -> None:
     settings = replace(worker(1 << 62, ""), capabilities={"gpu": 2, "linux": 1})
     given = (settings.logging_paths, settings.capabilities)
     does = f"assert (settings.logging_paths, settings.capabilities) == {given!r}"
-    nursery.start(0, replace(settings, name=does))
+    fork_server.start(0, replace(settings, name=does))
     assert events.ended(1 << 62).cause() == "exit code 0"
 
 
-def test_terminate_and_kill(nursery: ForkNursery, events: Events) -> None:
-    nursery.start(0, worker(1, SLEEP))
-    nursery.start(1, worker(2, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
+def test_terminate_and_kill(fork_server: ForkServer, events: Events) -> None:
+    fork_server.start(0, worker(1, SLEEP))
+    fork_server.start(1, worker(2, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
     events.started(1)
-    nursery.end(1, kill=False)
+    fork_server.end(1, kill=False)
     assert events.ended(1).cause() == "signal 15 (SIGTERM)"
-    nursery.end(2, kill=True)
+    fork_server.end(2, kill=True)
     assert events.ended(2).cause() == "signal 9 (SIGKILL)"
-    nursery.end(2, kill=True)  # of one that is gone: nothing
+    fork_server.end(2, kill=True)  # of one that is gone: nothing
 
 
-def test_terminate_right_behind_the_start_is_not_lost(nursery: ForkNursery, events: Events) -> None:
+def test_terminate_right_behind_the_start_is_not_lost(fork_server: ForkServer, events: Events) -> None:
     for incarnation in range(1, 21):
-        nursery.start(0, worker(incarnation, SLEEP))
-        nursery.end(incarnation, kill=False)
+        fork_server.start(0, worker(incarnation, SLEEP))
+        fork_server.end(incarnation, kill=False)
         assert events.ended(incarnation).cause() == "signal 15 (SIGTERM)"
 
 
-def test_a_worker_has_signals_as_any_python_has_and_no_terminal(nursery: ForkNursery, events: Events) -> None:
+def test_a_worker_has_signals_as_any_python_has_and_no_terminal(fork_server: ForkServer, events: Events) -> None:
     does = (
         "import os, signal, sys\n"
         "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
@@ -279,68 +281,70 @@ def test_a_worker_has_signals_as_any_python_has_and_no_terminal(nursery: ForkNur
         "except KeyboardInterrupt: sys.exit(0)\n"
         "sys.exit(9)"
     )
-    nursery.start(0, worker(1, does))
+    fork_server.start(0, worker(1, does))
     assert events.ended(1).cause() == "exit code 0"
 
 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="no os.waitid here")
-def test_what_a_task_started_ends_with_its_worker(nursery: ForkNursery, events: Events, page: StatePage) -> None:
+def test_what_a_task_started_ends_with_its_worker(fork_server: ForkServer, events: Events, page: StatePage) -> None:
     does = f"words[0] = subprocess.Popen([sys.executable, '-c', {SLEEP!r}]).pid; os._exit(7)"
-    nursery.start(0, worker(1, f"import os, subprocess, sys; {does}"))
+    fork_server.start(0, worker(1, f"import os, subprocess, sys; {does}"))
     assert events.ended(1).cause() == "exit code 7"
     wait_until(lambda: is_gone(page.slot(0)[0]), "what a task started outlived its worker")
 
 
-def test_many_requests_at_once_block_nobody(nursery: ForkNursery, events: Events) -> None:
-    nursery.start(0, worker(1, SLEEP))
-    os.kill(nursery.pid, signal.SIGSTOP)
+def test_many_requests_at_once_block_nobody(fork_server: ForkServer, events: Events) -> None:
+    fork_server.start(0, worker(1, SLEEP))
+    os.kill(fork_server.pid, signal.SIGSTOP)
     for _ in range(5000):
-        nursery.end(10**18, kill=True)
+        fork_server.end(10**18, kill=True)
     for incarnation in range(2, 42):
-        nursery.start(1, worker(incarnation, "#" + 10_000 * "x"))
-    unsent = nursery.wants_write
-    os.kill(nursery.pid, signal.SIGCONT)
-    while nursery.wants_write:
-        select.select([], [nursery.fileno()], [], WAIT_SECONDS)
-        nursery.flush()
+        fork_server.start(1, worker(incarnation, "#" + 10_000 * "x"))
+    unsent = fork_server.wants_write
+    os.kill(fork_server.pid, signal.SIGCONT)
+    while fork_server.wants_write:
+        select.select([], [fork_server.fileno()], [], WAIT_SECONDS)
+        fork_server.flush()
     assert unsent
     assert {events.ended(incarnation).status for incarnation in range(2, 42)} == {0}
 
 
-def test_close_ends_workers_and_nursery(page: StatePage) -> None:
-    nursery = ForkNursery(stand_in, page)
-    events = Events(nursery)
-    nursery.start(0, worker(1, SLEEP))
+def test_close_ends_workers_and_fork_server(page: StatePage) -> None:
+    fork_server = ForkServer(stand_in, page)
+    events = Events(fork_server)
+    fork_server.start(0, worker(1, SLEEP))
     pid = events.started(1)
-    nursery.close()
-    assert is_gone(nursery.pid) and is_gone(pid)
+    fork_server.close()
+    assert is_gone(fork_server.pid) and is_gone(pid)
 
 
 def test_close_ends_what_does_not_want_to_end(page: StatePage) -> None:
-    nursery = ForkNursery(stand_in, page)
-    nursery.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
-    pid = Events(nursery).started(1)
+    fork_server = ForkServer(stand_in, page)
+    fork_server.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
+    pid = Events(fork_server).started(1)
     wait_until(lambda: page.read(0).ready, "the worker did not start")
-    nursery.close()
-    assert is_gone(nursery.pid)
-    wait_until(lambda: is_gone(pid), "a worker outlived the nursery")
+    fork_server.close()
+    assert is_gone(fork_server.pid)
+    wait_until(lambda: is_gone(pid), "a worker outlived the fork_server")
 
 
-def test_workers_die_with_the_nursery_and_that_is_told(nursery: ForkNursery, events: Events, page: StatePage) -> None:
-    nursery.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
+def test_workers_die_with_the_fork_server_which_is_reported(
+    fork_server: ForkServer, events: Events, page: StatePage
+) -> None:
+    fork_server.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
     pid = events.started(1)
     wait_until(lambda: page.read(0).ready, "the worker did not start")
-    os.kill(nursery.pid, signal.SIGKILL)
-    with pytest.raises(NurseryLost, match=str(nursery.pid)):
+    os.kill(fork_server.pid, signal.SIGKILL)
+    with pytest.raises(ForkServerLost, match=str(fork_server.pid)):
         events.ended(1)
-    wait_until(lambda: is_gone(pid), "a worker outlived the nursery")
+    wait_until(lambda: is_gone(pid), "a worker outlived the fork_server")
 
 
 AGENT = """
 import os, sys
-from scaler_worker.fork_server.client import ForkNursery
-from scaler_worker.processes.settings import WorkerSettings
-from scaler_worker.processes.state_page import StatePage
+from scaler_worker.fork_server.client import ForkServer
+from scaler_worker.fork_server.worker_settings import WorkerSettings
+from scaler_worker.fork_server.state_page import StatePage
 
 def stand_in(settings, words):
     import signal, time
@@ -348,10 +352,10 @@ def stand_in(settings, words):
     os.write(1, b"%d\\n" % os.getpid())  # at one go: these lines are of several processes
     time.sleep(600)
 
-nursery = ForkNursery(stand_in, StatePage(2))
-print(nursery.pid, flush=True)
+fork_server = ForkServer(stand_in, StatePage(2))
+print(fork_server.pid, flush=True)
 for slot in range(2):
-    nursery.start(slot, WorkerSettings("", "", slot, 7, 2.0, 30.0, 0, "", "INFO", ()))
+    fork_server.start(slot, WorkerSettings("", "", slot, 7, 2.0, 30.0, 0, "", "INFO", ()))
 os.read(0, 1)
 """
 
@@ -372,55 +376,55 @@ def test_nothing_outlives_a_killed_agent(number: signal.Signals) -> None:
 
 SUBPROCESS_WORKER = (
     "import json, sys\n"
-    "from scaler_worker.fork_server.process import settings_from_plain\n"
-    "from scaler_worker.processes.parent_watch import exit_at_end_of\n"
+    "from scaler_worker.fork_server.worker_settings import worker_settings_from\n"
+    "from scaler_worker.fork_server.parent_watch import exit_at_end_of\n"
     "exit_at_end_of(0)\n"
-    "exec(settings_from_plain(json.loads(sys.argv[1])).name)"
+    "exec(worker_settings_from(json.loads(sys.argv[1])).name)"
 )
 
 
 @pytest.fixture
-def subprocess_nursery() -> Iterator[SubprocessNursery]:
-    nursery = SubprocessNursery((sys.executable, "-c", SUBPROCESS_WORKER))
-    yield nursery
-    nursery.close()
+def subprocess_starter() -> Iterator[SubprocessStarter]:
+    fork_server = SubprocessStarter((sys.executable, "-c", SUBPROCESS_WORKER))
+    yield fork_server
+    fork_server.close()
 
 
-def test_without_fork_each_worker_is_a_fresh_interpreter(subprocess_nursery: SubprocessNursery) -> None:
-    nursery, events = subprocess_nursery, Events(subprocess_nursery)
-    nursery.start(0, worker(1, "import sys; sys.exit(3)"))
-    nursery.start(1, worker(2, SLEEP))
-    nursery.start(2, worker(3, SLEEP))
+def test_without_fork_each_worker_is_a_fresh_interpreter(subprocess_starter: SubprocessStarter) -> None:
+    fork_server, events = subprocess_starter, Events(subprocess_starter)
+    fork_server.start(0, worker(1, "import sys; sys.exit(3)"))
+    fork_server.start(1, worker(2, SLEEP))
+    fork_server.start(2, worker(3, SLEEP))
     ended = events.ended(1)
     assert (ended.slot, ended.pid, ended.cause()) == (0, events.started(1), "exit code 3")
-    nursery.end(2, kill=True)
+    fork_server.end(2, kill=True)
     assert events.ended(2).status != 0
-    nursery.end(3, kill=False)
+    fork_server.end(3, kill=False)
     assert events.ended(3).status != 0
 
 
 def test_without_fork_a_worker_finds_our_modules(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, subprocess_nursery: SubprocessNursery
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, subprocess_starter: SubprocessStarter
 ) -> None:
     (tmp_path / "found_here.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
-    events = Events(subprocess_nursery)
-    subprocess_nursery.start(0, worker(1, "import found_here, sys; sys.exit(3)"))
+    events = Events(subprocess_starter)
+    subprocess_starter.start(0, worker(1, "import found_here, sys; sys.exit(3)"))
     assert events.ended(1).cause() == "exit code 3"
 
 
 def test_without_fork_an_interpreter_that_is_not_there_is_told() -> None:
-    nursery = SubprocessNursery(("/nowhere/python",))
-    nursery.start(0, worker(1, ""))
-    ended = Events(nursery).ended(1)
+    fork_server = SubprocessStarter(("/nowhere/python",))
+    fork_server.start(0, worker(1, ""))
+    ended = Events(fork_server).ended(1)
     assert ended.pid == 0 and "could not be started" in ended.cause()
 
 
-def test_without_fork_a_worker_ends_with_its_agent(subprocess_nursery: SubprocessNursery) -> None:
-    nursery, events = subprocess_nursery, Events(subprocess_nursery)
-    nursery.start(0, worker(1, SLEEP))
+def test_without_fork_a_worker_ends_with_its_agent(subprocess_starter: SubprocessStarter) -> None:
+    fork_server, events = subprocess_starter, Events(subprocess_starter)
+    fork_server.start(0, worker(1, SLEEP))
     events.started(1)
-    process = nursery._processes[1]
+    process = fork_server._processes[1]
     assert process.stdin is not None
     process.stdin.close()  # what the end of the agent does
     assert events.ended(1).cause() == "exit code 1"

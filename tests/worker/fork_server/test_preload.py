@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scaler_worker.fork_server.process import in_one_line
-from scaler_worker.processes.preload import PreloadError, preload
+from scaler_worker.fork_server.preload import PreloadError, error_summary, preload
 
 
 @pytest.fixture
@@ -49,6 +48,6 @@ def test_what_is_named_is_called(calls: list[str]) -> None:
 def test_why_it_failed_is_one_line(calls: list[str], name: str, complaint: str) -> None:
     with pytest.raises(PreloadError) as caught:
         preload(name)
-    line = in_one_line(caught.value)
+    line = error_summary(caught.value)
     assert line.startswith(f"--preload {name}: {complaint}")
-    assert "scaler_worker/processes/preload.py" not in line  # the place is the user's, where there is one
+    assert "scaler_worker/fork_server/preload.py" not in line  # the place is the user's, where there is one

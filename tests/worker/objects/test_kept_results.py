@@ -55,7 +55,7 @@ class Ref:
 
 
 def store(directory: Path, value: Any) -> tuple[int, Any]:
-    return KeptResults(str(directory)).storing(CLIENT, ID)(value)
+    return KeptResults(str(directory)).writer_for(CLIENT, ID)(value)
 
 
 def files(directory: Path) -> list[str]:
@@ -90,7 +90,7 @@ def test_small_values_are_answered(tmp_path: Path, size: int) -> None:
 
 def test_there_is_no_directory(tmp_path: Path) -> None:
     for directory in ("", str(tmp_path / "gone")):
-        outcome, payload = KeptResults(directory).storing(CLIENT, ID)(large(LARGE_BYTES))
+        outcome, payload = KeptResults(directory).writer_for(CLIENT, ID)(large(LARGE_BYTES))
         assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == LARGE_BYTES
 
 

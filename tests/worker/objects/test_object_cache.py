@@ -232,9 +232,9 @@ def test_an_agent_that_has_left(store: Store) -> None:
 
 def test_a_file_that_a_worker_has_made_is_not_waited_for(store: Store) -> None:
     store.write(7, [1])
-    store.table.expect_file((CLIENT, 7), is_made=True)
+    store.table.expect_file((CLIENT, 7), has_file=True)
     assert store.inputs(7)(0) == [1]
-    store.table.expect_file((CLIENT, 8), is_made=True)
+    store.table.expect_file((CLIENT, 8), has_file=True)
     assert "its file, which a worker has made, is gone" in text_of(store.inputs(8))
 
 

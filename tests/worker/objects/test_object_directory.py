@@ -104,19 +104,19 @@ def test_so_are_others_that_only_have_such_names(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_process_holds_it_until_it_leaves(tmp_path: Path) -> None:
-    """The nursery holds it when the agent is gone; workers, which leave, do not."""
+    """The fork server holds it when the agent is gone; workers, which leave, do not."""
     directory = ObjectDirectory(str(tmp_path / NAME))
     (from_child, tell), (from_test, order) = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.read(from_test, 1)
-            directory.leave()
+            directory.release_lock()
             os.write(tell, b"left")
             os.read(from_test, 1)
         finally:
             os._exit(0)
-    directory.leave()
+    directory.release_lock()
     make_directory(5, [str(tmp_path)]).remove()
     assert os.listdir(tmp_path) == [NAME]
     os.write(order, b".")

@@ -9,32 +9,32 @@ import pytest
 
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output, TaskName
+from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.output import task_output
-from scaler_worker.output.task_output import Author, TaskOutput
-from scaler_worker.processes.state_page import private_slot
-from scaler_worker.worker.output_origin import Authors
-from scaler_worker.worker.run_token import Baton
-from scaler_worker.worker.running_task import Present
+from scaler_worker.output.task_output import OutputOrigin, TaskOutput
+from scaler_worker.worker.output_origin import OriginFinder
+from scaler_worker.worker.run_token import RunToken
+from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Bell
+from scaler_worker.worker.wakeup import Wakeup
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1)
 STREAMED = messages.FLAG_STREAM_OUTPUT
 
 
-class FakeAuthors:
+class FakeOrigins:
     """Says what the test says."""
 
     def __init__(self) -> None:
-        self.nobody = Author(None, "host/1", False)
-        self.now = author(1)
+        self.no_task = OutputOrigin(None, "host/1", False)
+        self.now = origin(1)
         self.over: set[TaskName | None] = set()
 
-    def current(self) -> Author:
+    def current(self) -> OutputOrigin:
         return self.now
 
-    def is_over(self, author: Author) -> bool:
-        return author.task in self.over
+    def is_over(self, origin: OutputOrigin) -> bool:
+        return origin.task in self.over
 
 
 class FakeLog:
@@ -55,22 +55,22 @@ class FakeLog:
     def end(self) -> None: ...
 
 
-def author(number: int, is_streamed: bool = True) -> Author:
-    return Author((2, number, 1), f"f#{number}", is_streamed)
+def origin(number: int, is_streamed: bool = True) -> OutputOrigin:
+    return OutputOrigin((2, number, 1), f"f#{number}", is_streamed)
 
 
 class Bench:
     """An output, and what stands around it."""
 
     def __init__(self) -> None:
-        self.authors: Any = FakeAuthors()
+        self.origins: Any = FakeOrigins()
         self.log: Any = FakeLog()
         self.now = 100.0
-        self.output = TaskOutput(self.authors, self.log, lambda: self.now)
+        self.output = TaskOutput(self.origins, self.log, lambda: self.now)
 
     def write(self, *texts: str, stream: int = STANDARD_OUTPUT, number: int | None = None) -> None:
         if number is not None:
-            self.authors.now = author(number)
+            self.origins.now = origin(number)
         for text in texts:
             self.output.write(stream, text)
 
@@ -101,9 +101,9 @@ def test_lines_go_to_the_log_and_to_the_client(bench: Bench) -> None:
 
 
 def test_a_client_that_does_not_want_it_is_sent_nothing(bench: Bench) -> None:
-    bench.authors.now = author(1, is_streamed=False)
+    bench.origins.now = origin(1, is_streamed=False)
     bench.write("one\n")
-    bench.authors.now = bench.authors.nobody
+    bench.origins.now = bench.origins.no_task
     bench.write("two\n")
     assert bench.log.lines == ["f#1: one", "host/1: two"]
     assert bench.sent() == []
@@ -123,7 +123,7 @@ def test_the_streams_and_tasks_do_not_mix(bench: Bench) -> None:
 def test_the_last_line_needs_no_newline(bench: Bench) -> None:
     bench.write("the end")
     assert bench.sent() == [] and bench.log.lines == [] and bench.output.wants_ticks()
-    bench.authors.over.add((2, 1, 1))
+    bench.origins.over.add((2, 1, 1))
     assert bench.sent() == [(1, 0, "f#1", "the end")]
     assert bench.log.lines == ["f#1: the end"] and bench.log.woken == 1
     bench.write("and another")
@@ -163,7 +163,7 @@ def test_texts_that_are_not_utf_8(bench: Bench) -> None:
 
 
 def test_who_prints_without_end_is_cut_off_and_told(bench: Bench) -> None:
-    bench.authors.now = author(1, is_streamed=False)
+    bench.origins.now = origin(1, is_streamed=False)
     line = "x" * 1000 + "\n"
     for _ in range(20_000):
         bench.write(line)
@@ -240,21 +240,21 @@ def test_a_finalizer_may_print_while_something_prints(bench: Bench) -> None:
     assert bench.log.lines == ["f#1: one"]
 
 
-# -------------------------------------------------------------------------------------------------------------- authors
+# -------------------------------------------------------------------------------------------------------------- origins
 
 
 class Worker:
-    """What authors look at."""
+    """What origins look at."""
 
     def __init__(self) -> None:
         self.session = WorkerSession(HELLO, 2.0, 0.0)
-        self.baton = Baton(Bell())
-        self.present = Present(private_slot())
-        self.authors = Authors(self.session, self.baton, self.present, lambda number: f"function{number}")
-        self.baton.begin()
+        self.token = RunToken(Wakeup())
+        self.task = RunningTask(private_slot())
+        self.origins = OriginFinder(self.session, self.token, self.task, lambda number: f"function{number}")
+        self.token.acquire_first()
 
     def label(self) -> str:
-        return self.authors.current().label.split()[-1]
+        return self.origins.current().label.split()[-1]
 
     def in_thread(self) -> str:
         labels: list[str] = []
@@ -268,7 +268,7 @@ class Worker:
 def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
     monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)
     worker = Worker()
-    worker.authors.follow_threads()
+    worker.origins.track_threads()
     return worker
 
 
@@ -279,25 +279,25 @@ def run(worker: Worker, number: int, *more: Any) -> Any:
 
 
 def test_the_running_thread_prints_for_the_running_task(worker: Worker) -> None:
-    assert worker.authors.current() is worker.authors.nobody
+    assert worker.origins.current() is worker.origins.no_task
     run(worker, 10)
     assert worker.label() == "function4#10"
-    assert worker.authors.current() == ((2, 10, 1), worker.authors.nobody.label + " function4#10", False)
+    assert worker.origins.current() == ((2, 10, 1), worker.origins.no_task.label + " function4#10", False)
     run(worker, 11, STREAMED, 0, 0, (), "fit")
-    assert worker.label() == "fit#11" and worker.authors.current().is_streamed
+    assert worker.label() == "fit#11" and worker.origins.current().is_streamed
 
 
 def test_threads_print_for_the_task_that_has_started_them(worker: Worker) -> None:
     row = run(worker, 10)
-    go_on, labels = threading.Event(), []
-    thread = threading.Thread(target=lambda: (go_on.wait(), labels.append((worker.label(), worker.in_thread()))))
+    resume, labels = threading.Event(), []
+    thread = threading.Thread(target=lambda: (resume.wait(), labels.append((worker.label(), worker.in_thread()))))
     thread.start()
     worker.session.suspend()
-    worker.present.leave(row)
-    worker.baton.holder = 0  # another thread runs a child
+    worker.task.suspend(row)
+    worker.token.holder = 0  # another thread runs a child
     run(worker, 11)
     assert worker.label() == "function4#10", "the parent's thread, which waits"
-    go_on.set()
+    resume.set()
     thread.join()
     assert labels == [("function4#10", "function4#10")], "its thread, and one that this has started"
 
@@ -305,33 +305,33 @@ def test_threads_print_for_the_task_that_has_started_them(worker: Worker) -> Non
 def test_the_parents_thread_is_its_own_again(worker: Worker) -> None:
     row = run(worker, 10)
     worker.session.suspend()
-    past = worker.present.leave(row)
+    suspension = worker.task.suspend(row)
     worker.session.resume((2, 10, 1))
-    worker.present.come_back(row, past)
-    assert worker.present.waiting == {}
+    worker.task.resume(row, suspension)
+    assert worker.task.suspended_rows == {}
     assert worker.label() == "function4#10"
 
 
 def test_a_thread_that_outlives_its_task_goes_with_what_runs(worker: Worker) -> None:
     run(worker, 10)
-    go_on, labels = threading.Event(), []
-    thread = threading.Thread(target=lambda: (go_on.wait(), labels.append(worker.label())))
+    resume, labels = threading.Event(), []
+    thread = threading.Thread(target=lambda: (resume.wait(), labels.append(worker.label())))
     thread.start()
     run(worker, 11)
-    go_on.set()
+    resume.set()
     thread.join()
     assert labels == ["function4#11"]
 
 
 def test_when_a_task_is_over(worker: Worker) -> None:
     run(worker, 10)
-    author = worker.authors.current()
-    assert not worker.authors.is_over(author)
+    origin = worker.origins.current()
+    assert not worker.origins.is_over(origin)
     worker.session.suspend()
-    assert not worker.authors.is_over(author)
+    assert not worker.origins.is_over(origin)
     run(worker, 11)
-    assert not worker.authors.is_over(author)
+    assert not worker.origins.is_over(origin)
     worker.session.suspended.clear()
-    assert worker.authors.is_over(author)
+    assert worker.origins.is_over(origin)
     worker.session.running = None
-    assert worker.authors.is_over(author) and worker.authors.is_over(worker.authors.nobody)
+    assert worker.origins.is_over(origin) and worker.origins.is_over(worker.origins.no_task)

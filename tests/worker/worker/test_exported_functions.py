@@ -11,10 +11,9 @@ import pytest
 
 from scaler_client.nested import task_host
 from scaler_client.protocol.messages import Function, Outcome
-from scaler_worker.fork_server.process import in_one_line
-from scaler_worker.processes.preload import PreloadError
+from scaler_worker.fork_server.preload import PreloadError, error_summary
 from scaler_worker.worker.executor import Executor
-from scaler_worker.worker.exported_functions import Offers, kinds_of
+from scaler_worker.worker.exported_functions import ExportedFunctions, exported_kinds
 
 
 def fail(text: str) -> None:
@@ -28,7 +27,7 @@ def failed() -> list[str]:
 
 
 @pytest.fixture
-def offers(monkeypatch: pytest.MonkeyPatch, failed: list[str]) -> Iterator[Offers]:
+def exported(monkeypatch: pytest.MonkeyPatch, failed: list[str]) -> Iterator[ExportedFunctions]:
     module = types.ModuleType("pricing")
     module.__dict__.update(
         price=lambda currency, number: {"currency": currency, "sum": 2.5 * number},
@@ -41,9 +40,9 @@ def offers(monkeypatch: pytest.MonkeyPatch, failed: list[str]) -> Iterator[Offer
     monkeypatch.setitem(sys.modules, "pricing", module)
     names = ("price", "reverse", "fail", "leave", "nan")
     places = {name: f"pricing:{name}" for name in names}
-    offers = Offers(places, has_failed=lambda line, _traceback: failed.append(line))
-    offers.load()
-    yield offers
+    exported = ExportedFunctions(places, report_failure=lambda line, _traceback: failed.append(line))
+    exported.load()
+    yield exported
 
 
 @pytest.mark.parametrize(
@@ -56,10 +55,10 @@ def offers(monkeypatch: pytest.MonkeyPatch, failed: list[str]) -> Iterator[Offer
         ("named msgpack price", b"\x92\xa1x\x02", b"\x82\xa8currency\xa1x\xa3sum\xcb\x40\x14\0\0\0\0\0\0"),
     ],
 )
-def test_values(offers: Offers, kind: str, payload: bytes, result: bytes, failed: list[str]) -> None:
+def test_values(exported: ExportedFunctions, kind: str, payload: bytes, result: bytes, failed: list[str]) -> None:
     if "msgpack" in kind:
         pytest.importorskip("msgpack")
-    assert offers.find(kind)(payload) == (Outcome.VALUE, result)
+    assert exported.find(kind)(payload) == (Outcome.VALUE, result)
     assert not failed
 
 
@@ -79,9 +78,9 @@ def test_values(offers: Offers, kind: str, payload: bytes, result: bytes, failed
     ],
 )
 def test_failures_are_text(
-    offers: Offers, failed: list[str], kind: str, payload: bytes, outcome: Outcome, text: str
+    exported: ExportedFunctions, failed: list[str], kind: str, payload: bytes, outcome: Outcome, text: str
 ) -> None:
-    found, answer = offers.find(kind)(payload)
+    found, answer = exported.find(kind)(payload)
     assert found == outcome
     first, *more = bytes(answer).decode().splitlines()
     assert text in first
@@ -90,18 +89,18 @@ def test_failures_are_text(
     assert "scaler_worker/worker/exported_functions.py" not in "".join(more), "the traceback is the user's"
 
 
-def test_an_executor_runs_them_without_unpickling(offers: Offers) -> None:
+def test_an_executor_runs_them_without_unpickling(exported: ExportedFunctions) -> None:
     functions = {1: Function(1, "price", "named json price", b""), 2: Function(2, "x", "named json x", b"")}
-    executor = Executor(functions, offers=offers)
+    executor = Executor(functions, exported=exported)
     assert executor.run(1, b'["EUR", 4]') == (Outcome.VALUE, b'{"currency":"EUR","sum":10.0}')
     assert executor.run(2, b"[]") == (Outcome.FUNCTION_FAILED, b"this worker does not offer named json x")
     assert Executor(functions).run(1, b"[]")[0] == Outcome.FUNCTION_FAILED
 
 
 def test_they_read_no_objects() -> None:
-    offers = Offers({"length": "builtins:len"}, reads_objects=lambda: True)
-    offers.load()
-    outcome, text = offers.find("named json length")(b'["abc"]')
+    exported = ExportedFunctions({"length": "builtins:len"}, reads_objects=lambda: True)
+    exported.load()
+    outcome, text = exported.find("named json length")(b'["abc"]')
     assert outcome == Outcome.EXCEPTION
     assert bytes(text).startswith(b"TypeError: length is called by name: such functions read no objects")
 
@@ -114,26 +113,26 @@ def test_they_read_no_objects() -> None:
         ("pricing:constant", "TypeError: a int can't be called"),
     ],
 )
-def test_what_can_not_be_offered_is_one_line(offers: Offers, place: str, complaint: str) -> None:
+def test_what_can_not_be_offered_is_one_line(exported: ExportedFunctions, place: str, complaint: str) -> None:
     with pytest.raises(PreloadError) as caught:
-        Offers({"f": place}).load()
-    line = in_one_line(caught.value)
+        ExportedFunctions({"f": place}).load()
+    line = error_summary(caught.value)
     assert line.startswith(f"--offer {place}: {complaint}") and line.count("PYTHONPATH") == (place[0] == "n")
 
 
 def test_kinds_are_those_of_all_codecs() -> None:
-    kinds = kinds_of(["a", "b c"])
+    kinds = exported_kinds(["a", "b c"])
     assert {"named json a", "named raw a", "named json b c", "named raw b c"} <= set(kinds)
-    assert not kinds_of([])
+    assert not exported_kinds([])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_process_that_an_offered_function_has_forked_ends_with_its_status() -> None:
-    offers = Offers({"leave": "sys:exit"})
-    offers.load()
+    exported = ExportedFunctions({"leave": "sys:exit"})
+    exported.load()
     pid = os.fork()
     if pid == 0:
         task_host.is_forked_by_task = True
-        offers.find("named json leave")(b"[7]")
+        exported.find("named json leave")(b"[7]")
         os._exit(99)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7

@@ -15,8 +15,8 @@ import pytest
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import serializer
 from scaler_client.protocol.messages import Outcome
-from scaler_worker.processes.settings import WorkerSettings
-from scaler_worker.processes.state_page import private_slot
+from scaler_worker.fork_server.state_page import private_slot
+from scaler_worker.fork_server.worker_settings import WorkerSettings
 from scaler_worker.task_rows import Answer, name_of
 from scaler_worker.worker.process import Worker
 
@@ -53,9 +53,9 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
 
 
 def run_all(worker: Worker, answers: list[Answer]) -> None:
-    worker._baton.begin()
+    worker._token.acquire_first()
     while worker.session.queue:
-        worker._bell.is_rung = False
+        worker._wakeup.is_set = False
         worker.runner._run_queue()
         answers.extend(worker.session.answers)
         worker.session.answers.clear()
@@ -83,7 +83,7 @@ class Stopper:
             with self._worker._connection.lock:
                 row = self._worker.session.running
                 if row is not None:
-                    self._worker.stopping.stop([name_of(row)])
+                    self._worker.interruption.stop([name_of(row)])
 
 
 def check(worker: Worker, answers: list[Answer]) -> None:
@@ -97,14 +97,14 @@ def check(worker: Worker, answers: list[Answer]) -> None:
             assert outcome == Outcome.EXCEPTION and type(value[0]) is TaskStoppedError
             stopped += 1
     assert stopped > 10
-    assert not worker.stopping._stopped and not worker.stopping._due
+    assert not worker.interruption._stopped and not worker.interruption._due
 
 
 def test_by_signals_in_the_main_thread(worker: Worker) -> None:
     before = signal.getsignal(signal.SIGUSR2)
     answers: list[Answer] = []
     try:
-        worker.stopping.use_signals()
+        worker.interruption.use_signals()
         with Stopper(worker):
             run_all(worker, answers)
     finally:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scaler_worker.worker.executor import Executor
-from scaler_worker.worker.safe_points import Place, has_done_harm, place_of, stack
+from scaler_worker.worker.safe_points import Place, place_of, stack, was_raised_unsafely
 
 SAFE, SHARED, IMPORT = Place.SAFE, Place.SHARED, Place.IMPORT
 
@@ -159,11 +159,11 @@ def test_where_an_exception_came_from() -> None:
     def in_generator() -> None:
         tuple(fail() for _ in (1, 2))
 
-    assert not has_done_harm(catch())
-    assert not has_done_harm(catch(in_generator))
-    assert has_done_harm(catch(frame_of("importlib._bootstrap", fail)))
-    assert has_done_harm(catch(frame_of("importlib._bootstrap", in_generator)))
-    assert has_done_harm(frame_of("importlib._bootstrap", catch)())
+    assert not was_raised_unsafely(catch())
+    assert not was_raised_unsafely(catch(in_generator))
+    assert was_raised_unsafely(catch(frame_of("importlib._bootstrap", fail)))
+    assert was_raised_unsafely(catch(frame_of("importlib._bootstrap", in_generator)))
+    assert was_raised_unsafely(frame_of("importlib._bootstrap", catch)())
 
 
 def test_an_exception_from_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ def test_an_exception_from_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyP
         import module_that_fails  # type: ignore[import-not-found]  # noqa: F401
     except KeyError as error:
         assert "importlib._bootstrap" not in [frame.f_globals["__name__"] for frame, _ in walk_tb(error.__traceback__)]
-        assert has_done_harm(error)
+        assert was_raised_unsafely(error)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not raise there")
@@ -196,7 +196,7 @@ def test_an_exception_at_the_start_of_a_function() -> None:
         raise AssertionError
     except KeyError as error:
         entries = [entry for entry in walk_tb(error.__traceback__) if entry[0].f_code.co_name == "entered"]
-        has_harmed = has_done_harm(error)
+        has_harmed = was_raised_unsafely(error)
     finally:
         sys.setprofile(None)
     assert entries and not has_harmed

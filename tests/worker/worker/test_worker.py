@@ -13,14 +13,14 @@ from tests.worker.fake_scheduler import CLIENT, WAIT_SECONDS, FakeScheduler, tas
 
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.protocol.messages import FLAG_TELL_START, Outcome
-from scaler_worker.processes.settings import WorkerSettings
-from scaler_worker.processes.state_page import private_slot
+from scaler_worker.fork_server.state_page import private_slot
+from scaler_worker.fork_server.worker_settings import WorkerSettings
 from scaler_worker.worker.long_task_watcher import LONG_TASK_NS
 from scaler_worker.worker.process import Worker
-from scaler_worker.worker.task_host import Host
+from scaler_worker.worker.task_host import WorkerTaskHost
 
 GATES: dict[str, threading.Event] = {}
-HOSTS: list[Host] = []
+HOSTS: list[WorkerTaskHost] = []
 
 
 def wait_at(gate: str) -> str:
@@ -239,7 +239,7 @@ def test_a_parent_goes_on_before_the_next_task_and_on_its_page(scheduler: FakeSc
     scheduler.dispatch(2, (11, "child"), (12, "next"))
     wait_until(lambda: list(running.page)[:4] == [*task(11), 1])
     LATCHES["child"].release()
-    wait_until(lambda: running.worker.runner._bell.is_rung)
+    wait_until(lambda: running.worker.runner._wakeup.is_set)
     GATES["child"].set()
     wait_until(lambda: list(running.page)[:4] == [*task(10), 1])
     assert scheduler.answers(1) == {11: (0, "child")}
@@ -377,10 +377,10 @@ def test_an_idle_worker_rests(scheduler: FakeScheduler) -> None:
     running = Running(scheduler.address, 5.0)
     try:
         scheduler.welcome()
-        wait_until(lambda: running.worker.attendant.is_parked)
+        wait_until(lambda: running.worker.watcher.is_parked)
         process = psutil.Process()
         before = process.cpu_times()
-        assert not running.worker.attendant._needed.wait(1.2), "woken while there was nothing to run"
+        assert not running.worker.watcher._woken.wait(1.2), "woken while there was nothing to run"
         after = process.cpu_times()
         assert after.user + after.system - before.user - before.system < 0.3
         scheduler.send_function(1, square)

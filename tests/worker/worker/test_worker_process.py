@@ -44,7 +44,7 @@ from tests.worker.worker_process import (
 
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.protocol.messages import FLAG_PROFILE, Outcome
-from scaler_worker.processes.process_events import DAMAGED_STATUS
+from scaler_worker.fork_server.process_events import DAMAGED_STATUS
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def suspended_parent(scheduler: FakeScheduler, number: int, name: str) -> None:
     assert scheduler.answers(1) == {number + 1: (0, "other")}
 
 
-# ------------------------------------------------------------------------------------------------------------- stopping
+# ---------------------------------------------------------------------------------------------------- interruption
 
 
 @pytest.mark.parametrize("fn", [sleep, spin])
@@ -128,7 +128,7 @@ def test_only_the_task_that_was_meant_is_stopped(scheduler: FakeScheduler, proce
     scheduler.send_function(3, spin)
     chance = random.Random(7)
     for number in range(1000, 1120, 2):
-        # Above 10 ms the attendant takes the stop while the task runs; it looks each 20 ms.
+        # Above 10 ms the watcher takes the stop while the task runs; it looks each 20 ms.
         scheduler.dispatch(3, (number, chance.uniform(0.008, 0.034)), (number + 1, 0.0))
         scheduler.stop(number)
         answers = scheduler.answers(2)

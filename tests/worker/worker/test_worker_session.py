@@ -182,8 +182,8 @@ def test_running_and_suspended_tasks_are_stopped_and_no_others(session: WorkerSe
     session.suspend()
     session.take()
     session.handle(messages.Stop([task(10), task(11), task(12), task(99)]))
-    assert session.take_stops() == [task(10), task(11)]
-    assert session.take_stops() == []
+    assert session.pop_stops() == [task(10), task(11)]
+    assert session.pop_stops() == []
     assert queued(session) == [12]
 
 
@@ -253,7 +253,7 @@ def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSe
     session.handle(WELCOME)
     session.handle(messages.Function(4, "g", "cloudpickle", b"other code"))
     session.handle(dispatch(20))
-    session.keep(answers)
+    session.keep_answers(answers)
     assert not queue, "the running thread would run the new task in the old one's name"
     assert list(session.forgotten) == [4], "the executor must drop what it loaded before it runs the new task"
     assert session.functions[4].name == "g"
@@ -301,7 +301,7 @@ def test_an_answer_in_a_deque_of_before_is_kept_when_its_task_was_named(session:
     session.running = None
     session.costs[task(10)] = (1, 2)
     answers.append((2, 10, 1, 0, 500, b"named"))
-    session.keep(answers)
+    session.keep_answers(answers)
     assert sent_by(session) == messages.Results([2], [10], [1], [0], [500], [b"named"], [1], [2])
 
 
@@ -369,7 +369,7 @@ def test_messages_to_what_it_was_before_its_hello_are_passed_over(session: Worke
     for message in (FUNCTION, dispatch(11), messages.Retract([task(10)]), messages.Stop([task(10)])):
         session.handle(message)
     assert session.take_outgoing() == []
-    assert not session.queue and not session.functions and not session.take_stops()
+    assert not session.queue and not session.functions and not session.pop_stops()
 
 
 def test_nothing_is_started_for_a_scheduler_that_does_not_know_the_worker(session: WorkerSession) -> None:

@@ -19,7 +19,7 @@ class Send:
 
 
 @dataclass(frozen=True)
-class Beat:
+class SendHeartbeat:
     """Send a Heartbeat with what the agent and these workers use; measuring that is not the session's."""
 
     sequence: int
@@ -32,7 +32,7 @@ class Beat:
 
 
 @dataclass(frozen=True)
-class Measure:
+class MeasureMemory:
     """Tell the session these workers' resident sizes (`AgentSession.measured`)."""
 
     workers: tuple[tuple[int, int], ...]
@@ -76,7 +76,7 @@ class RemoveObjects:
     """Remove these objects' files, whoever has made them."""
 
     names: tuple[ObjectName, ...]
-    and_others: bool = False
+    with_others: bool = False
     """And all other files that are there."""
 
 
@@ -104,6 +104,6 @@ class Exit:
 
 
 Effect = Union[
-    Send, Beat, Measure, StartWorker, EndWorker, WriteObject, MarkObjectLost, RemoveObjects, SendObjects, Log,
-    Exit,
+    Send, SendHeartbeat, MeasureMemory, StartWorker, EndWorker, WriteObject, MarkObjectLost, RemoveObjects, SendObjects,
+    Log, Exit,
 ]  # fmt: skip

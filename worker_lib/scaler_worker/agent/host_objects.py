@@ -35,18 +35,18 @@ class HostObjects:
             return []
         names = tuple(self._sizes)
         self._drop(names)
-        return [RemoveObjects(names, and_others=True)]
+        return [RemoveObjects(names, with_others=True)]
 
-    def others(self, names: Iterable[ObjectName]) -> list[ObjectName]:
+    def written_by_workers(self, names: Iterable[ObjectName]) -> list[ObjectName]:
         """Those of these files that workers have written."""
         return sorted(name for name in names if name not in self._sizes)
 
-    def settled(self) -> list[Effect]:
+    def remove_unconfirmed(self) -> list[Effect]:
         """All that came at once has come: nobody needs the rest. That may have been said while the connection broke."""
         unconfirmed, self._unconfirmed = self._unconfirmed, set()
         return self._remove(sorted(unconfirmed))
 
-    def take(self, message: Object) -> list[Effect]:
+    def add(self, message: Object) -> list[Effect]:
         """An object that workers of this host will read. One that is here already comes again after a lost connection:
         what was sent last may not have arrived."""
         name = (message.client, message.id)

@@ -1,4 +1,4 @@
-"""The host agent's process: one poll loop over the scheduler's socket, the nursery and the signals.
+"""The host agent's process: one poll loop over the scheduler's socket, the fork server and the signals.
 
 What to do is session.py's to decide; here it is done.
 """
@@ -27,12 +27,16 @@ from scaler_client.net.host_lookup import warn_if_unresolved
 from scaler_client.net.sockets import Reconnects, receive
 from scaler_client.protocol.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.protocol.wire import WireError, decode
-from scaler_client.session.frame_limit import encode_or_log
+from scaler_client.session.frame_limit import encoded_or_logged
 
 from .. import __version__
 from ..config import Config, fail, workers_in_words
-from ..fork_server.client import ForkNursery, Nursery, NurseryLost, SubprocessNursery
-from ..fork_server.process import WorkerMain
+from ..fork_server.client import ForkServer, ForkServerLost, SubprocessStarter, WorkerStarter
+from ..fork_server.process import WorkerMain, set_process_name
+from ..fork_server.process_events import ProcessStarted
+from ..fork_server.process_usage import process_usage, resident_bytes
+from ..fork_server.state_page import StatePage
+from ..fork_server.worker_settings import WorkerSettings
 from ..objects.directory import make_directory
 from ..objects.files import (
     bytes_in,
@@ -43,22 +47,16 @@ from ..objects.files import (
     remove_unfinished,
     write_object,
 )
-from ..processes.process_events import ProcessStarted
-from ..processes.process_resources import process_usage, resident_bytes
-from ..processes.process_title import set_process_name
-from ..processes.settings import WorkerSettings
-from ..processes.signal_socket import SignalSocket
-from ..processes.state_page import StatePage
 from .effects import (
-    Beat,
     Effect,
     EndWorker,
     Exit,
     Log,
     MarkObjectLost,
-    Measure,
+    MeasureMemory,
     RemoveObjects,
     Send,
+    SendHeartbeat,
     SendObjects,
     StartWorker,
     WriteObject,
@@ -66,6 +64,7 @@ from .effects import (
 from .object_sender import ObjectSender
 from .service_report import ServiceReport
 from .session import AgentSession
+from .signal_socket import SignalSocket
 
 PARENT_SECONDS = 1.0
 """How often to look whether the parent process is still there, when it matters."""
@@ -106,10 +105,10 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
 
         worker_main = run_worker
     try:
-        objects = make_directory(incarnation)  # right before there is a nursery, which removes it whatever happens
+        objects = make_directory(incarnation)  # right before there is a fork server, which removes it whatever happens
     except OSError as error:
         return fail(f"cannot make a directory for objects: {error}", UNAVAILABLE)
-    nursery: Nursery = SubprocessNursery() if worker_main is None else ForkNursery(worker_main, page, objects)
+    starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
     try:
         context = zmq.Context()
         connection = _make_socket(context, config)
@@ -123,7 +122,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             return fail(f"cannot connect to {config.address}: {error}", UNAVAILABLE)
         warn_if_unresolved(config.address, _log)
         manager = ServiceManager(variables)
-        agent = _Agent(config, incarnation, connection, reconnects, nursery, signals, page, objects.path, manager, keys)
+        agent = _Agent(config, incarnation, connection, reconnects, starter, signals, page, objects.path, manager, keys)
         try:
             return agent.serve()
         finally:
@@ -131,7 +130,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             reconnects.close()
             context.destroy(linger=LINGER_MILLISECONDS)
     finally:
-        nursery.close()
+        starter.close()
         objects.remove()
 
 
@@ -160,7 +159,7 @@ class _Agent:
         incarnation: int,
         connection: zmq.Socket[bytes],
         reconnects: Reconnects,
-        nursery: Nursery,
+        starter: WorkerStarter,
         signals: SignalSocket,
         page: StatePage,
         directory: str,
@@ -172,7 +171,7 @@ class _Agent:
         self._keys = keys
         self._connection = connection
         self._reconnects = reconnects
-        self._nursery = nursery
+        self._starter = starter
         self._signals = signals
         self._page = page
         self._directory = directory
@@ -215,15 +214,15 @@ class _Agent:
         poller.register(self._reconnects.fileno(), zmq.POLLIN)
         self._do(self._session.start(time.monotonic()))
         while self._exit_status is None:
-            write = zmq.POLLOUT if self._nursery.wants_write else 0
-            poller.register(self._nursery.fileno(), zmq.POLLIN | write)
+            write = zmq.POLLOUT if self._starter.wants_write else 0
+            poller.register(self._starter.fileno(), zmq.POLLIN | write)
             poller.poll(self._milliseconds_to_wait())
             self._sender.send()
             # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
             for number in self._signals.receive():
                 end = self._session.retire if number == signal.SIGTERM else self._session.stop
                 self._do(end(number.name, time.monotonic()))
-            if self._signals.take_hang_up():
+            if self._signals.take_hangup():
                 _log.info("SIGHUP: the log files are opened again")  # by this line, and those of workers by theirs
             self._look_for_parent()
             self._reconnects.retry()
@@ -233,9 +232,9 @@ class _Agent:
                 text = self._reconnects.failure.text(self._keys)
                 self._do(self._session.received(Refused(NOT_AUTHORIZED, text, 0, ""), time.monotonic()))
             self._read_scheduler()
-            self._read_nursery()
+            self._read_worker_events()
             self._do(self._session.tick(time.monotonic()))
-            self._report.tell(self._session, time.monotonic())
+            self._report.update(self._session, time.monotonic())
         return self._exit_status
 
     def _milliseconds_to_wait(self) -> int:
@@ -268,14 +267,14 @@ class _Agent:
                 continue
             self._do(self._session.received(message, time.monotonic()))
 
-    def _read_nursery(self) -> None:
+    def _read_worker_events(self) -> None:
         if self._exit_status is not None:
             return
-        self._nursery.flush()
+        self._starter.flush()
         try:
-            events = self._nursery.receive()
-        except NurseryLost:
-            self._do(self._session.nursery_lost())
+            events = self._starter.receive()
+        except ForkServerLost:
+            self._do(self._session.fork_server_lost())
             return
         for event in events:
             now = time.monotonic()
@@ -295,14 +294,14 @@ class _Agent:
             self._actions[type(effect)](self, effect)
 
     def _send(self, message: Message) -> None:
-        for frames in encode_or_log(message):
+        for frames in encoded_or_logged(message):
             try:
                 self._connection.send_multipart(frames, zmq.NOBLOCK)
             except zmq.Again:
                 # No scheduler for long: the session repeats by itself what still matters when there is one.
                 _log.debug("not sent, the queue is full: %s", type(message).__name__)
 
-    def _send_heartbeat(self, beat: Beat) -> None:
+    def _send_heartbeat(self, beat: SendHeartbeat) -> None:
         own = process_usage(os.getpid())
         workers = []
         for incarnation, pid in beat.workers:
@@ -311,7 +310,7 @@ class _Agent:
         figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
         self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring))
 
-    def _measure(self, effect: Measure) -> None:
+    def _measure(self, effect: MeasureMemory) -> None:
         shared = bytes_in(self._directory)
         sizes = {incarnation: resident_bytes(pid, shared) for incarnation, pid in effect.workers}
         self._do(self._session.measured(sizes))
@@ -334,7 +333,7 @@ class _Agent:
             keys=absolute(config.keys),
             objects=self._directory,
         )
-        self._nursery.start(start.slot, settings)
+        self._starter.start(start.slot, settings)
 
     def _write_object(self, write: WriteObject) -> None:
         try:
@@ -353,7 +352,7 @@ class _Agent:
     def _remove_objects(self, remove: RemoveObjects) -> None:
         for name in remove.names:
             remove_object(self._directory, name)
-        if remove.and_others:
+        if remove.with_others:
             with suppress(OSError):  # it is not there: nor is anything in it
                 remove_files(self._directory)
 
@@ -362,14 +361,14 @@ class _Agent:
 
     _actions: dict[type, Callable[[_Agent, Any], None]] = {
         Send: lambda self, effect: self._send(effect.message),
-        Beat: _send_heartbeat,
-        Measure: _measure,
+        SendHeartbeat: _send_heartbeat,
+        MeasureMemory: _measure,
         StartWorker: _start_worker,
         WriteObject: _write_object,
         MarkObjectLost: _mark_object_lost,
         RemoveObjects: _remove_objects,
         SendObjects: lambda self, effect: self._sender.add(effect.names, effect.frame_limit),
-        EndWorker: lambda self, effect: self._nursery.end(effect.incarnation, effect.kill),
+        EndWorker: lambda self, effect: self._starter.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,
     }

@@ -21,7 +21,7 @@ class ServiceReport:
         self.next_beat = now if manager.beat_seconds else float("inf")
         """When `tell` is to be called next, at the latest."""
 
-    def tell(self, session: AgentSession, now: float) -> None:
+    def update(self, session: AgentSession, now: float) -> None:
         """Called in every turn of the agent's loop."""
         if not self._manager.is_there:
             return

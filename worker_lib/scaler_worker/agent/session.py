@@ -16,10 +16,10 @@ from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Goodbye, Hello, Message, Started, WorkerDied
 
 from ..config import workers_in_words
-from ..processes.process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
-from ..processes.state_page import WorkerState
+from ..fork_server.process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
+from ..fork_server.state_page import WorkerState
 from ..task_rows import ObjectName
-from .effects import Effect, EndWorker, Exit, Log, Measure, Send
+from .effects import Effect, EndWorker, Exit, Log, MeasureMemory, Send
 from .host_objects import HostObjects
 from .long_tasks import LongTasks
 from .scheduler_link import SchedulerLink
@@ -31,20 +31,20 @@ GRACE_SECONDS = 2.0
 GIVE_UP_SECONDS = 1.5
 """From SIGKILL to leaving without them: a process that the kernel does not let die must not keep the agent."""
 
-SETTLE_SECONDS = 0.05
+CONFIRM_SECONDS = 0.05
 """From the last worker's end to the question whether the scheduler has read everything up to then."""
 
-FAREWELL_SECONDS = 0.5
+GOODBYE_SECONDS = 0.5
 """From the last worker's end to the goodbye, at the latest, unless objects are still being sent."""
 
-HAND_OVER_SECONDS = 3.0
+TRANSFER_SECONDS = 3.0
 """How long objects may be sent, from the moment at which the agent begins to end: with what follows this stays within
 the time in which the command promises to end."""
 
 MEASURE_SECONDS = 0.25
 """How often workers are measured, where their memory has a limit."""
 
-NURSERY_LOST = "the agent's nursery process died"
+FORK_SERVER_LOST = "the agent's fork server process died"
 
 
 class _Phase(enum.Enum):
@@ -87,7 +87,7 @@ class AgentSession:
             heartbeat_interval_seconds,
             death_timeout_seconds,
             now,
-            lambda: self._objects.others(list_files()),
+            lambda: self._objects.written_by_workers(list_files()),
         )
         self._workers = WorkerTable(names, draw_incarnation)
         self._read_state = read_state
@@ -97,7 +97,7 @@ class AgentSession:
         self._phase = _Phase.SERVING
         self._exit_status = 0
         self._goodbye_reason = ""
-        self._has_replaced = False
+        self._has_replaced_worker = False
         """A worker has ended, and another was started for it."""
         self._was_busy = False
         """A worker ran something when it was ended."""
@@ -107,16 +107,16 @@ class AgentSession:
         """When it retires: until when tasks may go on."""
         self._kill_at: float | None = None
         self._give_up_at: float | None = None
-        self._settle_at: float | None = None
+        self._confirm_at: float | None = None
         self._leave_at: float | None = None
-        self._sent_by = 0.0
+        self._transfer_by = 0.0
         """When the agent ends: until when objects may be sent."""
 
     # ---------------------------------------------------------------------------------------------------------- inputs
 
     def start(self, now: float) -> list[Effect]:
         """Say hello, start every worker."""
-        return self._link.say_hello(now) + self._workers.start_all(now)
+        return self._link.send_hello(now) + self._workers.start_all(now)
 
     def connected(self, now: float) -> list[Effect]:
         """A lost connection stands again: whoever is there now shall know of this agent at once."""
@@ -144,10 +144,10 @@ class AgentSession:
         if self._retire_by is not None:
             return self._worker_retired(worker, ended, now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
-        if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced and not self._is_any_ready():
+        if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced_worker and not self._is_any_ready():
             text = f"the first worker could not be prepared: {ended.cause()}: giving up"
             return [Log(logging.ERROR, text), *self._end(1, "preload failed", now)]
-        self._has_replaced = True
+        self._has_replaced_worker = True
         effects = []
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
             effects += self._link.report(_worker_died(ended, state))
@@ -161,7 +161,7 @@ class AgentSession:
         return effects if self._workers.living else effects + self._end_retired("no worker is left", now)
 
     def measured(self, resident_bytes: Mapping[int, int]) -> list[Effect]:
-        """The answer to Measure, by incarnation: whoever is above the limit is killed."""
+        """The answer to MeasureMemory, by incarnation: whoever is above the limit is killed."""
         effects: list[Effect] = []
         for incarnation, size in resident_bytes.items():
             worker = self._workers.living.get(incarnation)
@@ -191,15 +191,15 @@ class AgentSession:
         answers = "answers" if self._link.is_answered else "does not answer"
         return f"{workers_in_words(len(living))}, {busy} busy; the scheduler at {self._link.address} {answers}"
 
-    def nursery_lost(self) -> list[Effect]:
+    def fork_server_lost(self) -> list[Effect]:
         """All workers are gone and none can be made any more."""
         effects: list[Effect] = []
         if self._phase is _Phase.SERVING:
             self._exit_status = 1
-            self._goodbye_reason = NURSERY_LOST
-            effects.append(Log(logging.ERROR, f"{NURSERY_LOST}, and the workers with it: exiting"))
+            self._goodbye_reason = FORK_SERVER_LOST
+            effects.append(Log(logging.ERROR, f"{FORK_SERVER_LOST}, and the workers with it: exiting"))
             for worker in self._workers.living.values():
-                ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, error=NURSERY_LOST)
+                ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, error=FORK_SERVER_LOST)
                 effects += self._link.report(_worker_died(ended, self._read_state(worker.slot)))
         self._workers.living.clear()
         return effects + self._leave()
@@ -226,30 +226,30 @@ class AgentSession:
         """Do what is due."""
         if self._phase is _Phase.ENDED:
             return []
-        effects = self._link.beat_if_due(self._living(), now)
+        effects = self._link.heartbeat_if_due(self._living(), now)
         if self._retire_by is not None and now >= self._retire_by:
             effects += self._end_retired("the time for what ran is over", now)
         if self._phase is _Phase.SERVING:
-            effects += self._tell_long_tasks() if effects else []
-            effects += self._serve_on(now)
+            effects += self._report_long_tasks() if effects else []
+            effects += self._serve(now)
         if self._kill_at is not None and now >= self._kill_at:
             effects += self._kill_all(now)
         if self._give_up_at is not None and now >= self._give_up_at:
-            effects += self._leave_without_them()
-        if self._settle_at is not None and now >= self._settle_at:
-            self._settle_at = None
-            effects += self._link.beat((), now)
-        effects += self._leave_when_settled()
+            effects += self._abandon_workers()
+        if self._confirm_at is not None and now >= self._confirm_at:
+            self._confirm_at = None
+            effects += self._link.send_heartbeat((), now)
+        effects += self._leave_when_confirmed()
         if self._leave_at is not None and now >= self._leave_at:
-            if self._is_sending() and now < self._sent_by:
-                self._leave_at = self._sent_by
+            if self._is_sending() and now < self._transfer_by:
+                self._leave_at = self._transfer_by
             else:
                 effects += self._leave()
         return effects
 
     def deadline(self) -> float:
         """When `tick` is to be called next, at the latest."""
-        times = [self._kill_at, self._give_up_at, self._settle_at, self._leave_at, self._link.next_beat]
+        times = [self._kill_at, self._give_up_at, self._confirm_at, self._leave_at, self._link.next_heartbeat]
         if self._phase is _Phase.SERVING:
             times += [self._link.deadline(), self._retire_by]
             times += [] if self._retire_by is not None else self._workers.deadlines()
@@ -276,11 +276,11 @@ class AgentSession:
 
     def _on_heartbeat_echo(self, echo: messages.HeartbeatEcho, now: float) -> list[Effect]:
         effects = self._link.on_heartbeat_echo(echo, now)
-        if self._link.is_settled:
-            effects += self._objects.settled()
+        if self._link.is_caught_up:
+            effects += self._objects.remove_unconfirmed()
         if self._retire_by is not None and echo.is_drained:
             effects += self._end_retired("nothing runs any more", now)
-        return effects + self._leave_when_settled()
+        return effects + self._leave_when_confirmed()
 
     def _on_end_worker(self, order: messages.EndWorker, now: float) -> list[Effect]:
         """End a worker because of a task that does not let itself be stopped, if that is what it runs."""
@@ -300,7 +300,7 @@ class AgentSession:
         messages.Error: lambda self, message, now: self._link.on_error(message, now),
         messages.Refused: _on_refused,
         messages.EndWorker: _on_end_worker,
-        messages.Object: lambda self, message, now: self._objects.take(message),
+        messages.Object: lambda self, message, now: self._objects.add(message),
         messages.Shutdown: _on_shutdown,
         messages.ForgetObjects: lambda self, message, now: self._objects.forget(message),
         messages.FetchObjects: lambda self, message, now: self._objects.fetch(message),
@@ -314,19 +314,19 @@ class AgentSession:
     def _is_any_ready(self) -> bool:
         return any(self._read_state(worker.slot).ready for worker in self._workers.living.values())
 
-    def _serve_on(self, now: float) -> list[Effect]:
+    def _serve(self, now: float) -> list[Effect]:
         if self._link.is_lost(now):
             silence = f"no scheduler answered at {self._link.address} for {self._link.death_timeout_seconds:g} s"
             return [Log(logging.ERROR, f"{silence}: giving up"), *self._end(1, "no scheduler answered", now)]
-        effects = self._link.watch(now)
+        effects = self._link.check_silence(now)
         if self._retire_by is None:
-            effects += self._workers.start_due(now) + self._workers.settle(now)
+            effects += self._workers.start_due(now) + self._workers.reset_failed_starts(now)
         if self._memory_limit_bytes and now >= self._measure_at:
             self._measure_at = now + MEASURE_SECONDS
-            effects.append(Measure(self._living()))
+            effects.append(MeasureMemory(self._living()))
         return effects
 
-    def _tell_long_tasks(self) -> list[Effect]:
+    def _report_long_tasks(self) -> list[Effect]:
         """Called with each heartbeat: say of tasks that have run since the last one that they do. Their workers say so
         themselves, unless what runs holds the interpreter's lock or the process is stopped."""
         living = self._workers.living.items()
@@ -349,11 +349,11 @@ class AgentSession:
         living = self._workers.living.values()
         self._was_busy = any(self._read_state(worker.slot).task for worker in living)
         effects: list[Effect] = [EndWorker(worker.incarnation, kill=False) for worker in living]
-        self._sent_by = now + HAND_OVER_SECONDS
+        self._transfer_by = now + TRANSFER_SECONDS
         if self._link.is_answered:
             # The scheduler gives these workers nothing more, and asks for the results that only this host has.
             self._link.retire(now)
-            effects += self._link.beat(self._living(), now)
+            effects += self._link.send_heartbeat(self._living(), now)
         return effects + self._leave_when_empty(now)
 
     def _kill_all(self, now: float) -> list[Effect]:
@@ -364,7 +364,7 @@ class AgentSession:
             self._give_up_at = now + GIVE_UP_SECONDS
         return [EndWorker(incarnation, kill=True) for incarnation in self._workers.living]
 
-    def _leave_without_them(self) -> list[Effect]:
+    def _abandon_workers(self) -> list[Effect]:
         text = f"{workers_in_words(len(self._workers.living))} left behind that SIGKILL does not end"
         return [Log(logging.ERROR, text), *self._leave()]
 
@@ -382,13 +382,13 @@ class AgentSession:
         if not self._link.is_answered:
             return self._leave()
         self._phase = _Phase.LEAVING
-        self._settle_at = now + SETTLE_SECONDS if self._was_busy else None
-        self._leave_at = now + FAREWELL_SECONDS
-        return self._leave_when_settled()
+        self._confirm_at = now + CONFIRM_SECONDS if self._was_busy else None
+        self._leave_at = now + GOODBYE_SECONDS
+        return self._leave_when_confirmed()
 
-    def _leave_when_settled(self) -> list[Effect]:
+    def _leave_when_confirmed(self) -> list[Effect]:
         """Once the scheduler has answered the last heartbeat, and has been sent what it has asked for."""
-        is_waiting = self._phase is not _Phase.LEAVING or self._settle_at is not None or not self._link.is_echoed
+        is_waiting = self._phase is not _Phase.LEAVING or self._confirm_at is not None or not self._link.is_echoed
         return [] if is_waiting or self._is_sending() else self._leave()
 
     def _leave(self) -> list[Effect]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from scaler_client.protocol.messages import TaskName
 
-from ..processes.process_events import SCHEDULER_LOST_STATUS, ProcessEnded
-from ..processes.state_page import WorkerState
+from ..fork_server.process_events import SCHEDULER_LOST_STATUS, ProcessEnded
+from ..fork_server.state_page import WorkerState
 from .effects import Effect, Log, StartWorker
 
 SETTLED_SECONDS = 1.0
@@ -82,16 +82,16 @@ class WorkerTable:
             worker.restart_at = now + SCHEDULER_LOST_BACK_OFF_SECONDS
             return [Log(logging.INFO, f"worker {worker.name} (process {ended.pid}) ended: no scheduler answered it")]
         failed = _failed_to_start(worker, ended, state, now)
-        told = self._failed_start(worker, ended) if failed else _death(worker, ended, state)
+        log = self._failed_start(worker, ended) if failed else _death(worker, ended, state)
         worker.failed_starts = worker.failed_starts + 1 if failed else 0
         worker.restart_at = now + _back_off_seconds(worker.failed_starts)
-        return [told, *self.start_due(now)]
+        return [log, *self.start_due(now)]
 
-    def settle(self, now: float) -> list[Effect]:
+    def reset_failed_starts(self, now: float) -> list[Effect]:
         """Forget the failed starts of workers that live on; say so, once, when none fails any more."""
         for worker in self._workers:
-            settles_at = self._settles_at(worker)
-            if settles_at is not None and now >= settles_at:
+            settled_at = self._settled_at(worker)
+            if settled_at is not None and now >= settled_at:
                 worker.failed_starts = 0
         if not self._failing_cause or any(worker.failed_starts for worker in self._workers):
             return []
@@ -100,10 +100,10 @@ class WorkerTable:
 
     def deadlines(self) -> list[float]:
         times = [worker.restart_at for worker in self._workers]
-        times += [self._settles_at(worker) for worker in self._workers]
+        times += [self._settled_at(worker) for worker in self._workers]
         return [time for time in times if time is not None]
 
-    def _settles_at(self, worker: Worker) -> float | None:
+    def _settled_at(self, worker: Worker) -> float | None:
         if not worker.failed_starts or worker.incarnation not in self.living:
             return None
         return worker.started_at + SETTLED_SECONDS

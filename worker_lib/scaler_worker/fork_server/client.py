@@ -1,6 +1,6 @@
 """How the agent has worker processes made, ended and watched: one interface, two ways.
 
-`ForkNursery` forks them from a small process of its own (process.py); `SubprocessNursery` starts a fresh
+`ForkServer` forks them from a small process of its own (process.py); `SubprocessStarter` starts a fresh
 interpreter for each, where there is no fork.
 """
 
@@ -22,20 +22,20 @@ from typing import Any, Protocol
 from scaler_client.commands import module_folders
 
 from ..objects.directory import ObjectDirectory
-from ..processes.json_lines import JsonLines
-from ..processes.process_events import ProcessEnded, ProcessEvent, ProcessStarted
-from ..processes.settings import WorkerSettings
-from ..processes.state_page import StatePage
-from .process import AGENT_SIGNALS, WorkerMain, run_nursery
+from .json_lines import JsonLines
+from .process import AGENT_SIGNALS, WorkerMain, run_fork_server
+from .process_events import ProcessEnded, ProcessEvent, ProcessStarted
+from .state_page import StatePage
+from .worker_settings import WorkerSettings
 
 _CLOSE_SECONDS = 1.0
 
 
-class NurseryLost(Exception):
-    """The nursery process is gone, and its workers with it."""
+class ForkServerLost(Exception):
+    """The fork server process is gone, and its workers with it."""
 
 
-class Nursery(Protocol):
+class WorkerStarter(Protocol):
     """Makes and ends worker processes. Events wait to be received while `fileno()` is readable."""
 
     def fileno(self) -> int: ...
@@ -56,15 +56,15 @@ class Nursery(Protocol):
         """What happened since the last call.
 
         Raises:
-            NurseryLost: no worker lives any more and none can be started.
+            ForkServerLost: no worker lives any more and none can be started.
         """
 
     def close(self) -> None:
         """End what still lives."""
 
 
-class ForkNursery:
-    """Forks the nursery process at once: to be made before the agent has threads or a ZeroMQ context."""
+class ForkServer:
+    """Forks the fork server process at once: to be made before the agent has threads or a ZeroMQ context."""
 
     def __init__(self, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None = None) -> None:
         """`objects` is removed once no worker lives any more, also where the agent has been killed."""
@@ -75,7 +75,7 @@ class ForkNursery:
         self.pid = os.fork()
         if self.pid == 0:
             ours.close()
-            run_nursery(theirs, worker_main, page, objects)
+            run_fork_server(theirs, worker_main, page, objects)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self._channel = JsonLines(ours)
@@ -99,11 +99,11 @@ class ForkNursery:
     def receive(self) -> list[ProcessEvent]:
         events = [_event(message) for message in self._channel.receive()]
         if self._channel.closed and not events:
-            raise NurseryLost(f"the nursery process {self.pid} is gone")
+            raise ForkServerLost(f"the fork server process {self.pid} is gone")
         return events
 
     def close(self) -> None:
-        """Let the nursery go; it ends workers that still live. It is killed, and they with it, if that takes long."""
+        """Have the fork server end its workers and itself. Kill it, and the workers with it, if that takes long."""
         self._channel.end_writing()
         deadline = time.monotonic() + _CLOSE_SECONDS
         while not self._channel.closed and (left := deadline - time.monotonic()) > 0:
@@ -124,7 +124,7 @@ def _event(message: dict[str, Any]) -> ProcessEvent:
     return ProcessEnded(**message["ended"])
 
 
-class SubprocessNursery:
+class SubprocessStarter:
     """Starts `python -m scaler_worker.worker.process SETTINGS` (JSON), which ends when its standard input does."""
 
     def __init__(self, command: tuple[str, ...] = (sys.executable, "-m", "scaler_worker.worker.process")) -> None:
@@ -148,10 +148,10 @@ class SubprocessNursery:
             environment = {**os.environ, **module_folders.variables()}
             process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
         except OSError as error:
-            self._happened(ProcessEnded(slot, incarnation, pid=0, error=f"could not be started: {error}"))
+            self._report(ProcessEnded(slot, incarnation, pid=0, error=f"could not be started: {error}"))
             return
         self._processes[incarnation] = process
-        self._happened(ProcessStarted(slot, incarnation, process.pid))
+        self._report(ProcessStarted(slot, incarnation, process.pid))
         watch = (slot, incarnation, process)
         threading.Thread(target=self._watch, args=watch, name=f"worker-{slot}", daemon=True).start()
 
@@ -182,8 +182,8 @@ class SubprocessNursery:
         status = process.wait()
         if process.stdin is not None:
             process.stdin.close()
-        self._happened(ProcessEnded(slot, incarnation, process.pid, status))
+        self._report(ProcessEnded(slot, incarnation, process.pid, status))
 
-    def _happened(self, event: ProcessEvent) -> None:
+    def _report(self, event: ProcessEvent) -> None:
         self._events.put(event)
         self._wake_writer.send(b".")

@@ -1,4 +1,4 @@
-"""The nursery: a small process with one thread that forks workers on request and reaps them.
+"""The fork server: a small process with one thread that forks workers on request and reaps them.
 
 It is forked from the agent before that has a ZeroMQ context or any thread, with everything imported that a worker
 needs: a worker is up in milliseconds and shares the memory of all that code. It lives exactly as long as the agent: the
@@ -8,6 +8,7 @@ end of the socket to the agent is the order to end all workers and to go.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import logging
 import os
@@ -18,17 +19,17 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 from ..objects.directory import ObjectDirectory
-from ..processes import preload
-from ..processes.json_lines import JsonLines
-from ..processes.parent_watch import ParentWatch
-from ..processes.process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessStarted
-from ..processes.process_title import set_process_name
-from ..processes.settings import WorkerSettings
-from ..processes.state_page import StatePage
+from . import preload
+from .json_lines import JsonLines
+from .parent_watch import ParentWatch
+from .process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessStarted
+from .state_page import StatePage
+from .worker_settings import WorkerSettings, worker_settings_from
 
 WorkerMain = Callable[[WorkerSettings, memoryview], None]
 """What a worker process does from its start to its end, with its slot of the state page."""
@@ -36,24 +37,23 @@ WorkerMain = Callable[[WorkerSettings, memoryview], None]
 GRACE_SECONDS = 2.0
 """How long workers may take to end after SIGTERM, once the agent is gone."""
 
-LONGEST_COMPLAINT = 300  # characters
-MODULES_HINT = "modules are looked for in PYTHONPATH, and where those of this Python are installed"
-
 AGENT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else ()
 """Signals that are the agent's to act on, also where a terminal or service manager sends them to every process."""
+
+_SET_NAME = 15  # prctl's PR_SET_NAME
 
 _log = logging.getLogger(__name__)
 
 
-def run_nursery(
+def run_fork_server(
     connection: socket.socket, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None
 ) -> NoReturn:
-    """Be the nursery; called in a freshly forked process with AGENT_SIGNALS blocked."""
+    """Be the fork server; called in a freshly forked process with AGENT_SIGNALS blocked."""
     status = 1
     try:
         # No controlling terminal: neither Ctrl-C nor a hang-up nor a background read stops what runs here.
         os.setsid()
-        set_process_name("scaler_nursery")
+        set_process_name("scaler_forksrv")
         atexit._clear()  # what the agent registered is the agent's to run
         atexit.register(logging.shutdown)
         null = os.open(os.devnull, os.O_RDONLY)
@@ -61,14 +61,14 @@ def run_nursery(
         os.close(null)
         gc.collect()
         gc.freeze()  # no collection in a worker touches, and so copies, the pages inherited from here
-        _Nursery(JsonLines(connection), worker_main, page, objects).serve()
+        _ForkServerLoop(JsonLines(connection), worker_main, page, objects).serve()
         status = 0
     except BaseException:  # the stack above belongs to the agent: nothing may unwind into it
         traceback.print_exc()
     finally:
         if objects is not None:
             objects.remove()
-        _leave(status)
+        _exit_process(status)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class _Child:
     incarnation: int
 
 
-class _Nursery:
+class _ForkServerLoop:
     def __init__(
         self, channel: JsonLines, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None
     ) -> None:
@@ -119,9 +119,9 @@ class _Nursery:
         if "end" in request:
             for pid, child in self._children.items():
                 if child.incarnation == request["end"]:
-                    _end(pid, request["kill"])
+                    _signal_worker(pid, request["kill"])
         else:
-            self._start(request["slot"], settings_from_plain(request["start"]))
+            self._start(request["slot"], worker_settings_from(request["start"]))
 
     def _start(self, slot: int, settings: WorkerSettings) -> None:
         sys.stdout.flush()
@@ -133,15 +133,15 @@ class _Nursery:
             self._report("ended", ProcessEnded(slot, settings.incarnation, pid=0, error=text))
             return
         if pid == 0:
-            self._be_worker(slot, settings)
-        _own_group(pid)
+            self._run_worker(slot, settings)
+        _make_process_group(pid)
         self._children[pid] = _Child(slot, settings.incarnation)
         self._report("started", ProcessStarted(slot, settings.incarnation, pid))
 
-    def _be_worker(self, slot: int, settings: WorkerSettings) -> NoReturn:
+    def _run_worker(self, slot: int, settings: WorkerSettings) -> NoReturn:
         status = 1
         try:
-            _own_group(0)
+            _make_process_group(0)
             set_process_name("scaler_worker")
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -151,7 +151,7 @@ class _Nursery:
             os.close(self._wake_reader)
             os.close(self._wake_writer)
             if self._objects is not None:
-                self._objects.leave()
+                self._objects.release_lock()
             self._parent_watch.die_with_parent()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, AGENT_SIGNALS)
             self._worker_main(settings, self._page.slot(slot))
@@ -159,19 +159,19 @@ class _Nursery:
         except SystemExit as leaving:
             status = _exit_status(leaving)
             if not isinstance(leaving.code, (int, type(None))):
-                self._complain(slot, leaving)
+                self._report_error(slot, leaving)
         except preload.PreloadError as error:
             status = PRELOAD_FAILED_STATUS
-            self._complain(slot, error)
+            self._report_error(slot, error)
         except BaseException as error:
-            self._complain(slot, error)
+            self._report_error(slot, error)
         finally:
-            _leave(status)
+            _exit_process(status)
 
-    def _complain(self, slot: int, error: BaseException) -> None:
+    def _report_error(self, slot: int, error: BaseException) -> None:
         """In a worker: what ends it. One that can't start is tried again and again, so its agent says it, once."""
         if not self._page.read(slot).ready:
-            self._page.write_last_words(slot, in_one_line(error))
+            self._page.write_last_words(slot, preload.error_summary(error))
             _log.debug("a worker can't start", exc_info=error)
         elif isinstance(error, SystemExit):
             print(error.code, file=sys.stderr)
@@ -181,7 +181,7 @@ class _Nursery:
     def _reap(self) -> None:
         """Report every child that ended."""
         while self._children:
-            target = _end_group_of_ended_child()
+            target = _kill_group_of_ended_child()
             if target == 0:
                 return
             pid, wait_status, usage = os.wait4(target, os.WNOHANG)
@@ -198,20 +198,21 @@ class _Nursery:
     def _end_all(self) -> None:
         for kill in (False, True):
             for pid in self._children:
-                _end(pid, kill)
+                _signal_worker(pid, kill)
             deadline = time.monotonic() + GRACE_SECONDS
             while self._children and time.monotonic() < deadline:
                 self._wait(deadline - time.monotonic())
                 self._reap()
 
 
-def settings_from_plain(plain: dict[str, Any]) -> WorkerSettings:
-    """WorkerSettings from what `dataclasses.asdict` and JSON made of them."""
-    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()}
-    return WorkerSettings(**fields)
+def set_process_name(name: str) -> None:
+    """Set the name of this process in `ps -e`, `top` and `pstree`, up to 15 bytes. Does nothing outside of Linux."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_SET_NAME, name.encode(), 0, 0, 0)
 
 
-def _end_group_of_ended_child() -> int:
+def _kill_group_of_ended_child() -> int:
     """Kill what an ended worker's tasks left running in its process group; the worker's pid, 0 when none ended.
 
     This comes before the reaping: until then no other process can get the number. Where the system can't look without
@@ -222,11 +223,11 @@ def _end_group_of_ended_child() -> int:
     ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if ended is None:
         return 0
-    _end(ended.si_pid, kill=True)
+    _signal_worker(ended.si_pid, kill=True)
     return ended.si_pid
 
 
-def _own_group(pid: int) -> None:
+def _make_process_group(pid: int) -> None:
     # Called by both sides of the fork: whichever comes first, the group exists before anybody signals it.
     try:
         os.setpgid(pid, pid)
@@ -234,7 +235,7 @@ def _own_group(pid: int) -> None:
         pass
 
 
-def _end(pid: int, kill: bool) -> None:
+def _signal_worker(pid: int, kill: bool) -> None:
     """SIGTERM to a worker, or SIGKILL to it and whatever its tasks started in its process group."""
     try:
         if kill:
@@ -253,25 +254,7 @@ def _exit_status(leaving: SystemExit) -> int:
     return leaving.code & 0xFF if isinstance(leaving.code, int) else 1
 
 
-def in_one_line(error: BaseException) -> str:
-    """An exception, with the place in the code that is nearest to it."""
-    if isinstance(error, preload.PreloadError):
-        hint = f" ({MODULES_HINT})" if isinstance(error.__cause__, ModuleNotFoundError) else ""
-        return f"{error}: {in_one_line(error.__cause__ or error)}{hint}"
-    if isinstance(error, SystemExit) and isinstance(error.code, (int, type(None))):
-        return f"sys.exit({error.code})"
-    if isinstance(error, SystemExit):
-        return " ".join(str(error.code).split())
-    text = " ".join("".join(traceback.format_exception_only(error)).split())
-    places = [
-        f"{frame.f_code.co_filename}:{number}"
-        for frame, number in traceback.walk_tb(error.__traceback__)
-        if not frame.f_globals.get("__name__", "").startswith(("importlib", preload.__name__))
-    ]
-    return f"{text[:LONGEST_COMPLAINT]} ({places[-1]})" if places else text[:LONGEST_COMPLAINT]
-
-
-def _leave(status: int) -> NoReturn:
+def _exit_process(status: int) -> NoReturn:
     """End this forked process without unwinding the stack that it inherited."""
     try:
         atexit._run_exitfuncs()

@@ -88,9 +88,9 @@ class Inputs:
                 raise self._lost(position, str(error)) from None
             if frames is not None:
                 return frames
-            if known.is_made:
+            if known.has_file:
                 raise self._lost(position, "its file, which a worker has made, is gone")
-            if known.is_void:
+            if known.is_invalid:
                 raise self._lost(position, "the worker has joined anew before it was")
             now = time.monotonic()
             if change != before:

@@ -1,6 +1,6 @@
 """The directory of a host agent's object files: made at the agent's start, gone at its end, whatever that is.
 
-The agent and its nursery hold a lock on the directory as long as they live, and whichever of them lives longer removes
+The agent and its fork server hold a lock on the directory as long as they live, and the one that lives longer removes
 it. Where both are killed at once the lock goes with them, and the next agent that starts on the host removes it.
 """
 
@@ -41,7 +41,7 @@ class ObjectDirectory:
         if sys.platform != "win32":
             self._lock = lock
 
-    def leave(self) -> None:
+    def release_lock(self) -> None:
         """In a process that was forked since: it does not count as one that uses the directory."""
         if self._lock is not None:
             os.close(self._lock)
@@ -50,7 +50,7 @@ class ObjectDirectory:
     def remove(self) -> None:
         """With all that is in it. Nothing where another process has done so."""
         remove_all(self.path)
-        self.leave()
+        self.release_lock()
 
 
 def make_directory(agent: int, places: Iterable[str] | None = None) -> ObjectDirectory:

@@ -29,7 +29,7 @@ class KeptResults:
         self._directory = directory
         self._written = written
 
-    def storing(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
+    def writer_for(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
         """What makes outcome and payload of this task's value. Raises what pickling raises."""
         return lambda value: self._store(client, task_id, value)
 

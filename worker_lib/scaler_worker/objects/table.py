@@ -16,7 +16,7 @@ ABSENT = object()
 class KnownObject:
     """What stands in a task's arguments for its value, which is made once and then read by all tasks of the process."""
 
-    __slots__ = ("frames", "is_forgotten", "is_made", "is_void", "name", "value")
+    __slots__ = ("frames", "is_forgotten", "has_file", "is_invalid", "name", "value")
 
     def __init__(self, name: ObjectName, frames: Sequence[Payload] | None) -> None:
         self.name = name
@@ -24,16 +24,16 @@ class KnownObject:
         """Its bytes, where the scheduler has sent them here; None: they are in a file of the host, or were needed."""
         self.value: Any = ABSENT
         self.is_forgotten = False
-        self.is_made = False
+        self.has_file = False
         """Its file is there already: a worker has made it."""
-        self.is_void = False
+        self.is_invalid = False
         """What was said of it counts no longer: its file is there by now, or is not to be waited for."""
 
     def keep(self, value: Any) -> None:
         """The value has been made of the bytes."""
         self.value = value
         self.frames = None
-        if self.is_forgotten:  # meanwhile, by the attendant
+        if self.is_forgotten:  # meanwhile, by the watcher
             self.value = ABSENT
 
 
@@ -53,10 +53,10 @@ class ObjectTable:
         if known.value is ABSENT:
             known.frames = frames
 
-    def expect_file(self, name: ObjectName, is_made: bool = False) -> None:
+    def expect_file(self, name: ObjectName, has_file: bool = False) -> None:
         """A task will read the object, which is a file of the host, or soon will be."""
         known = self._objects.setdefault(name, KnownObject(name, None))
-        known.is_made = is_made
+        known.has_file = has_file
 
     def forget(self, names: Iterable[ObjectName]) -> None:
         """Nobody needs these any more."""
@@ -71,7 +71,7 @@ class ObjectTable:
         """Another scheduler, or this one anew: nothing is known any more. A task that has begun reads on, but does not
         wait for a file: who was to make it may have been told by nobody."""
         for known in self._objects.values():
-            known.is_void = True
+            known.is_invalid = True
         self._dropped.extend(self._objects.values())
         self._objects.clear()
 

@@ -44,7 +44,7 @@ class _Run:
         self.lines: list[bytes] = []
 
 
-class Author(NamedTuple):
+class OutputOrigin(NamedTuple):
     task: TaskName | None
     """None: no task's."""
     label: str
@@ -53,35 +53,35 @@ class Author(NamedTuple):
     """Whether its client wants to see what it prints."""
 
 
-class AuthorLookup(Protocol):
+class OriginLookup(Protocol):
     """Finds out which task prints."""
 
     @property
-    def nobody(self) -> Author:
-        """The author of output that belongs to no task."""
+    def no_task(self) -> OutputOrigin:
+        """The origin of output that belongs to no task."""
 
-    def current(self) -> Author:
-        """The author of what the calling thread prints."""
+    def current(self) -> OutputOrigin:
+        """The origin of what the calling thread prints."""
 
-    def is_over(self, author: Author) -> bool:
-        """Whether the author's task has ended; True where it has no task."""
+    def is_over(self, origin: OutputOrigin) -> bool:
+        """Whether the origin's task has ended; True where it has no task."""
 
 
 class TaskOutput:
     """For any thread. `take` is for whoever holds the connection's lock."""
 
-    def __init__(self, authors: AuthorLookup, log: OutputLog, clock: Callable[[], float] = time.monotonic) -> None:
-        self._authors = authors
+    def __init__(self, origins: OriginLookup, log: OutputLog, clock: Callable[[], float] = time.monotonic) -> None:
+        self._origins = origins
         self._log = log
         self._clock = clock
         # One that a thread may take twice: a finalizer or signal handler that prints can come anywhere.
         self._lock = threading.RLock()
-        self._partial: dict[tuple[Author, int], str] = {}
-        """The begin of a line, by author and stream."""
+        self._partial: dict[tuple[OutputOrigin, int], str] = {}
+        """The begin of a line, by origin and stream."""
         self._free = float(RESERVE)
         self._counted = clock()
         """When `_free` was right."""
-        self._dropped: dict[Author, int] = {}
+        self._dropped: dict[OutputOrigin, int] = {}
         """Characters of which no line has told yet; where there are any, everything is dropped."""
         self._runs: list[_Run] = []
         self._unsent_bytes = 0
@@ -90,19 +90,19 @@ class TaskOutput:
 
     def write(self, stream: int, text: str) -> None:
         """Take what the calling thread prints."""
-        author = self._authors.current()
+        origin = self._origins.current()
         with self._lock:
             cut = len(text) - MOST_AT_ONCE
-            self._take_text(author, stream, text[:MOST_AT_ONCE] if cut > 0 else text)
+            self._split(origin, stream, text[:MOST_AT_ONCE] if cut > 0 else text)
             if cut > 0:
-                self._drop(author, cut)
+                self._drop(origin, cut)
         self._log.write_if_ready()
 
     def tick(self) -> None:
         """Now and then, while `wants_ticks`: say what was dropped, end the lines of tasks that are over."""
         with self._lock:
             self._end_lines()
-            self._tell_dropped()
+            self._report_dropped()
 
     def wants_ticks(self) -> bool:
         return bool(self._partial or self._dropped)
@@ -137,7 +137,7 @@ class TaskOutput:
             for parent, stream, label, text in rows:
                 self._queue((parent, label.decode(errors="replace")), stream, [text])
             if output.dropped and parents:
-                source = parents[0], self._authors.nobody.label
+                source = parents[0], self._origins.no_task.label
                 self._not_sent[source] = self._not_sent.get(source, 0) + output.dropped
 
     def end(self) -> None:
@@ -145,15 +145,15 @@ class TaskOutput:
         with self._lock:
             self._free = float(RESERVE)
             self._counted = self._clock()
-            self._tell_dropped()
+            self._report_dropped()
             for key in list(self._partial):
                 self._end_line(key)
         self._log.end()
 
     # ------------------------------------------------------------------------------------------------- the lock is held
 
-    def _take_text(self, author: Author, stream: int, text: str) -> None:
-        key = author, stream
+    def _split(self, origin: OutputOrigin, stream: int, text: str) -> None:
+        key = origin, stream
         text = self._partial.pop(key, "") + text
         lines = text.split("\n")
         rest = lines.pop()
@@ -166,26 +166,26 @@ class TaskOutput:
             self._partial[key] = rest
             self._log.wake_for_ticks()
         if lines:
-            self._emit(author, stream, [part for line in lines for part in _parts(line)])
+            self._emit(origin, stream, [part for line in lines for part in _split_long(line)])
 
-    def _emit(self, author: Author, stream: int, lines: list[str]) -> None:
+    def _emit(self, origin: OutputOrigin, stream: int, lines: list[str]) -> None:
         size = sum(map(len, lines)) + len(lines)
-        self._tell_dropped()
+        self._report_dropped()
         if self._dropped or self._free <= 0:
-            self._drop(author, size)
+            self._drop(origin, size)
             return
         self._free -= size
-        self._log.add(author.label, stream, lines)
-        if author.task is not None and author.is_streamed:
-            self._send((author.task, author.label), stream, lines)
+        self._log.add(origin.label, stream, lines)
+        if origin.task is not None and origin.is_streamed:
+            self._send((origin.task, origin.label), stream, lines)
 
-    def _drop(self, author: Author, count: int) -> None:
-        if author not in self._dropped and len(self._dropped) >= MOST_DROPPERS:
-            author = self._authors.nobody
-        self._dropped[author] = self._dropped.get(author, 0) + count
+    def _drop(self, origin: OutputOrigin, count: int) -> None:
+        if origin not in self._dropped and len(self._dropped) >= MOST_DROPPERS:
+            origin = self._origins.no_task
+        self._dropped[origin] = self._dropped.get(origin, 0) + count
         self._log.wake_for_ticks()
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         """Where there is room again, say what was dropped."""
         now = self._clock()
         self._free = min(RESERVE, self._free + (now - self._counted) * CHARACTERS_A_SECOND)
@@ -193,20 +193,20 @@ class TaskOutput:
         if not self._dropped or self._free < RESUME:
             return
         dropped, self._dropped = self._dropped, {}
-        for author, count in dropped.items():
-            self._emit(author, 1, [f"... {count} characters of output were dropped: too much at once"])
+        for origin, count in dropped.items():
+            self._emit(origin, 1, [f"... {count} characters of output were dropped: too much at once"])
 
     def _end_lines(self) -> bool:
         """End the lines of tasks that are over; returns whether there were any."""
-        ended = [key for key in list(self._partial) if self._authors.is_over(key[0])]
+        ended = [key for key in list(self._partial) if self._origins.is_over(key[0])]
         for key in ended:
             self._end_line(key)
         return bool(ended)
 
-    def _end_line(self, key: tuple[Author, int]) -> None:
+    def _end_line(self, key: tuple[OutputOrigin, int]) -> None:
         line = self._partial.pop(key, "")
         if line:
-            self._emit(*key, list(_parts(line)))
+            self._emit(*key, list(_split_long(line)))
 
     def _send(self, source: _Source, stream: int, lines: list[str]) -> None:
         self._queue(source, stream, [line.encode(errors="backslashreplace") for line in lines])
@@ -224,7 +224,7 @@ class TaskOutput:
         last.lines += lines
 
 
-def _parts(line: str) -> list[str]:
+def _split_long(line: str) -> list[str]:
     """A line as a terminal would leave it, in parts that are not too long."""
     line = line.rstrip("\r").rpartition("\r")[2]
     if len(line) <= LONGEST_LINE:

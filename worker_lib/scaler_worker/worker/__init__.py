@@ -2,5 +2,5 @@
 
 Begin with `runner.py` (the run loop) and `session.py` (sans-IO), then `process.py` (puts the parts of a worker
 together).
-May import: task_rows, processes, objects, output, fork_server.
+May import: task_rows, objects, output, fork_server.
 """

@@ -14,10 +14,10 @@ from scaler_client.commands.key_files import WORKER
 from scaler_client.net.curve import SERVING_CUT_SECONDS, given_keys, secure
 from scaler_client.net.sockets import Reconnects, all_frames, receive
 from scaler_client.protocol import messages, wire
-from scaler_client.session.frame_limit import encode_or_log, result_frames
-from scaler_worker.worker.interruption import Stopping
+from scaler_client.session.frame_limit import encoded_or_logged, result_frames
+from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Bell
+from scaler_worker.worker.wakeup import Wakeup
 
 WAIT_MILLISECONDS = 200
 """The longest wait for a message: how late a heartbeat, a collection, or the look for a new connection can be."""
@@ -38,12 +38,14 @@ class _Interrupted(BaseException):
 class Connection:
     """All but `interrupt` is for whoever holds `lock`, which guards the session as well."""
 
-    def __init__(self, address: str, session: WorkerSession, stopping: Stopping, bell: Bell, keys: str) -> None:
+    def __init__(
+        self, address: str, session: WorkerSession, interruption: Interruption, wakeup: Wakeup, keys: str
+    ) -> None:
         """`keys` is the folder of keys; empty: none."""
         self.lock = threading.Lock()
         self._session = session
-        self._stopping = stopping
-        self._bell = bell
+        self._interruption = interruption
+        self._wakeup = wakeup
         self._is_receiving = False
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
@@ -58,7 +60,7 @@ class Connection:
         self._socket.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
         self._reconnects = Reconnects(self._socket, SERVING_CUT_SECONDS)
         self._sources: list[Any] = [
-            (source, int(zmq.POLLIN)) for source in (self._socket, bell.fileno(), self._reconnects.fileno())
+            (source, int(zmq.POLLIN)) for source in (self._socket, wakeup.fileno(), self._reconnects.fileno())
         ]
         self._socket.connect(str(where))
 
@@ -68,7 +70,7 @@ class Connection:
             if type(message) is messages.Results:
                 sent = result_frames(message, self._session.frame_limit)
             else:
-                sent = encode_or_log(message)
+                sent = encoded_or_logged(message)
             for frames in sent:
                 self._send(frames)
 
@@ -91,7 +93,7 @@ class Connection:
         self.send()
 
     def await_message(self) -> None:
-        """Wait for a message, for a while. The lock stays held: the attendant has nothing to do while nothing runs."""
+        """Wait for a message, for a while. The lock stays held: the watcher has nothing to do while nothing runs."""
         if self._session.suspended:
             self._poll()
         elif not self._receive():
@@ -131,7 +133,7 @@ class Connection:
         first: Any = None
         try:
             self._is_receiving = True
-            if not self._bell.is_rung:
+            if not self._wakeup.is_set:
                 first = self._socket.recv(copy=False)
         except (zmq.Again, _Interrupted):
             pass
@@ -143,10 +145,10 @@ class Connection:
         return True
 
     def _poll(self) -> None:
-        """The way that any thread can end, by ringing the bell."""
-        if self._bell.listen():
+        """The way that any thread can end, by ringing the wakeup."""
+        if self._wakeup.begin_wait():
             zmq.zmq_poll(self._sources, WAIT_MILLISECONDS)
-        self._bell.heard()
+        self._wakeup.end_wait()
         self.look_for_scheduler()
         self.exchange()
 
@@ -157,4 +159,4 @@ class Connection:
         except wire.WireError as error:
             _log.error("dropped a message of the scheduler: %s", error)
         if session.stops:
-            self._stopping.stop(session.take_stops())
+            self._interruption.stop(session.pop_stops())

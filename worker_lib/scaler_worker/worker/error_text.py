@@ -26,7 +26,7 @@ def traceback_text(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(type(error), error, inner))
     except Exception:  # an exception's attributes may fail as well
-        return "".join([*traceback.format_tb(inner), f"{said(error)}\n"])
+        return "".join([*traceback.format_tb(inner), f"{describe_error(error)}\n"])
 
 
 def bounded_traceback(text: str) -> str:
@@ -44,7 +44,7 @@ def bounded_traceback(text: str) -> str:
     return "\n".join([head, _LEFT_OUT.format(len(lines) - len(kept)), *reversed(kept)])
 
 
-def said(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Type and text of an exception, also if its `__str__` raises."""
     try:
         return traceback.format_exception_only(type(error), error)[-1].rstrip()
@@ -52,12 +52,12 @@ def said(error: BaseException) -> str:
         return f"{type(error).__qualname__}: <exception str() failed>"
 
 
-def line_of(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Why a task failed, as one line for lists of tasks."""
-    return line(said(error))
+    return one_line(describe_error(error))
 
 
-def line(text: str) -> str:
+def one_line(text: str) -> str:
     """A text as one printable line."""
     words = " ".join(text[: 10 * LINE_LIMIT].split())[:LINE_LIMIT]
     return words if words.isprintable() else "".join(letter if letter.isprintable() else " " for letter in words)

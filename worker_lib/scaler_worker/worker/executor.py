@@ -19,17 +19,17 @@ from scaler_client.pickling.named_function import BY_NAME
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.cache import InputLostError
-from scaler_worker.processes.forked_child import end_process
-from scaler_worker.worker.error_text import bounded_traceback, line, line_of, said, traceback_text
-from scaler_worker.worker.exported_functions import Call, Offers
+from scaler_worker.worker.error_text import bounded_traceback, describe_error, error_line, one_line, traceback_text
+from scaler_worker.worker.exported_functions import ExportedCall, ExportedFunctions
+from scaler_worker.worker.forked_child import end_process
 
 dumps, loads = serializer.dumps, serializer.loads
 
 
-class _Otherwise:
+class _Substitute:
     """Stands for a function that is not called with what a pickle holds: offered by name, or not to be had."""
 
-    def __init__(self, run: Call) -> None:
+    def __init__(self, run: ExportedCall) -> None:
         self.run = run
 
 
@@ -39,21 +39,25 @@ class Executor:
     def __init__(
         self,
         functions: dict[int, messages.Function],
-        has_failed: Callable[[str, str], None] = lambda line, traceback: None,
-        offers: Offers | None = None,
+        report_failure: Callable[[str, str], None] = lambda line, traceback: None,
+        exported: ExportedFunctions | None = None,
         place: str = "on the worker",
         task: Callable[[], str] = str,
     ) -> None:
-        """`functions` are those that the scheduler has sent, by number; it changes as they come and go. `has_failed` is
-        told why the task has failed, in one line, and its traceback, just before that is its outcome. `offers`
-        has those by name. `place` says where this is, and `task` which
-        task runs, and where, for notes."""
+        """
+        Args:
+            functions: the functions that the scheduler has sent, by number. The dict changes while the worker runs.
+            report_failure: called with one line that says why the task has failed, and with its traceback.
+            exported: the functions that are called by name.
+            place: this worker, for error texts.
+            task: returns a description of the running task, for notes in errors.
+        """
         self._sent = functions
-        self._has_failed = has_failed
-        self._offers = Offers({}) if offers is None else offers
+        self._report_failure = report_failure
+        self._exported = ExportedFunctions({}) if exported is None else exported
         self._place = place
         self._task = task
-        self._loaded: dict[int, Callable[..., Any] | _Otherwise] = {}
+        self._loaded: dict[int, Callable[..., Any] | _Substitute] = {}
 
     def forget(self, number: int) -> None:
         self._loaded.pop(number, None)
@@ -70,7 +74,7 @@ class Executor:
         fn = self._loaded.get(number)
         if fn is None:
             fn = self._load(number)
-        if type(fn) is _Otherwise:
+        if type(fn) is _Substitute:
             return fn.run(payload)
         arguments = None
         try:
@@ -98,48 +102,51 @@ class Executor:
         function = self._sent.get(number)
         return function.name if function is not None else f"function {number}"
 
-    def _load(self, number: int) -> Callable[..., Any] | _Otherwise:
-        loaded: Callable[..., Any] | _Otherwise
+    def _load(self, number: int) -> Callable[..., Any] | _Substitute:
+        loaded: Callable[..., Any] | _Substitute
         try:
             function = self._sent[number]
             if function.kind.startswith(BY_NAME):
-                loaded = _Otherwise(self._offers.find(function.kind))
+                loaded = _Substitute(self._exported.find(function.kind))
             else:
                 _check_version(function.kind)
                 loaded = serializer.loads(function.payload)
         except TaskStoppedError:  # this task's alone: the next one shall load it
             raise
         except BaseException as error:
-            text = load_failure(self.name_of(number), self._place, said(error), error)
-            failure = line(f"the function can't be unpickled: {said(error)}"), bounded_traceback(traceback_text(error))
-            loaded = _Otherwise(partial(self._not_to_be_had, _described(error, text), failure))
+            text = load_failure(self.name_of(number), self._place, describe_error(error), error)
+            failure = (
+                one_line(f"the function can't be unpickled: {describe_error(error)}"),
+                bounded_traceback(traceback_text(error)),
+            )
+            loaded = _Substitute(partial(self._fail_to_load, _dump_load_error(error, text), failure))
         self._loaded[number] = loaded
         return loaded
 
-    def _not_to_be_had(self, described: bytes, failure: tuple[str, str], _payload: Payload) -> tuple[int, Payload]:
-        self._has_failed(*failure)
+    def _fail_to_load(self, dumped: bytes, failure: tuple[str, str], _payload: Payload) -> tuple[int, Payload]:
+        self._report_failure(*failure)
         note = self._note()
         if note:
             try:
-                error, text, _, failure_text = loads(described)
-                described = serializer.dump_exception(error, text, note, failure_text)
+                error, text, _, failure_text = loads(dumped)
+                dumped = serializer.dump_exception(error, text, note, failure_text)
             except Exception:  # without the note, then
                 pass
-        return Outcome.FUNCTION_FAILED.value, described
+        return Outcome.FUNCTION_FAILED.value, dumped
 
     def _exception(self, number: int, fn: object, error: BaseException, are_loaded: bool = True) -> tuple[int, Payload]:
         if task_host.is_forked_by_task:
             end_process(self.name_of(number), error)
         if type(error) is InputLostError:
-            self._has_failed(line_of(error), "")
+            self._report_failure(error_line(error), "")
             return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
         try:
             text = traceback_text(error)
             failure = "" if are_loaded else self._arguments_failure(number, error)
             payload = serializer.dump_exception(error, text, self._note(), failure)
             outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
-            brief = f"the arguments can't be unpickled: {said(error)}" if failure else said(error)
-            self._has_failed(line(brief), bounded_traceback(text))
+            brief = f"the arguments can't be unpickled: {describe_error(error)}" if failure else describe_error(error)
+            self._report_failure(one_line(brief), bounded_traceback(text))
         except TaskStoppedError:
             raise
         except BaseException as second:
@@ -154,16 +161,16 @@ class Executor:
         """Empty where the error is no failure of the unpickling, but Scaler's own, or a stop."""
         if isinstance(error, ScalerError) or not isinstance(error, Exception):
             return ""
-        return load_failure(f"the arguments of {self.name_of(number)}", self._place, said(error), error)
+        return load_failure(f"the arguments of {self.name_of(number)}", self._place, describe_error(error), error)
 
     def _unpicklable(self, number: int, what: str, value: Any, error: BaseException) -> bytes:
         kind = type(value)
         text = (
             f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, can't be pickled: "
-            f"{said(error)}"
+            f"{describe_error(error)}"
         )
         traceback = traceback_text(value if isinstance(value, BaseException) else error)
-        self._has_failed(line(text), bounded_traceback(traceback))
+        self._report_failure(one_line(text), bounded_traceback(traceback))
         if isinstance(value, BaseException):
             text += "\n" + traceback
         return with_note(text, self._note()).encode(errors="replace")
@@ -188,10 +195,10 @@ def _is_retryable(fn: object, error: BaseException) -> bool:
     return isinstance(error, fn.retry_on)
 
 
-def _described(error: BaseException, failure: str) -> bytes:
+def _dump_load_error(error: BaseException, failure: str) -> bytes:
     """The error of a function that can't be unpickled, as bytes, in whatever shape; `failure` says what it means."""
     text = traceback_text(error)
     try:
         return serializer.dump_exception(error, text, "", failure)
     except BaseException:
-        return serializer.dump_exception(ImportError(said(error)), text, "", failure)
+        return serializer.dump_exception(ImportError(describe_error(error)), text, "", failure)

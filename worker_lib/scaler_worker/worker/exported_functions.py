@@ -13,37 +13,37 @@ from typing import Any
 from scaler_client.nested import task_host
 from scaler_client.pickling.named_function import BY_NAME, CODECS, kind_of
 from scaler_client.protocol.messages import Outcome, Payload
-from scaler_worker.processes.forked_child import end_process
-from scaler_worker.processes.preload import PreloadError, find
-from scaler_worker.worker.error_text import bounded_traceback, line_of, said, traceback_text
+from scaler_worker.fork_server.preload import PreloadError, find
+from scaler_worker.worker.error_text import bounded_traceback, describe_error, error_line, traceback_text
+from scaler_worker.worker.forked_child import end_process
 
-Call = Callable[[Payload], tuple[int, Payload]]
+ExportedCall = Callable[[Payload], tuple[int, Payload]]
 """Arguments in, outcome and its payload out."""
 
 
-def kinds_of(names: Iterable[str]) -> list[str]:
+def exported_kinds(names: Iterable[str]) -> list[str]:
     """What the protocol calls the functions of these names, for a hello."""
     codecs = [codec for codec in CODECS if codec != "msgpack" or find_spec("msgpack") is not None]
     return [kind_of(name, codec) for name in names for codec in codecs]
 
 
-class Offers:
+class ExportedFunctions:
     """
     Args:
         places: where each function is, `module:function`, by the name that it is offered under.
         reads_objects: whether the task that runs reads some.
-        has_failed: is told why the task has failed, in one line, and its traceback, just before that is its outcome.
+        report_failure: called with one line that says why the task has failed, and with its traceback.
     """
 
     def __init__(
         self,
         places: Mapping[str, str],
         reads_objects: Callable[[], bool] = lambda: False,
-        has_failed: Callable[[str, str], None] = lambda line, traceback: None,
+        report_failure: Callable[[str, str], None] = lambda line, traceback: None,
     ) -> None:
         self._places = places
         self._reads_objects = reads_objects
-        self._has_failed = has_failed
+        self._report_failure = report_failure
         self._functions: dict[str, Callable[..., Any]] = {}
 
     def load(self) -> None:
@@ -58,7 +58,7 @@ class Offers:
                 raise PreloadError(f"--offer {place}") from TypeError(f"a {type(function).__name__} can't be called")
             self._functions[name] = function
 
-    def find(self, kind: str) -> Call:
+    def find(self, kind: str) -> ExportedCall:
         """What runs a task of this kind of function."""
         codec, _, name = kind.removeprefix(BY_NAME).partition(" ")
         if codec not in CODECS or name not in self._functions:
@@ -66,7 +66,7 @@ class Offers:
         return partial(self._run, name, codec, self._functions[name])
 
     def _refuse(self, text: str, _payload: Payload) -> tuple[int, Payload]:
-        self._has_failed(text, "")
+        self._report_failure(text, "")
         return Outcome.FUNCTION_FAILED.value, text.encode()
 
     def _run(self, name: str, codec: str, function: Callable[..., Any], payload: Payload) -> tuple[int, Payload]:
@@ -78,13 +78,14 @@ class Offers:
             if task_host.is_forked_by_task:
                 end_process(name, error)
             traceback = traceback_text(error)
-            self._has_failed(line_of(error), bounded_traceback(traceback))
-            return Outcome.EXCEPTION.value, f"{said(error)}\n\n{traceback}".encode(errors="replace")
+            self._report_failure(error_line(error), bounded_traceback(traceback))
+            return Outcome.EXCEPTION.value, f"{describe_error(error)}\n\n{traceback}".encode(errors="replace")
         try:
             return Outcome.VALUE.value, CODECS[codec].dumps((value,) if codec == "raw" else value)
         except BaseException as error:
-            text = f"the result of {name}, of type {type(value).__name__}, can't be sent as {codec}: {said(error)}"
-            self._has_failed(text, bounded_traceback(traceback_text(error)))
+            reason = describe_error(error)
+            text = f"the result of {name}, of type {type(value).__name__}, can't be sent as {codec}: {reason}"
+            self._report_failure(text, bounded_traceback(traceback_text(error)))
             return Outcome.RESULT_FAILED.value, text.encode(errors="replace")
 
 

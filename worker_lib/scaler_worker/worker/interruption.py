@@ -4,9 +4,9 @@ In the main thread a task is interrupted by a signal, which also ends sleeps and
 handler raises only while `session.running` is this task: then only the executor and the task's code are at work.
 
 In other threads the interpreter sets an asynchronous exception, which may be raised at any later point. The stop also
-rings the bell. The run loop sees it as soon as `session.running` is empty again, and clears the exception.
+rings the wakeup. The run loop sees it as soon as `session.running` is empty again, and clears the exception.
 
-A task is interrupted only at a safe point (safe_points.py). The attendant tries again every millisecond, or as soon as
+A task is interrupted only at a safe point (safe_points.py). The watcher tries again every millisecond, or as soon as
 it gets the GIL. If no safe point comes, the scheduler has the process ended after its grace time. The signal's handler
 sees where it raises. An asynchronous exception may be raised later than it was set. So its traceback is examined when
 the task is over; a damaged process ends and is replaced.
@@ -28,10 +28,10 @@ from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.protocol.messages import TaskName
 from scaler_worker.task_rows import name_of
-from scaler_worker.worker.run_token import Baton
-from scaler_worker.worker.safe_points import Place, has_done_harm, place_of, stack
+from scaler_worker.worker.run_token import RunToken
+from scaler_worker.worker.safe_points import Place, place_of, stack, was_raised_unsafely
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Bell
+from scaler_worker.worker.wakeup import Wakeup
 
 TEXT = "the task was stopped"
 
@@ -45,15 +45,15 @@ it did not interrupt."""
 _log = logging.getLogger(__name__)
 
 
-class _Spent(BaseException):
+class _Discarded(BaseException):
     """Takes the place of an exception that must not come out."""
 
 
-class Stopping:
-    def __init__(self, session: WorkerSession, baton: Baton, bell: Bell) -> None:
+class Interruption:
+    def __init__(self, session: WorkerSession, token: RunToken, wakeup: Wakeup) -> None:
         self._session = session
-        self._baton = baton
-        self._bell = bell
+        self._token = token
+        self._wakeup = wakeup
         self._stopped: set[TaskName] = set()
         """Stopped tasks that run or are suspended. Each is interrupted once: its cleanup is not interrupted again."""
         self._due: set[TaskName] = set()
@@ -62,16 +62,16 @@ class Stopping:
         """The thread that signals interrupt; 0: none."""
         self._raised: TaskStoppedError | None = None
         """The exception that the interpreter raised in the running task after `_set_exception`."""
-        self._kind = _noting(self._note)
+        self._exception = _exception_class(self._on_raised)
         self._is_set = False
         """An exception was set for the running thread and was not raised yet, as far as is known."""
         self._is_signalled = False
         """A signal was sent to the main thread, and its handler has not ended."""
-        self._signal_at = 0.0
+        self._next_signal = 0.0
         """When to send the next signal even if the handler has not ended."""
         self._seen: tuple[int, int] = (0, 0)
         """Where the signal's handler last found the main thread in shared code: the frame's id and its instruction."""
-        self._seen_since = 0.0
+        self._seen_at = 0.0
         self._traced: FrameType | None = None
         """The frame of the main thread that is to be interrupted at its next line."""
         self.is_process_damaged = False
@@ -90,23 +90,23 @@ class Stopping:
                 continue
             self._stopped.add(name)
             self._due.add(name)
-            # The bell first, then a look at what runs; the run loop does it the other way round. So when this still
-            # sees the task running, the loop comes to `settle`, and waits there until the exception is set.
-            self._bell.ring()
+            # The wakeup first, then a look at what runs; the run loop does it the other way round. So when this still
+            # sees the task running, the loop comes to `finish`, and waits there until the exception is set.
+            self._wakeup.set()
             if self._is_running(name):
-                self._interrupt(self._baton.holder)
+                self._interrupt(self._token.holder)
             elif name not in self._session.suspended:
-                self._forget(name)
+                self._discard(name)
                 continue
             _stop_children(name)
 
-    def insist(self) -> None:
+    def retry(self) -> None:
         """Try again. Called while a task runs, which may have come to a safe point. The connection's lock is held."""
-        if self.is_waiting:
-            self._interrupt(self._baton.holder)
+        if self.is_pending:
+            self._interrupt(self._token.holder)
 
     @property
-    def is_waiting(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether the running task is to be interrupted and was not interrupted yet."""
         return bool(self._due) and self._is_running(*self._due)
 
@@ -114,19 +114,19 @@ class Stopping:
         """Whether the task is stopped and the error has yet to be raised in it."""
         return name in self._due
 
-    def settle(self, name: TaskName) -> None:
+    def finish(self, name: TaskName) -> None:
         """The calling thread has finished this task: nothing interrupts it from now on. The connection's lock is
         held."""
         if name in self._stopped:
-            self.spare_thread()
+            self.clear_exception()
             self._end_trace()
             raised, self._raised = self._raised, None
-            if raised is not None and has_done_harm(raised):
-                self._give_up_process(name)
-            self._forget(name)
+            if raised is not None and was_raised_unsafely(raised):
+                self._mark_damaged(name)
+            self._discard(name)
             _stop_children(name)  # the children that it has submitted since
 
-    def spare_thread(self) -> None:
+    def clear_exception(self) -> None:
         """Remove an exception that was set for the calling thread but not raised yet. The connection's lock is held."""
         if not self._is_set:
             return
@@ -134,13 +134,13 @@ class Stopping:
         # Another exception takes its place and is raised here. To set none would make Python before 3.13 look for an
         # exception at every later check; Python 3.11 never gets past such a check at the start of a traced function.
         try:
-            _set_exception(threading.get_ident(), _Spent)
+            _set_exception(threading.get_ident(), _Discarded)
             while True:
                 pass
-        except _Spent:
+        except _Discarded:
             pass
 
-    def check(self, name: TaskName) -> None:
+    def raise_if_due(self, name: TaskName) -> None:
         """Raise the error that was held back while the task was suspended. The connection's lock is held.
 
         Raises:
@@ -149,16 +149,16 @@ class Stopping:
         if name in self._due:
             self._due.discard(name)
             if place_of(stack(sys._getframe(1))) is Place.IMPORT:
-                self._give_up_process(name)
+                self._mark_damaged(name)
             raise TaskStoppedError(TEXT)
 
-    def _give_up_process(self, name: TaskName) -> None:
+    def _mark_damaged(self, name: TaskName) -> None:
         if not self.is_process_damaged:
             self.is_process_damaged = True
-            self._bell.ring()
+            self._wakeup.set()
             _log.info("task %d/%d was stopped in an import or with a lock held: this worker ends", *name[:2])
 
-    def _forget(self, name: TaskName) -> None:
+    def _discard(self, name: TaskName) -> None:
         self._stopped.discard(name)
         self._due.discard(name)
 
@@ -171,7 +171,7 @@ class Stopping:
             self._signal()
         elif place_of(stack(sys._current_frames().get(thread))) is Place.SAFE:
             self._is_set = True
-            _set_exception(thread, self._kind)
+            _set_exception(thread, self._exception)
         elif self._is_set:
             _set_exception(thread, None)  # it was set before and not raised yet, and must not be raised here
 
@@ -181,9 +181,9 @@ class Stopping:
         No signal is sent while the last one is pending or its handler runs: the handler would run inside itself.
         """
         now = time.monotonic()
-        if now >= self._signal_at or not (self._is_signalled or self._traced):
+        if now >= self._next_signal or not (self._is_signalled or self._traced):
             self._is_signalled = True
-            self._signal_at = now + SIGNAL_SECONDS
+            self._next_signal = now + SIGNAL_SECONDS
             signal.pthread_kill(self._main, signal.SIGUSR2)
 
     def _on_signal(self, _number: int, frame: FrameType | None) -> None:
@@ -194,7 +194,7 @@ class Stopping:
 
     def _raise_if_safe(self, frame: FrameType | None) -> None:
         running = self._session.running
-        if running is None or self._baton.holder != self._main:
+        if running is None or self._token.holder != self._main:
             return
         name = name_of(running)
         # A task that is in `suspended` too is just being suspended or resumed: `resume` raises the error then.
@@ -218,13 +218,13 @@ class Stopping:
         # after this time, it is such a call, which may raise exceptions anyway.
         now, seen = time.monotonic(), (id(frame), frame.f_lasti)
         if seen != self._seen:
-            self._seen, self._seen_since = seen, now
-        return now - self._seen_since >= BLOCKED_SECONDS
+            self._seen, self._seen_at = seen, now
+        return now - self._seen_at >= BLOCKED_SECONDS
 
     def _trace(self, frame: FrameType) -> None:
         """Interrupt the nearest safe caller of unsafe code at its next line.
 
-        Signals alone may always find the task in unsafe code: the attendant gets the GIL mostly while such code waits
+        Signals alone may always find the task in unsafe code: the watcher gets the GIL mostly while such code waits
         in a system call. Calls are a little slower while the frame is traced.
         """
         if sys.gettrace() is None:
@@ -248,11 +248,11 @@ class Stopping:
             sys.settrace(None)
             traced.f_trace = None
 
-    def _note(self, raised: TaskStoppedError) -> None:
+    def _on_raised(self, raised: TaskStoppedError) -> None:
         """Called in the thread that the exception was set for, when it is raised; before Python 3.12, when it is
         caught."""
         running = self._session.running
-        if running is not None and threading.get_ident() == self._baton.holder:
+        if running is not None and threading.get_ident() == self._token.holder:
             self._due.discard(name_of(running))
             self._raised = raised
             self._is_set = False
@@ -267,7 +267,7 @@ def _stop_children(name: TaskName) -> None:
         task_host.stop_children(name)
 
 
-def _noting(note: Callable[[TaskStoppedError], None]) -> type[TaskStoppedError]:
+def _exception_class(note: Callable[[TaskStoppedError], None]) -> type[TaskStoppedError]:
     """The class that the interpreter is told to raise. The interpreter makes an instance of it.
 
     The instance is a plain TaskStoppedError, which can be pickled; `note` is called with it.

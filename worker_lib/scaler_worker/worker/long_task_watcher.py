@@ -1,4 +1,4 @@
-"""The attendant: a thread that minds what the running thread has no time for while one task runs long.
+"""The watcher: a thread that minds what the running thread has no time for while one task runs long.
 
 It sends what was finished before, takes what arrives, tells that the task runs, and keeps looking how large it grows.
 """
@@ -10,15 +10,15 @@ import time
 
 from scaler_worker.task_rows import Row
 from scaler_worker.worker.connection import Connection
-from scaler_worker.worker.interruption import Stopping
-from scaler_worker.worker.running_task import Present
+from scaler_worker.worker.interruption import Interruption
+from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
 
 LONG_TASK_NS = 10_000_000
 LOOK_SECONDS = 0.02
 """How often it looks whether a task runs long, while the worker is busy."""
 
-INSIST_SECONDS = 0.001
+RETRY_SECONDS = 0.001
 """The same while a task is to be stopped and comes to no safe point: where it logs or prints all the time, one look in
 fifty finds one."""
 
@@ -29,28 +29,30 @@ SAMPLE_SECONDS = 1.0
 """Between two looks at the size of a profiled task."""
 
 
-class Attendant:
-    def __init__(self, session: WorkerSession, connection: Connection, stopping: Stopping, present: Present) -> None:
+class LongTaskWatcher:
+    def __init__(
+        self, session: WorkerSession, connection: Connection, interruption: Interruption, task: RunningTask
+    ) -> None:
         self._session = session
         self._connection = connection
-        self._stopping = stopping
-        self._present = present
-        self._needed = threading.Event()
+        self._interruption = interruption
+        self._task = task
+        self._woken = threading.Event()
         self._is_parked = False
         self._is_busy = False
         """Set before `_is_parked` is looked at, as that is set before this is: one of the two sees the other."""
         self._next_sample = 0.0
 
     def start(self) -> None:
-        threading.Thread(target=self._attend, name="attendant", daemon=True).start()
+        threading.Thread(target=self._watch, name="long-task-watcher", daemon=True).start()
 
-    def call(self) -> None:
+    def wake(self) -> None:
         """From now on tasks run."""
         self._is_busy = True
         if self._is_parked:
-            self._needed.set()
+            self._woken.set()
 
-    def dismiss(self) -> None:
+    def rest(self) -> None:
         """No task runs."""
         self._is_busy = False
 
@@ -58,10 +60,10 @@ class Attendant:
     def is_parked(self) -> bool:
         return self._is_parked
 
-    def _attend(self) -> None:
+    def _watch(self) -> None:
         quiet = 0
         while True:
-            time.sleep(INSIST_SECONDS if self._stopping.is_waiting else LOOK_SECONDS)
+            time.sleep(RETRY_SECONDS if self._interruption.is_pending else LOOK_SECONDS)
             running = self._session.running
             if running is not None:
                 quiet = 0
@@ -73,7 +75,7 @@ class Attendant:
                 quiet = 0
 
     def _look(self, running: Row) -> None:
-        if time.perf_counter_ns() - self._present.since < LONG_TASK_NS:
+        if time.perf_counter_ns() - self._task.begun_ns < LONG_TASK_NS:
             return
         self._sample()
         with self._connection.lock:
@@ -81,19 +83,19 @@ class Attendant:
                 self._session.started(running)
                 self._connection.look_for_scheduler()
                 self._connection.exchange()
-                self._stopping.insist()
+                self._interruption.retry()
         self._session.objects.release()
 
     def _sample(self) -> None:
-        profile, now = self._present.profile, time.monotonic()
+        profile, now = self._task.profile, time.monotonic()
         if profile is not None and now >= self._next_sample:
             self._next_sample = now + SAMPLE_SECONDS
             profile.sample()
 
     def _park(self) -> None:
         """Sleep until the worker has something to run."""
-        self._needed.clear()
+        self._woken.clear()
         self._is_parked = True
         if not self._is_busy:
-            self._needed.wait()
+            self._woken.wait()
         self._is_parked = False

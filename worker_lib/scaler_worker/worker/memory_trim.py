@@ -7,17 +7,17 @@ import gc
 import os
 import time
 
-from scaler_worker.processes.process_resources import resident_bytes
-from scaler_worker.processes.settings import WorkerSettings
+from scaler_worker.fork_server.process_usage import resident_bytes
+from scaler_worker.fork_server.worker_settings import WorkerSettings
 
 
-class Tidying:
+class MemoryTrim:
     def __init__(self, settings: WorkerSettings) -> None:
         self._interval_seconds = settings.garbage_collect_interval_seconds
         self._threshold_bytes = settings.trim_memory_threshold_bytes
         self._next = time.monotonic() + self._interval_seconds
 
-    def do_what_is_due(self, now: float) -> None:
+    def run_if_due(self, now: float) -> None:
         if now < self._next:
             return
         self._next = now + self._interval_seconds

@@ -23,31 +23,30 @@ from scaler_client.pickling.load_failures import this_process
 from scaler_client.protocol import messages
 from scaler_client.protocol.utf8_text import escaped
 from scaler_worker import __version__
-from scaler_worker.fork_server.process import in_one_line, settings_from_plain
+from scaler_worker.fork_server.parent_watch import exit_at_end_of
+from scaler_worker.fork_server.preload import PreloadError, error_summary, preload
+from scaler_worker.fork_server.process_events import DAMAGED_STATUS, PRELOAD_FAILED_STATUS
+from scaler_worker.fork_server.state_page import READY, private_slot
+from scaler_worker.fork_server.worker_settings import WorkerSettings, worker_settings_from
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
 from scaler_worker.output.log import OutputLog
 from scaler_worker.output.streams import Capture
 from scaler_worker.output.task_output import TaskOutput
-from scaler_worker.processes.parent_watch import exit_at_end_of
-from scaler_worker.processes.preload import PreloadError, preload
-from scaler_worker.processes.process_events import DAMAGED_STATUS, PRELOAD_FAILED_STATUS
-from scaler_worker.processes.settings import WorkerSettings
-from scaler_worker.processes.state_page import READY, private_slot
 from scaler_worker.task_rows import reads_objects
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.executor import Executor
-from scaler_worker.worker.exported_functions import Offers, kinds_of
-from scaler_worker.worker.interruption import Stopping
-from scaler_worker.worker.long_task_watcher import Attendant
-from scaler_worker.worker.memory_trim import Tidying
-from scaler_worker.worker.output_origin import Authors
-from scaler_worker.worker.run_token import Baton
+from scaler_worker.worker.exported_functions import ExportedFunctions, exported_kinds
+from scaler_worker.worker.interruption import Interruption
+from scaler_worker.worker.long_task_watcher import LongTaskWatcher
+from scaler_worker.worker.memory_trim import MemoryTrim
+from scaler_worker.worker.output_origin import OriginFinder
+from scaler_worker.worker.run_token import RunToken
 from scaler_worker.worker.runner import Runner
-from scaler_worker.worker.running_task import Present
+from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.task_host import Host
-from scaler_worker.worker.wakeup import Bell
+from scaler_worker.worker.task_host import WorkerTaskHost
+from scaler_worker.worker.wakeup import Wakeup
 
 END_SECONDS = 1.0
 """How long a damaged process may take to send its last results: any lock may be held in it."""
@@ -58,26 +57,28 @@ class Worker:
 
     def __init__(self, settings: WorkerSettings, page: Any) -> None:
         self.session = WorkerSession(_hello(settings), settings.heartbeat_interval_seconds, time.monotonic())
-        self._bell = Bell()
-        self._baton = Baton(self._bell)
-        self.stopping = Stopping(self.session, self._baton, self._bell)
-        self._connection = Connection(settings.address, self.session, self.stopping, self._bell, settings.keys)
-        self._present = Present(page)
-        self.attendant = Attendant(self.session, self._connection, self.stopping, self._present)
-        self._tidying = Tidying(settings)
-        self.offers = Offers(settings.offers, lambda: reads_objects(self.session.running), self.session.has_failed)
+        self._wakeup = Wakeup()
+        self._token = RunToken(self._wakeup)
+        self.interruption = Interruption(self.session, self._token, self._wakeup)
+        self._connection = Connection(settings.address, self.session, self.interruption, self._wakeup, settings.keys)
+        self._task = RunningTask(page)
+        self.watcher = LongTaskWatcher(self.session, self._connection, self.interruption, self._task)
+        self._memory_trim = MemoryTrim(settings)
+        self.exported = ExportedFunctions(
+            settings.offers, lambda: reads_objects(self.session.running), self.session.report_failure
+        )
         where = f"on worker {settings.name}, host {escaped(socket.gethostname())}"
         place = f"on worker {settings.name} ({this_process()})"
         executor = Executor(
             self.session.functions,
-            self.session.has_failed,
-            self.offers,
+            self.session.report_failure,
+            self.exported,
             place,
-            lambda: self.authors.running_task(where),
+            lambda: self.origins.describe_running(where),
         )
-        self.authors = Authors(self.session, self._baton, self._present, executor.name_of)
+        self.origins = OriginFinder(self.session, self._token, self._task, executor.name_of)
         self.log = OutputLog()
-        self.output = TaskOutput(self.authors, self.log)
+        self.output = TaskOutput(self.origins, self.log)
         self.log.call(self.output.tick, self.output.wants_ticks)
         self.session.take_output = self.output.take
         self.runner = Runner(
@@ -86,35 +87,35 @@ class Worker:
             executor,
             ObjectCache(self.session.objects, settings.objects),
             KeptResults(settings.objects, self.session.stored.append),
-            self.attendant,
-            self.stopping,
-            self._present,
-            self._baton,
-            self._bell,
-            self._do_what_is_due,
+            self.watcher,
+            self.interruption,
+            self._task,
+            self._token,
+            self._wakeup,
+            self._do_periodic_work,
             self._end_process,
         )
-        self.host = Host(
+        self.host = WorkerTaskHost(
             settings.address,
             settings.keys,
             settings.incarnation,
             self.session,
             self._connection,
             self.runner,
-            self.attendant,
-            self.stopping,
-            self._present,
-            self._baton,
-            self._bell,
+            self.watcher,
+            self.interruption,
+            self._task,
+            self._token,
+            self._wakeup,
             self.output,
         )
 
     def run(self) -> None:
         """Serve until told to stop or refused."""
-        self._baton.begin()
-        self.attendant.start()
+        self._token.acquire_first()
+        self.watcher.start()
         self.runner.serve()
-        if self.stopping.is_process_damaged:
+        if self.interruption.is_process_damaged:
             self._end_process()
         self._close()
 
@@ -125,14 +126,14 @@ class Worker:
 
     def mark_forked(self) -> None:
         """This is a process that a task has forked: it ends when it comes back from the task."""
-        self._bell.is_rung = True  # to come to the run loop's `_settle`; not `ring`, whose pipe is the worker's
+        self._wakeup.is_set = True  # to come to the run loop's `_finish_special`; not `set`, whose pipe is the worker's
 
-    def _do_what_is_due(self) -> None:
+    def _do_periodic_work(self) -> None:
         now = time.monotonic()
         if now >= self.session.next_deadline:
             self.session.tick(now)
         self.session.objects.release()
-        self._tidying.do_what_is_due(now)
+        self._memory_trim.run_if_due(now)
 
     def _close(self) -> None:
         with self._connection.lock:
@@ -140,7 +141,7 @@ class Worker:
 
     def _end_process(self) -> None:
         status = 0
-        if self.stopping.is_process_damaged:
+        if self.interruption.is_process_damaged:
             status = DAMAGED_STATUS
             _thread.start_new_thread(_end_after, (END_SECONDS, status))  # not by threading, whose locks may be held
         self._close()
@@ -168,7 +169,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     worker = Worker(settings, page)
     signal.signal(signal.SIGTERM, lambda _number, _frame: worker.stop())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    worker.stopping.use_signals()
+    worker.interruption.use_signals()
     task_host.host = worker.host
     capture = Capture(worker.output, worker.log)
     if hasattr(os, "register_at_fork"):
@@ -177,11 +178,11 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
         os.register_at_fork(after_in_child=capture.end)
     capture.begin()
     worker.log.start()
-    worker.authors.follow_threads()
+    worker.origins.track_threads()
     try:
         if settings.preload:
             preload(settings.preload)
-        worker.offers.load()
+        worker.exported.load()
         page[READY] = 1
         worker.run()
     finally:
@@ -209,20 +210,20 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         pid=os.getpid(),
         name=settings.name,
         capabilities=settings.capabilities,
-        kinds=[serializer.DEFAULT, *kinds_of(settings.offers)],
+        kinds=[serializer.DEFAULT, *exported_kinds(settings.offers)],
     )
 
 
 def main() -> None:
     """Where the agent can't fork: `python -m scaler_worker.worker.process SETTINGS_AS_JSON`."""
     module_folders.put_back(os.environ)
-    settings = settings_from_plain(json.loads(sys.argv[1]))
+    settings = worker_settings_from(json.loads(sys.argv[1]))
     set_up_logging(settings.logging_level, settings.logging_paths)
     exit_at_end_of(sys.stdin.fileno())
     try:
         run_worker(settings, None)
     except PreloadError as error:
-        print(in_one_line(error), file=sys.stderr)
+        print(error_summary(error), file=sys.stderr)
         sys.exit(PRELOAD_FAILED_STATUS)
 
 

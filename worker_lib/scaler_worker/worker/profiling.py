@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from scaler_worker.processes.process_resources import resident_bytes
+from scaler_worker.fork_server.process_usage import resident_bytes
 from scaler_worker.task_rows import Cost
 
 
@@ -25,7 +25,7 @@ class Profile:
         self._cpu_ns += time.process_time_ns() - self._since
         self.sample()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._since = time.process_time_ns()
 
     def cost(self) -> Cost:

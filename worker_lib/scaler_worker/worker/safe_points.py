@@ -95,7 +95,7 @@ def stack(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def has_done_harm(error: BaseException) -> bool:
+def was_raised_unsafely(error: BaseException) -> bool:
     """Whether the exception was raised at an unsafe point.
 
     A function that had not executed anything counts as not called. Reason: if an exception is set for a thread that

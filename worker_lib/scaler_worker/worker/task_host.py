@@ -12,13 +12,13 @@ from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT, Output, TaskName
 from scaler_worker.output.task_output import TaskOutput
 from scaler_worker.task_rows import Row, depth_of, flags_of, name_of, priority_of
 from scaler_worker.worker.connection import Connection
-from scaler_worker.worker.interruption import Stopping
-from scaler_worker.worker.long_task_watcher import Attendant
-from scaler_worker.worker.run_token import Baton
+from scaler_worker.worker.interruption import Interruption
+from scaler_worker.worker.long_task_watcher import LongTaskWatcher
+from scaler_worker.worker.run_token import RunToken
 from scaler_worker.worker.runner import Runner
-from scaler_worker.worker.running_task import Past, Present
+from scaler_worker.worker.running_task import RunningTask, Suspension
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Bell
+from scaler_worker.worker.wakeup import Wakeup
 
 LOOK_SECONDS = 0.25
 LOOKS_A_SECOND = 100
@@ -26,7 +26,7 @@ LOOKS_A_SECOND = 100
 but its latch gets a thread out of its wait; mostly that is released at once, as its children are stopped too."""
 
 
-class Host:
+class WorkerTaskHost:
     """The `TaskHost` of this process."""
 
     def __init__(
@@ -37,11 +37,11 @@ class Host:
         session: WorkerSession,
         connection: Connection,
         runner: Runner,
-        attendant: Attendant,
-        stopping: Stopping,
-        present: Present,
-        baton: Baton,
-        bell: Bell,
+        watcher: LongTaskWatcher,
+        interruption: Interruption,
+        task: RunningTask,
+        token: RunToken,
+        wakeup: Wakeup,
         output: TaskOutput,
     ) -> None:
         self.address = address
@@ -50,17 +50,17 @@ class Host:
         self._session = session
         self._connection = connection
         self._runner = runner
-        self._attendant = attendant
-        self._stopping = stopping
-        self._present = present
-        self._baton = baton
-        self._bell = bell
+        self._watcher = watcher
+        self._interruption = interruption
+        self._task = task
+        self._token = token
+        self._wakeup = wakeup
         self._output = output
         self._current: SuspendableTask | None = None
 
     def current(self) -> SuspendableTask | None:
         """The task that the calling thread runs."""
-        if threading.get_ident() != self._baton.holder:
+        if threading.get_ident() != self._token.holder:
             return None
         row = self._session.running
         if row is None:
@@ -73,68 +73,68 @@ class Host:
     def forward_output(self, parents: list[TaskName], output: Output) -> None:
         self._output.forward(parents, output)
 
-    def suspend(self, task: SuspendableTask) -> Past:
+    def suspend(self, task: SuspendableTask) -> Suspension:
         # It may be stopped up to where the session says that it is suspended, and is then as it was. Should a signal
         # handler of the task's own raise further on, the run loop puts things right at the task's end.
-        self._bell.ring()
+        self._wakeup.set()
         with self._connection.lock:
-            if self._stopping.is_due(task.name):
-                self._stopping.spare_thread()
+            if self._interruption.is_due(task.name):
+                self._interruption.clear_exception()
             self._session.suspend()
-        past = self._present.leave(task.row)
-        if not self._baton.lend():
+        suspension = self._task.suspend(task.row)
+        if not self._token.release():
             try:
                 self._runner.start_thread()
             except RuntimeError:  # the system has no more threads: the slot is still held
-                self._go_on(task, past)
+                self._continue(task, suspension)
                 raise
-        return past
+        return suspension
 
-    def resume(self, task: SuspendableTask, past: Past) -> None:
-        raised = self._baton.want_back()
-        self._go_on(task, past)
+    def resume(self, task: SuspendableTask, suspension: Suspension) -> None:
+        raised = self._token.reacquire()
+        self._continue(task, suspension)
         if raised is not None:
             raise raised
 
     def wait(self, task: SuspendableTask, latch: threading.Lock, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._stopping.is_due(task.name):
+        while not self._interruption.is_due(task.name):
             seconds = max(LOOK_SECONDS, len(self._session.suspended) / LOOKS_A_SECOND)
             if deadline is not None:
                 seconds = min(seconds, max(0.0, deadline - time.monotonic()))
             if latch.acquire(timeout=seconds) or (deadline is not None and time.monotonic() >= deadline):
                 return
 
-    def _go_on(self, task: SuspendableTask, past: Past) -> None:
-        self._present.come_back(task.row, past)
+    def _continue(self, task: SuspendableTask, suspension: Suspension) -> None:
+        self._task.resume(task.row, suspension)
         self._current = task
         # The run loop must see at the task's end how long it was away, and give way to the first thread.
-        self._bell.ring()
-        self._attendant.call()
+        self._wakeup.set()
+        self._watcher.wake()
         with self._connection.lock:
             self._session.resume(task.name)  # the last of all: from here on it can be stopped
-            self._stopping.check(task.name)
+            self._interruption.raise_if_due(task.name)
 
 
 class SuspendableTask:
     """The `RunningTask`; made when a client first asks for it."""
 
-    def __init__(self, host: Host, row: Row) -> None:
+    def __init__(self, host: WorkerTaskHost, row: Row) -> None:
         self.row = row
         self.name: TaskName = name_of(row)
         self.depth = depth_of(row)
         self.priority = priority_of(row)
         self.stream_output = bool(flags_of(row) & FLAG_STREAM_OUTPUT)
         self._host = host
-        self._past: Past | None = None
+        self._suspension: Suspension | None = None
 
     def suspend(self) -> None:
-        self._past = self._host.suspend(self)
+        self._suspension = self._host.suspend(self)
 
     def resume(self) -> None:
-        past, self._past = self._past, None
-        assert past is not None
-        self._host.resume(self, past)
+        suspension, self._suspension = self._suspension, None
+        assert suspension is not None
+        self._host.resume(self, suspension)
 
     def wait(self, latch: threading.Lock, timeout: float | None) -> None:
         self._host.wait(self, latch, timeout)

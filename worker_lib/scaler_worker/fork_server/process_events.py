@@ -1,4 +1,4 @@
-"""What happens to worker processes, as plain data: from the nursery to the agent's session."""
+"""What happens to worker processes, as plain data: from the fork server to the agent's session."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What each worker runs right now, in memory that outlives the worker.
 
-One anonymous shared mapping, made before the nursery is forked, with a slot of 64 bytes a worker and room for its last
-words. The worker writes its slot (some 30 ns a word) and the agent reads it: when the worker has died, to know which
-task it died of although the worker had no chance to say so, and before it kills a worker because of a task. A slot is
-eight 64-bit words; the indices below name those in use.
+One anonymous shared mapping, made before the fork server is forked. Each worker has a slot of 64 bytes, and room for a
+text that says why it could not start. The worker writes its slot (some 30 ns a word). The agent reads it when the
+worker has died, to know which task it died of, and before it kills a worker because of a task. A slot is eight
+64-bit words; the indices below name the words in use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SLOT_WORDS = 8
 SLOT_BYTES = 8 * SLOT_WORDS
 LAST_WORDS_BYTES = 512
 
-MOST_LOOKS = 100
+MOST_READS = 100
 """A look takes 0.5 us, and the shortest tasks as long as several of them."""
 
 
@@ -64,34 +64,34 @@ class StatePage:
 
     def read(self, number: int) -> WorkerState:
         # The worker writes one word after the other, and no lock is held: what two looks see alike is taken.
-        state = self._look(number)
-        for _ in range(MOST_LOOKS):
-            before, state = state, self._look(number)
+        state = self._read_once(number)
+        for _ in range(MOST_READS):
+            before, state = state, self._read_once(number)
             if state == before:
-                text = bytes(self._room(number)).rstrip(b"\0")
+                text = bytes(self._last_words_of(number)).rstrip(b"\0")
                 return replace(state, last_words=text.decode(errors="replace")) if text else state
         return state.without_task()
 
     def write_last_words(self, number: int, text: str) -> None:
         """Why the worker could not start, cut to LAST_WORDS_BYTES."""
         written = text.encode(errors="replace")[:LAST_WORDS_BYTES]
-        self._room(number)[: len(written)] = written
+        self._last_words_of(number)[: len(written)] = written
 
     def clear(self, number: int) -> None:
         """Empty the slot of a worker that is gone, for the next one."""
         words = self.slot(number)
         for index in range(SLOT_WORDS):
             words[index] = 0
-        self._room(number)[:] = bytes(LAST_WORDS_BYTES)
+        self._last_words_of(number)[:] = bytes(LAST_WORDS_BYTES)
 
-    def _look(self, number: int) -> WorkerState:
+    def _read_once(self, number: int) -> WorkerState:
         words = self.slot(number)
         ready = bool(words[READY])
         if not words[RUNNING]:
             return WorkerState(ready=ready)
         return WorkerState(words[CLIENT], words[ID], words[ATTEMPT], ready)
 
-    def _room(self, number: int) -> memoryview:
+    def _last_words_of(self, number: int) -> memoryview:
         return self._last_words[number * LAST_WORDS_BYTES : (number + 1) * LAST_WORDS_BYTES]
 
 

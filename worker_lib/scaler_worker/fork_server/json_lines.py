@@ -1,4 +1,4 @@
-"""Messages between the agent and its nursery: JSON objects, one a line, over a stream socket, never blocking."""
+"""Messages between the agent and its fork server: JSON objects, one a line, over a stream socket, never blocking."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -31,3 +32,9 @@ class WorkerSettings:
     """The directory of the host agent's object files; empty: there is none."""
     offers: dict[str, str] = field(default_factory=dict)
     """Functions for clients in any language: `module:function` by the name that they are offered under."""
+
+
+def worker_settings_from(plain: dict[str, Any]) -> WorkerSettings:
+    """WorkerSettings from what `dataclasses.asdict` and JSON made of them."""
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()}
+    return WorkerSettings(**fields)

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 
-STOPPING = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class SignalSocket:
@@ -16,10 +16,10 @@ class SignalSocket:
         self._reader, self._writer = socket.socketpair()
         for end in (self._reader, self._writer):
             end.setblocking(False)
-        self._is_hung_up = False
+        self._is_hangup_pending = False
         # Windows has no SIGHUP.
-        self._hang_up = getattr(signal, "SIGHUP", None) if not sys.stdin or not sys.stdin.isatty() else None
-        for number in (*STOPPING, *filter(None, [self._hang_up])):
+        self._hangup_signal = getattr(signal, "SIGHUP", None) if not sys.stdin or not sys.stdin.isatty() else None
+        for number in (*STOP_SIGNALS, *filter(None, [self._hangup_signal])):
             signal.signal(number, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
 
@@ -32,11 +32,11 @@ class SignalSocket:
             received = self._reader.recv(4096)
         except BlockingIOError:
             return []
-        if self._hang_up is not None and self._hang_up in received:
-            self._is_hung_up = True
-        return [signal.Signals(number) for number in received if number in STOPPING]
+        if self._hangup_signal is not None and self._hangup_signal in received:
+            self._is_hangup_pending = True
+        return [signal.Signals(number) for number in received if number in STOP_SIGNALS]
 
-    def take_hang_up(self) -> bool:
+    def take_hangup(self) -> bool:
         """Whether SIGHUP has come, up to the last `receive`; once."""
-        is_hung_up, self._is_hung_up = self._is_hung_up, False
-        return is_hung_up
+        is_pending, self._is_hangup_pending = self._is_hangup_pending, False
+        return is_pending
