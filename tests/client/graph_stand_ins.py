@@ -40,7 +40,7 @@ class Buffer:
         return Buffer, (pickle.PickleBuffer(self.data),)
 
 
-class SessionAgent:
+class SessionIoThread:
     """Hands over to a session at once."""
 
     is_nested = False
@@ -51,13 +51,13 @@ class SessionAgent:
         self.session = session
         self.cancelled: list[int] = []
 
-    def hand_over(self, command: Callable[[Session], None]) -> None:
+    def call_soon(self, command: Callable[[Session], None]) -> None:
         command(self.session)
 
     def forget_object(self, stored: StoredObject) -> None:
         self.session.objects.forget(stored)
 
-    def check_waiting(self) -> None:
+    def check_can_wait(self) -> None:
         raise AssertionError("the test would wait without end")
 
     def cancel_many(self, ids: Callable[[], list[int]]) -> None:
@@ -71,9 +71,9 @@ class SessionClient(ObjectsAndGraphs):
         self, session: Session | None = None, serializer: Any = None, options: TaskOptions | None = None
     ) -> None:
         self.session = joined_session() if session is None else session
-        self._agent: Any = SessionAgent(self.session)
+        self._io_thread: Any = SessionIoThread(self.session)
         self._serializer = serializer
-        self._dump_call = call_dumper(serializer, self._agent)
+        self._dump_call = call_dumper(serializer, self._io_thread)
         self._functions = FunctionTable(lambda number: None, serializer)
         self._options = options or TaskOptions()
 

@@ -12,7 +12,7 @@ from scaler_client.pickling.functions import Function
 from scaler_client.protocol.messages import Outcome
 
 
-class FakeAgent:
+class FakeIoThread:
     """Answers cancelling as it is told to, and runs callbacks in the thread that ends the future."""
 
     is_nested = False
@@ -31,16 +31,16 @@ class FakeAgent:
         if self.grants_cancel:
             future.resolve(future.task_id, Outcome.CANCELLED, b"")
 
-    def check_waiting(self) -> None:
+    def check_can_wait(self) -> None:
         if self.problem is not None:
             raise self.problem
 
-    def call_back(self, future: TaskFuture[Any]) -> None:
+    def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
         future.run_callbacks()
 
 
-def pending(agent: FakeAgent | None = None) -> TaskFuture[Any]:
-    return TaskFuture(agent or FakeAgent(), Function(1, "function", b""), b"arguments")  # type: ignore[arg-type]
+def pending(io_thread: FakeIoThread | None = None) -> TaskFuture[Any]:
+    return TaskFuture(io_thread or FakeIoThread(), Function(1, "function", b""), b"arguments")  # type: ignore[arg-type]
 
 
 def end_with_value(future: TaskFuture[Any], value: Any = 42) -> None:

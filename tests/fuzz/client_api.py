@@ -133,7 +133,7 @@ class _Scene:
         self.client = Client(self.scheduler.address, timeout_seconds=WAIT_SECONDS)
 
     def client_again(self) -> Client:
-        if self.client._agent.is_closed:
+        if self.client._io_thread.is_closed:
             self.client = Client(self.scheduler.address, timeout_seconds=WAIT_SECONDS)
         return self.client
 
@@ -179,7 +179,9 @@ class ClientCalls:
     def check(self) -> None:
         """The threads of the client live, and serve whoever comes."""
         client = self._scene.client
-        assert client._agent._thread.is_alive() and not client._agent.is_closed, "the client's I/O thread has ended"
+        assert client._io_thread._thread.is_alive() and not client._io_thread.is_closed, (
+            "the client's I/O thread has ended"
+        )
         called = threading.Event()
         future = client.submit(_plain, 1)
         future.add_done_callback(lambda _: called.set())

@@ -232,12 +232,12 @@ MUTATIONS = (
     ),
     Mutation(
         "let go of results before the rows that read them have left",
-        held_objects.HeldObjects, "take_messages", "self._backlog.is_past(self._later[0][0])", "True",
+        held_objects.HeldObjects, "pop_messages", "self._backlog.is_past(self._later[0][0])", "True",
         first_seed=66,
     ),
     Mutation(
         "never repeat what a client forgets",
-        held_objects.HeldObjects, "tell_again", "if told:", "if False:",
+        held_objects.HeldObjects, "resend", "if told:", "if False:",
         first_seed=1104,
     ),
     Mutation(
@@ -345,12 +345,12 @@ MUTATIONS = (
     ),
     Mutation(
         "fail a graph whose results are lost",
-        open_graphs.GraphTasks, "can_recover", "== Outcome.INPUT_LOST", "== None",
+        open_graphs.GraphTasks, "can_resubmit", "== Outcome.INPUT_LOST", "== None",
         first_seed=31,
     ),
     Mutation(
         "take what the scheduler cancels for a failure",
-        open_graphs.GraphTasks, "note_failures", "row not in self.targets", "False",
+        open_graphs.GraphTasks, "record_failures", "row not in self.targets", "False",
         first_seed=296,
     ),
 )  # fmt: skip

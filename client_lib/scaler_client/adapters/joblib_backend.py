@@ -132,7 +132,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         return self._call.submit(func, self.inner_max_num_threads, callback)
 
     def retrieve_result_callback(self, out: concurrent.futures.Future[Any]) -> Any:
-        if out.cancelled() and self._client._agent.is_closed:
+        if out.cancelled() and self._client._io_thread.is_closed:
             raise ClientClosedError("the client was disconnected during a call of joblib")
         return out.result()
 

@@ -71,8 +71,8 @@ class ParallelCall:
         self._run = run_batch if initializer is None else functools.partial(run_batch, initializer=initializer)
         self._arrays = SharedArrays(client, array_bytes)
         self._timeout = timeout
-        self._task = slot_wait.current_task(client._agent)
-        self._news = None if self._task is None else slot_wait.Event(client._agent)
+        self._task = slot_wait.current_task(client._io_thread)
+        self._news = None if self._task is None else slot_wait.Event(client._io_thread)
         self._changing = threading.Lock()
         self._open: set[TaskFuture[Any]] = set()
         """Those whose callbacks have not returned."""
@@ -117,7 +117,7 @@ class ParallelCall:
         with self._changing:
             futures = list(self._open)
         try:
-            self._client._agent.cancel_many(lambda: [future.task_id for future in futures], force=True)
+            self._client._io_thread.cancel_many(lambda: [future.task_id for future in futures], force=True)
         except ClientClosedError:
             pass  # they are cancelled
 
@@ -139,16 +139,16 @@ class ParallelCall:
 
 def is_inside_task(client: Client) -> bool:
     """Whether the calling thread runs a task that gives up its slot while it waits for this client's."""
-    return slot_wait.current_task(client._agent) is not None
+    return slot_wait.current_task(client._io_thread) is not None
 
 
 @contextlib.contextmanager
 def _on_behalf_of(task: RunningTask | None, client: Client) -> Iterator[None]:
     """What the calling thread, which runs no task, submits meanwhile are children of this task."""
-    if task is None or slot_wait.current_task(client._agent) is not None:
+    if task is None or slot_wait.current_task(client._io_thread) is not None:
         yield
         return
-    awaits = slot_wait.Awaits(client._agent, task)
+    awaits = slot_wait.Awaits(client._io_thread, task)
     awaits.count = 1
     slot_wait.keep_awaits(awaits)
     try:

@@ -82,7 +82,7 @@ class AsyncClient:
             RuntimeError: it is connected already, or as for Client.
             ConnectionError, ModuleNotFoundError: as for Client.
         """
-        if self._client is not None and not self._client._agent.is_closed:
+        if self._client is not None and not self._client._io_thread.is_closed:
             raise RuntimeError(f"{self!r} is connected already")
         made = in_thread(self._make)
         try:
@@ -159,7 +159,9 @@ class AsyncClient:
         client = self._connected
         assert self._deliveries is not None
         keywords, is_profiled = profiling_and_keywords(fn, profiling, kwargs)
-        return AsyncTaskFuture(client._agent, client._submit_call(fn, args, keywords, is_profiled), self._deliveries)
+        return AsyncTaskFuture(
+            client._io_thread, client._submit_call(fn, args, keywords, is_profiled), self._deliveries
+        )
 
     async def map(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *others: NoReturn, progress: bool = False
@@ -169,11 +171,11 @@ class AsyncClient:
         Arguments and errors are those of `Client.map`. Cancelled, it cancels its tasks.
         """
         check_one_iterable("AsyncClient", others, "client.map(fn, zip(xs, ys))")
-        agent = self._connected._agent
+        io_thread = self._connected._io_thread
         plan = self._connected._map_plan(fn, iterable, progress)
-        news = LoopEvent(agent)
+        news = LoopEvent(io_thread)
         with showing(progress, iterable) as bar:
-            run = MapRun(agent, plan, news, bar)
+            run = MapRun(io_thread, plan, news, bar)
             try:
                 for _ in run.submit():
                     await asyncio.sleep(0)  # the loop's others have their turn
@@ -192,7 +194,7 @@ class AsyncClient:
             BaseException: what the first one that fails has raised, at once; the others are left as they are.
         """
         gathered: asyncio.Future[list[T]] = asyncio.gather(*checked(futures, asyncio.Future))
-        return await OutOfSlot(self._connected._agent, gathered)
+        return await OutOfSlot(self._connected._io_thread, gathered)
 
     def as_completed(self, futures: Iterable[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         """The futures in the order in which they end, for `async for`.
@@ -204,7 +206,7 @@ class AsyncClient:
 
     async def _completed(self, futures: list[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         ended: deque[asyncio.Future[T]] = deque()
-        news = LoopEvent(self._connected._agent)
+        news = LoopEvent(self._connected._io_thread)
 
         def note(future: asyncio.Future[T]) -> None:
             ended.append(future)
@@ -242,7 +244,7 @@ class AsyncClient:
         assert self._deliveries is not None
         futures: dict[Any, AsyncTaskFuture[Any]] = {}
         return [
-            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client._agent, task, self._deliveries))
+            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client._io_thread, task, self._deliveries))
             for task in submit_graph(client, graph, keys)
         ]
 
@@ -256,7 +258,7 @@ class AsyncClient:
 
     async def clear(self) -> None:
         """Cancel this client's tasks that have not begun, as `Client.clear` does."""
-        over = LoopEvent(self._connected._agent)
+        over = LoopEvent(self._connected._io_thread)
         self._connected._begin_clear(over.set)
         await over.wait()
 

@@ -13,7 +13,7 @@ from ..nested import slot_await, task_host
 
 if TYPE_CHECKING:
     from ..futures.future import TaskFuture
-    from ..io.io_thread import Agent
+    from ..io.io_thread import IoThread
 
 T = TypeVar("T")
 
@@ -46,9 +46,9 @@ class AsyncTaskFuture(asyncio.Future[T]):
     It is an `asyncio.Future` to whatever takes one. Cancelling it, or the coroutine that awaits it, stops the task.
     """
 
-    def __init__(self, agent: Agent, task: TaskFuture[T], deliveries: Deliveries) -> None:
+    def __init__(self, io_thread: IoThread, task: TaskFuture[T], deliveries: Deliveries) -> None:
         super().__init__(loop=deliveries.loop)
-        self._agent = agent
+        self._io_thread = io_thread
         self._task = task
         self._deliveries = deliveries
         task.add_done_callback(self._task_ended)
@@ -62,7 +62,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
         if not super().cancel(msg):
             return False
         try:
-            self._agent.cancel_many(lambda: [self._task.task_id], force=True)
+            self._io_thread.cancel_many(lambda: [self._task.task_id], force=True)
         except ClientClosedError:
             pass  # it took all its tasks along
         return True
@@ -83,7 +83,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if task_host.host is None or self.done():
             return super().__await__()
-        return slot_await.awaiting(self._agent, self)
+        return slot_await.awaiting(self._io_thread, self)
 
     __iter__ = __await__
 
@@ -119,8 +119,8 @@ class AsyncTaskFuture(asyncio.Future[T]):
 class LoopEvent:
     """An event that any thread sets and one coroutine waits for; a task gives up its slot meanwhile."""
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, io_thread: IoThread) -> None:
+        self._io_thread = io_thread
         self._loop = asyncio.get_running_loop()
         self._is_set = False
         self._gate: asyncio.Future[None] | None = None
@@ -145,7 +145,7 @@ class LoopEvent:
         gate = self._gate = self._loop.create_future()
         timer = None if seconds is None else self._loop.call_later(seconds, self.set_here)
         try:
-            await slot_await.OutOfSlot(self._agent, gate)
+            await slot_await.OutOfSlot(self._io_thread, gate)
         finally:
             if timer is not None:
                 timer.cancel()

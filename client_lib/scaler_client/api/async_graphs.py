@@ -22,7 +22,7 @@ async def send_object(client: Client, first: Any, second: Any, name: str) -> Obj
     name, value = name_and_value(first, second, name)
     task = client._current_task()
     parent = None if task is None else task.name
-    send = in_thread(lambda: objects.send_object(client._agent, value, name, client._serializer, parent))
+    send = in_thread(lambda: objects.send_object(client._io_thread, value, name, client._serializer, parent))
     return await asyncio.wrap_future(send)
 
 
@@ -30,7 +30,7 @@ async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> 
     """What `Client.get` does. Cancelled, it cancels what has not begun."""
     task = client._current_task()  # which the thread below is not
     plan = await asyncio.wrap_future(in_thread(lambda: Plan(client, graph, keys, task)))
-    news = LoopEvent(client._agent)
+    news = LoopEvent(client._io_thread)
     plan.submit(news.set)
     try:
         while plan.is_open:
@@ -45,7 +45,7 @@ async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> 
 
 async def shut_down(client: Client) -> None:
     """What `Client.shutdown` does, but for leaving."""
-    over = LoopEvent(client._agent)
-    refusals = begin_shut_down(client._agent, over.set)
+    over = LoopEvent(client._io_thread)
+    refusals = begin_shut_down(client._io_thread, over.set)
     await over.wait()
     raise_refusal(refusals)

@@ -99,8 +99,8 @@ class Client(ObjectsAndGraphs):
         else:
             self._connect(address or os.environ.get(ADDRESS_VARIABLE))
         functions = self._connection.functions(serializer)
-        agent = self._connection.agent
-        super().__init__(agent, functions, call_dumper(serializer, agent), serializer, options, handle)
+        io_thread = self._connection.io_thread
+        super().__init__(io_thread, functions, call_dumper(serializer, io_thread), serializer, options, handle)
 
     def _connect(self, address: str | None) -> None:
         if not address:
@@ -130,14 +130,14 @@ class Client(ObjectsAndGraphs):
         Raises:
             ClientClosedError: the client is disconnected.
         """
-        over = slot_wait.event_for(self._agent)
+        over = slot_wait.event_for(self._io_thread)
         self._begin_clear(over.set)
         over.wait()
 
     def _begin_clear(self, over: Callable[[], None]) -> None:
         """Ask for what `clear` does; `over` is called in another thread when it is done. Raises as `clear` does."""
         task = self._current_task()
-        self._agent.clear(None if task is None else task.name, over)
+        self._io_thread.clear(None if task is None else task.name, over)
 
     def dask_get(self, dsk: Any, keys: Any, **_options: Any) -> Any:
         """dask's graphs on the workers: `dask.compute(collection, scheduler=client.dask_get)`.
@@ -216,7 +216,7 @@ class Client(ObjectsAndGraphs):
 
     @property
     def _is_disconnected(self) -> bool:
-        return self._agent.is_closed or (self._handle is not None and self._handle.is_closed)
+        return self._io_thread.is_closed or (self._handle is not None and self._handle.is_closed)
 
     def _state(self) -> str:
         if self._is_disconnected:
@@ -229,8 +229,8 @@ _NO_OPTIONS = TaskOptions()
 
 
 OWN_ATTRIBUTES = frozenset({
-    "_agent", "_connection", "_dump_call", "_functions", "_handle", "_is_plain", "_keys", "_options", "_own_cluster",
-    "_serializer", "_timeouts",
+    "_connection", "_dump_call", "_functions", "_handle", "_io_thread", "_is_plain", "_keys", "_options",
+    "_own_cluster", "_serializer", "_timeouts",
 })  # fmt: skip
 """What a client has that does not travel as it is; others are a subclass's."""
 

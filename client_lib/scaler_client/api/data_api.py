@@ -8,7 +8,7 @@ from typing import Any, overload
 from ..errors import ProtectedSchedulerError
 from ..futures.future import TaskFuture
 from ..io import objects
-from ..io.io_thread import Agent
+from ..io.io_thread import IoThread
 from ..nested import slot_wait
 from ..pickling.references import ObjectRef
 from ..protocol.utf8_text import checked_text
@@ -48,7 +48,7 @@ class ObjectsAndGraphs(Submitter):
         """
         name, value = name_and_value(first, second, name)
         task = self._current_task()
-        return objects.send_object(self._agent, value, name, self._serializer, None if task is None else task.name)
+        return objects.send_object(self._io_thread, value, name, self._serializer, None if task is None else task.name)
 
     def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
         """Have a graph's nodes run on the workers, as far as these keys need them.
@@ -105,13 +105,13 @@ def shut_down(client: Submitter) -> None:
         ProtectedSchedulerError: it is not to be ended by clients.
         ClientClosedError: the client is disconnected.
     """
-    over = slot_wait.event_for(client._agent)
-    refusals = begin_shut_down(client._agent, over.set)
+    over = slot_wait.event_for(client._io_thread)
+    refusals = begin_shut_down(client._io_thread, over.set)
     over.wait()
     raise_refusal(refusals)
 
 
-def begin_shut_down(agent: Agent, over: Callable[[], None]) -> list[str]:
+def begin_shut_down(io_thread: IoThread, over: Callable[[], None]) -> list[str]:
     """Ask for it; `over` is called, in another thread, when the answer is there. Returns where a refusal will be.
 
     Raises:
@@ -124,7 +124,7 @@ def begin_shut_down(agent: Agent, over: Callable[[], None]) -> list[str]:
             refusals.append(refusal)
         over()
 
-    agent.hand_over(lambda session: session.shut_down(answered))
+    io_thread.call_soon(lambda session: session.shut_down(answered))
     return refusals
 
 

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
-from ..io.io_thread import Agent
+from ..io.io_thread import IoThread
 from ..pickling.load_failures import add_note
 from .wait import checked_timeout
 
@@ -26,7 +26,7 @@ class CallSubmitter(Protocol):
     """A client, or a view of one, as its executors see it."""
 
     @property
-    def _agent(self) -> Agent: ...
+    def _io_thread(self) -> IoThread: ...
 
     def _submit_call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TaskFuture[T]: ...
 
@@ -40,8 +40,8 @@ class ClusterExecutor(concurrent.futures.Executor):
 
     def __init__(self, client: CallSubmitter) -> None:
         self._client = client
-        self._agent = client._agent
-        self._loss = self._agent.loss
+        self._io_thread = client._io_thread
+        self._loss = self._io_thread.loss
         self._entering = threading.RLock()  # pickling arguments runs foreign code
         self._is_shut_down = False
         # What is waited for at the end. Futures that nobody has kept leave it as soon as they are done.
@@ -58,8 +58,8 @@ class ClusterExecutor(concurrent.futures.Executor):
         with self._entering:
             if self._is_shut_down:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            if self._agent.loss is not self._loss:
-                raise SchedulerLostError(str(self._agent.loss))
+            if self._io_thread.loss is not self._loss:
+                raise SchedulerLostError(str(self._io_thread.loss))
             future = self._client._submit_call(fn, args, kwargs)
             self._futures.add(future)
         return future
@@ -145,7 +145,7 @@ class ClusterExecutor(concurrent.futures.Executor):
     def _cancel(self, futures: Iterable[TaskFuture[Any]]) -> None:
         open_futures = [future for future in futures if not future.done()]
         try:
-            self._agent.cancel_many(lambda: [future.task_id for future in open_futures])
+            self._io_thread.cancel_many(lambda: [future.task_id for future in open_futures])
         except ClientClosedError:
             pass  # they are cancelled
 

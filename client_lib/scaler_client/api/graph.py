@@ -46,7 +46,7 @@ class Plan:
         _check_graph(graph)
         self.keys = _checked_keys(keys)
         self._client = client
-        self._agent = client._agent
+        self._io_thread = client._io_thread
         self._parent = None if task is None else task.name
         self._options = client._wire_options(task, None)
         nodes = Nodes(graph)
@@ -70,7 +70,7 @@ class Plan:
         """
         if self._tasks is not None:
             self._tasks.news = news
-            self._agent.hand_over(self._submit_all)
+            self._io_thread.call_soon(self._submit_all)
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +84,7 @@ class Plan:
         try:
             self._tasks.failed.result()
         except CancelledError:
-            if self._agent.is_closed:
+            if self._io_thread.is_closed:
                 raise ClientClosedError("the client was disconnected while it waited for a graph") from None
             raise
 
@@ -93,7 +93,7 @@ class Plan:
         if self._tasks is None:
             return
         try:
-            self._agent.cancel_many(self._tasks.open_ids)
+            self._io_thread.cancel_many(self._tasks.open_ids)
         except ClientClosedError:
             pass  # they are cancelled
 
@@ -112,10 +112,10 @@ class Plan:
         if place is None or place < 0:
             value = nodes.values[position]
             if type(value) is not ObjectRef:
-                return TaskFuture.finished(self._agent, value)
+                return TaskFuture.finished(self._io_thread, value)
             place = self._maker.places[position] = self._maker.add_object(value)
         rows = self._maker.rows
-        future: TaskFuture[Any] = TaskFuture(self._agent, rows.functions[rows.numbers[place]], b"")
+        future: TaskFuture[Any] = TaskFuture(self._io_thread, rows.functions[rows.numbers[place]], b"")
         if self._options is not None:
             future.options = self._options
             future.parent = self._parent
@@ -154,11 +154,11 @@ def submit_graph(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any
 def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
     """The same, and wait: the keys' values. What the first node that fails raises is raised; the rest is cancelled."""
     plan = Plan(client, graph, keys, client._current_task())
-    over = slot_wait.event_for(client._agent)
+    over = slot_wait.event_for(client._io_thread)
     plan.submit(over.set)
     try:
         while plan.is_open:
-            client._agent.check_waiting()
+            client._io_thread.check_can_wait()
             over.wait()
             over.clear()
         plan.raise_failure()

@@ -18,7 +18,7 @@ from ..session.result_sinks import CHUNK_ROWS
 from .progress import SHOW_SECONDS, ProgressBar, showing
 
 if TYPE_CHECKING:
-    from ..io.io_thread import Agent
+    from ..io.io_thread import IoThread
 
 T = TypeVar("T")
 
@@ -133,9 +133,9 @@ class MapRun(Generic[T]):
         bar: shows how many are done.
     """
 
-    def __init__(self, agent: Agent, plan: MapPlan[T], news: News, bar: ProgressBar | None) -> None:
+    def __init__(self, io_thread: IoThread, plan: MapPlan[T], news: News, bar: ProgressBar | None) -> None:
         self.results: list[T] = []
-        self._agent = agent
+        self._io_thread = io_thread
         self._plan = plan
         self._progress = Progress(news)
         self._bar = bar
@@ -150,7 +150,7 @@ class MapRun(Generic[T]):
                 return
             chunk = Chunk(plan.function, payloads, self._progress, plan.options, plan.parent)
             self._chunks.append(chunk)
-            self._agent.submit_chunk(chunk, plan.function, payloads)
+            self._io_thread.submit_chunk(chunk, plan.function, payloads)
             total += len(payloads)
             self._show()
             yield
@@ -166,35 +166,35 @@ class MapRun(Generic[T]):
         progress = self._progress
         for chunk in self._chunks:
             while not chunk.is_done and not progress.has_failed:
-                self._agent.check_waiting()
+                self._io_thread.check_can_wait()
                 yield
                 progress.news.clear()
                 self._show()
             if progress.has_failed:
-                _raise_first_failure(self._agent, self._plan.function, self._chunks)
+                _raise_first_failure(self._io_thread, self._plan.function, self._chunks)
             self.results.extend(_read(self._plan.function, chunk, len(self.results)))
             chunk.answers = []
         self._show()
 
     def cancel_rest(self) -> None:
         """Something has failed: what has not begun need not."""
-        _cancel_rest(self._agent, self._chunks)
+        _cancel_rest(self._io_thread, self._chunks)
 
     def _show(self) -> None:
         if self._bar is not None:
             self._bar.show(sum(chunk.answered for chunk in self._chunks))
 
 
-def run_map(agent: Agent, plan: MapPlan[T]) -> list[T]:
+def run_map(io_thread: IoThread, plan: MapPlan[T]) -> list[T]:
     """Submit one task for each tuple of arguments; returns the results in order.
 
     Raises what the first failed task raised, and cancels the others.
     """
-    news = slot_wait.event_for(agent)
+    news = slot_wait.event_for(io_thread)
     # A task gives up its slot to wait, and takes it again to look: not ten times a second.
     look_seconds = SHOW_SECONDS if plan.progress and plan.parent is None else None
     with showing(plan.progress, plan.iterable) as bar:
-        run = MapRun(agent, plan, news, bar)
+        run = MapRun(io_thread, plan, news, bar)
         try:
             for _ in run.submit():
                 pass
@@ -264,14 +264,14 @@ def _note_item(error: BaseException, function: Function, chunk: Chunk, position:
     add_note(error, f"of item {before + position} of map")
 
 
-def _raise_first_failure(agent: Agent, function: Function, chunks: list[Chunk]) -> None:
+def _raise_first_failure(io_thread: IoThread, function: Function, chunks: list[Chunk]) -> None:
     before = 0
     for chunk in chunks:
         for position in sorted(chunk.outcomes):
             answer = chunk.answers[position]
             assert answer is not None
             if chunk.outcomes[position] == Outcome.CANCELLED:
-                if agent.is_closed:
+                if io_thread.is_closed:
                     raise ClientClosedError("the client was disconnected during map")
                 raise CancelledError("the map's tasks were cancelled")
             _, error = function.read_answer(chunk.outcomes[position], answer)
@@ -283,10 +283,10 @@ def _raise_first_failure(agent: Agent, function: Function, chunks: list[Chunk]) 
         before += chunk.count
 
 
-def _cancel_rest(agent: Agent, chunks: list[Chunk]) -> None:
+def _cancel_rest(io_thread: IoThread, chunks: list[Chunk]) -> None:
     for chunk in chunks:
         if not chunk.is_done and chunk.error is None:
             try:
-                agent.cancel_many(chunk.open_ids)
+                io_thread.cancel_many(chunk.open_ids)
             except ClientClosedError:
                 return

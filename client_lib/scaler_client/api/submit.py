@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ..errors import ClientClosedError
 from ..futures.future import TaskFuture
-from ..io.io_thread import Agent
+from ..io.io_thread import IoThread
 from ..nested import slot_wait
 from ..nested.task_host import RunningTask
 from ..pickling.custom_serializer import Serializer
@@ -68,7 +68,7 @@ class Submitter:
     """Submits tasks that ask for certain options.
 
     Args:
-        agent: hands them over.
+        io_thread: hands them over.
         functions, dump_call, serializer: turn functions, arguments and objects into bytes.
         options: what the tasks ask for.
         handle: of a client inside a worker; None for others.
@@ -76,14 +76,14 @@ class Submitter:
 
     def __init__(
         self,
-        agent: Agent,
+        io_thread: IoThread,
         functions: FunctionTable,
         dump_call: DumpCall,
         serializer: Serializer | type | None,
         options: TaskOptions,
         handle: Handle | None,
     ) -> None:
-        self._agent = agent
+        self._io_thread = io_thread
         self._functions = functions
         self._dump_call = dump_call
         self._serializer = serializer
@@ -149,8 +149,8 @@ class Submitter:
         """
         if not self._is_plain or profiling is not NOT_GIVEN or type(fn) is NamedFunction:
             return self._submit_call(fn, args, *profiling_and_keywords(fn, profiling, kwargs))
-        future: TaskFuture[T] = TaskFuture(self._agent, self._functions.get(fn), self._dump_call(args, kwargs))
-        self._agent.submit(future)
+        future: TaskFuture[T] = TaskFuture(self._io_thread, self._functions.get(fn), self._dump_call(args, kwargs))
+        self._io_thread.submit(future)
         return future
 
     def _submit_call(
@@ -161,13 +161,13 @@ class Submitter:
             checked_bool("profiling", profiling)
         task = self._current_task()
         options = self._wire_options(task, profiling)
-        future: TaskFuture[T] = TaskFuture(self._agent, self._function(fn), self._dumper(fn)(args, kwargs))
+        future: TaskFuture[T] = TaskFuture(self._io_thread, self._function(fn), self._dumper(fn)(args, kwargs))
         if options is None:
-            self._agent.submit(future)
+            self._io_thread.submit(future)
         else:
             future.options = options
             future.parent = None if task is None else task.name
-            self._agent.submit_with_options(future)
+            self._io_thread.submit_with_options(future)
         return future
 
     def map(
@@ -192,7 +192,7 @@ class Submitter:
             BaseException: what the first failed task raised; the tasks that have not begun are then cancelled.
         """
         check_one_iterable("Client", others, "client.executor().map(fn, xs, ys) or client.map(fn, zip(xs, ys))")
-        return run_map(self._agent, self._map_plan(fn, iterable, progress))
+        return run_map(self._io_thread, self._map_plan(fn, iterable, progress))
 
     def _map_plan(self, fn: Callable[..., T], iterable: Iterable[Arguments], progress: bool) -> MapPlan[T]:
         """What a `map` is to do, checked."""
@@ -253,7 +253,7 @@ class Submitter:
         """The task whose children the calling thread submits."""
         if self._handle is not None and self._handle.is_closed:
             raise ClientClosedError(DISCONNECTED)
-        return slot_wait.current_task(self._agent)
+        return slot_wait.current_task(self._io_thread)
 
     def _wire_options(self, task: RunningTask | None, profiling: bool | None) -> Options | None:
         """What travels with a child of this task, or with a task that is nobody's child."""

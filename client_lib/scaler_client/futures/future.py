@@ -62,10 +62,10 @@ class FutureOwner(slot_wait.SlotReporter, Protocol):
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
 
-    def call_back(self, future: TaskFuture[Any]) -> None:
+    def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
         """Have the future's callbacks run, in the callback thread."""
 
-    def check_waiting(self) -> None:
+    def check_can_wait(self) -> None:
         """Raise where waiting for this client's futures could never end."""
 
 
@@ -104,16 +104,16 @@ class TaskFuture(Future[T]):
     failed_node: FailedNode | None = None
     """Of a graph's target that has failed; set before that."""
 
-    def __init__(self, agent: FutureOwner, function: Function, payload: Payload) -> None:
-        self._agent = agent
+    def __init__(self, io_thread: FutureOwner, function: Function, payload: Payload) -> None:
+        self._io_thread = io_thread
         self._function: Function | None = function
         self._payload: Payload | None = payload
 
     @classmethod
-    def finished(cls, agent: FutureOwner, value: T) -> TaskFuture[T]:
+    def finished(cls, io_thread: FutureOwner, value: T) -> TaskFuture[T]:
         """One of no task, that has its value."""
         future = cls.__new__(cls)
-        future._agent = agent
+        future._io_thread = io_thread
         future._function = future._payload = None
         future._result = value
         future._state = FINISHED
@@ -141,7 +141,7 @@ class TaskFuture(Future[T]):
     def _waiters(self) -> list[Any]:
         waiters = self._lazy_waiters
         if waiters is None:
-            waiters = self._lazy_waiters = [] if task_host.host is None else slot_wait.Waiters(self._agent)
+            waiters = self._lazy_waiters = [] if task_host.host is None else slot_wait.Waiters(self._io_thread)
         return waiters
 
     @_waiters.setter
@@ -162,7 +162,7 @@ class TaskFuture(Future[T]):
         """
         is_forced = bool(force)  # here: whatever that raises, the I/O thread must not
         if self._state == PENDING or (is_forced and self._state == RUNNING):
-            self._agent.cancel(self, is_forced)
+            self._io_thread.cancel(self, is_forced)
         return self._state in (CANCELLED, CANCELLED_AND_NOTIFIED)
 
     def cancelled(self) -> bool:
@@ -241,7 +241,7 @@ class TaskFuture(Future[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if task_host.host is None or self._state in _OVER:
             return asyncio.wrap_future(self).__await__()
-        return slot_await.awaiting(self._agent, asyncio.wrap_future(self))
+        return slot_await.awaiting(self._io_thread, asyncio.wrap_future(self))
 
     def __repr__(self) -> str:
         if self._answer is not None and self._state == FINISHED:
@@ -342,7 +342,7 @@ class TaskFuture(Future[T]):
                     waiter.add_exception(self)
             self._condition.notify_all()
         if self._done_callbacks:
-            self._agent.call_back(self)
+            self._io_thread.schedule_callbacks(self)
 
     def run_callbacks(self) -> None:
         """Called once, by the callback thread."""
@@ -369,11 +369,11 @@ class TaskFuture(Future[T]):
                     latches = self._latches = []
         latches.append(latch)
         if self._state not in _OVER:
-            self._agent.check_waiting()
+            self._io_thread.check_can_wait()
             if task_host.host is None:
                 latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
             else:
-                slot_wait.wait(self._agent, latch, timeout, self.done)
+                slot_wait.wait(self._io_thread, latch, timeout, self.done)
         state = self._state
         if state in (CANCELLED, CANCELLED_AND_NOTIFIED):
             raise CancelledError()

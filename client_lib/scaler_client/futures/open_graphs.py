@@ -113,7 +113,7 @@ class GraphTasks:
         self._tell(future, outcome != Outcome.VALUE)
         return not self.targets
 
-    def note_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
+    def record_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
         self._has_failed = True
         for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
             row = task_id - self.first
@@ -136,13 +136,13 @@ class GraphTasks:
         # what those raise that were there.
         return min(causes, key=lambda each: _BLAME_LAST.get(self._endings[each][0], 0), default=row)
 
-    def can_recover(self, task_id: int) -> bool:
+    def can_resubmit(self, task_id: int) -> bool:
         row = task_id - self.first
         if self._recoveries == MOST_RECOVERIES or row not in self.targets:
             return False
         return self._endings[self._failures[row]][0] == Outcome.INPUT_LOST
 
-    def recover(self) -> None:
+    def begin_recovery(self) -> None:
         """That is about to be done."""
         self._recoveries += 1
         self._failures.clear()
@@ -203,7 +203,7 @@ class GraphTasks:
     def needed_ids(self) -> list[int]:
         return [self.first + row for row in self._needed()]
 
-    def withdraw(self, task_id: int) -> list[int]:
+    def cancel_node(self, task_id: int) -> list[int]:
         if not self._readers:
             self._count_readers()
         withdrawn = self._with_readers(task_id - self.first)

@@ -27,7 +27,7 @@ class Caller(Protocol):
     """What turns functions and arguments into bytes for a client."""
 
     @property
-    def _agent(self) -> objects.ObjectSender: ...
+    def _io_thread(self) -> objects.ObjectSender: ...
 
     _serializer: Serializer | type | None
     _dump_call: Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
@@ -255,7 +255,7 @@ class RowMaker:
     def _object_place(self, reference: ObjectRef) -> int:
         place = self._object_places.get(reference)
         if place is None:
-            reference.check(self._caller._agent)
+            reference.check(self._caller._io_thread)
             self.rows.objects.append(reference)
             place = self._object_places[reference] = ~(len(self.rows.objects) - 1)
         return place
@@ -281,7 +281,7 @@ class RowMaker:
                     self._say_node(error, position)
                     raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:
-                    large[position] = objects.make_object(self._caller._agent, frames)
+                    large[position] = objects.make_object(self._caller._io_thread, frames)
         self.new_objects = list(large.values())
         return large
 

@@ -24,13 +24,13 @@ from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import FunctionTable
 from ..protocol import messages
 from ..protocol.snapshots import Snapshot
-from ..session.session import Session, State, not_taken_text, refusal_text
-from .io_thread import Agent
+from ..session.session import Session, State, refusal_text, rejection_text
+from .io_thread import IoThread
 
-PATIENCE_SECONDS = 5.0
+SILENCE_WARNING_SECONDS = 5.0
 """Whoever waits longer for a scheduler is told so."""
 
-QUICK_SECONDS = 0.25
+LOOKUP_DELAY_SECONDS = 0.25
 """And after this long, where its host can't be found."""
 
 _log = logging.getLogger(__name__)
@@ -62,32 +62,34 @@ class Connection:
             _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
         )
         self.keys = given_keys(keys, WORKER if worker else CLIENT)
-        if not worker:  # else its agent has said it
+        if not worker:  # else its host agent has said it
             warn_of_secrets(self.keys, address)
-        self.agent = Agent(address, self._session, self.keys, is_nested=worker != 0)
+        self.io_thread = IoThread(address, self._session, self.keys, is_nested=worker != 0)
         self._watch = Watch(address)
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
         try:
             if not self._wait_joined(address, timeout_seconds):
-                why = self._session.turned_away
-                raise ConnectionError(not_taken_text(self.address, why) if why else _silence(address, timeout_seconds))
+                why = self._session.rejection
+                raise ConnectionError(
+                    rejection_text(self.address, why) if why else _timeout_text(address, timeout_seconds)
+                )
             if self._session.refused is not None:
                 is_unauthorized = self._session.refused.reason == messages.NOT_AUTHORIZED
                 kind = UnauthorizedError if is_unauthorized else ConnectionError
                 raise kind(refusal_text(self.address, self._session.refused))
         except BaseException:
-            self.agent.close("the client did not join")
+            self.io_thread.close("the client did not join")
             raise
 
     def _wait_joined(self, address: Address, timeout_seconds: float) -> bool:
         # Whoever answers at once has been found: no name is looked up for them.
-        if timeout_seconds > QUICK_SECONDS and not self.agent.wait_joined(QUICK_SECONDS):
+        if timeout_seconds > LOOKUP_DELAY_SECONDS and not self.io_thread.wait_joined(LOOKUP_DELAY_SECONDS):
             warn_if_unresolved(address, _log)
-        left = timeout_seconds - PATIENCE_SECONDS
-        if left > 0 and not self.agent.wait_joined(PATIENCE_SECONDS) and not self._session.turned_away:
+        left = timeout_seconds - SILENCE_WARNING_SECONDS
+        if left > 0 and not self.io_thread.wait_joined(SILENCE_WARNING_SECONDS) and not self._session.rejection:
             _log.warning("no scheduler answers at %s yet; giving up in %.0f s", self.address, left)
-        return self.agent.wait_joined(max(left, 0) or timeout_seconds)
+        return self.io_thread.wait_joined(max(left, 0) or timeout_seconds)
 
     @property
     def scheduler(self) -> int:
@@ -115,22 +117,22 @@ class Connection:
 
     def close(self, reason: str) -> None:
         """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
-        self.agent.close(reason)
+        self.io_thread.close(reason)
         self._watch.close()
 
     def functions(self, serializer: Serializer | type | None) -> FunctionTable:
         """The table of functions for clients with this serializer."""
         if serializer is not None and not isinstance(serializer, type):
             # Of an object every client that is unpickled has another one: these tables go with their clients.
-            return FunctionTable(self.agent.forget_function, serializer, self._numbers)
+            return FunctionTable(self.io_thread.forget_function, serializer, self._numbers)
         table = self._functions.get(serializer)
         if table is None:
-            made = FunctionTable(self.agent.forget_function, serializer, self._numbers)  # type: ignore[arg-type]
+            made = FunctionTable(self.io_thread.forget_function, serializer, self._numbers)  # type: ignore[arg-type]
             table = self._functions.setdefault(serializer, made)
         return table
 
 
-def _silence(address: Address, seconds: float) -> str:
+def _timeout_text(address: Address, seconds: float) -> str:
     complaint = shortage() or unresolved(address)
     return f"no scheduler answers at {address} within {seconds:g} seconds{': ' if complaint else ''}{complaint}"
 

@@ -28,16 +28,16 @@ from ..pickling.functions import Function
 from ..pickling.references import StoredObject
 from ..protocol import messages, wire
 from ..protocol.messages import NOT_AUTHORIZED, Payload, TaskName
-from ..session.result_sinks import ChunkOwner
+from ..session.result_sinks import ChunkSink
 from ..session.session import Session, State
 from .callbacks import Callbacks
 from .output_display import OutputDisplay
-from .process_exit import look_after
+from .process_exit import close_at_exit
 
 UNSENT_SECONDS = 0.01
 """How soon to try again to send what ZeroMQ did not take."""
 
-MOST_RECONNECT_MILLISECONDS = 250
+MAX_RECONNECT_MILLISECONDS = 250
 """Between two tries to connect, at the most: so much later a scheduler that was started anew is noticed."""
 
 GOODBYE_MILLISECONDS = 1000
@@ -46,7 +46,7 @@ GOODBYE_MILLISECONDS = 1000
 _log = logging.getLogger(__name__)
 
 
-class Agent:
+class IoThread:
     def __init__(
         self, address: Address, session: Session, keys: PeerKeys | None = None, is_nested: bool = False
     ) -> None:
@@ -66,19 +66,19 @@ class Agent:
         self._is_asleep = False
         self._is_over = False
         """The I/O thread has ended."""
-        self._rejecting = threading.Lock()
+        self._reject_lock = threading.Lock()
         self._closed: str | None = None
         """Why nothing can be submitted any more."""
         self._joined = threading.Event()
         self._callbacks = Callbacks()
         self._display = OutputDisplay()
-        session.take_output = self._display.put
+        session.on_output = self._display.put
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
         self._socket.setsockopt(zmq.LINGER, 0)
         secure(self._socket, keys)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MOST_RECONNECT_MILLISECONDS)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MAX_RECONNECT_MILLISECONDS)
         # What is unsent waits in the session, which can still change its mind about it.
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.setsockopt(zmq.RCVHWM, 0)
@@ -93,7 +93,7 @@ class Agent:
         self._thread = threading.Thread(target=self._run, name="scaler-client", daemon=True)
         self._socket.connect(str(address))
         self._thread.start()
-        look_after(self)
+        close_at_exit(self)
 
     # ------------------------------------------------------------------------------------------------ for user threads
 
@@ -112,11 +112,11 @@ class Agent:
 
     def submit_with_options(self, future: TaskFuture[Any]) -> None:
         """Hand over a new task that has options."""
-        self._hand_over(lambda: self._submit_with_options(future))
+        self._call_soon(lambda: self._submit_with_options(future))
 
-    def submit_chunk(self, owner: ChunkOwner, function: Function, payloads: list[Payload]) -> None:
+    def submit_chunk(self, owner: ChunkSink, function: Function, payloads: list[Payload]) -> None:
         """Hand over tasks of one function, whose first id is told to the owner."""
-        self._hand_over(lambda: owner.submitted(self._session.submit_chunk(owner, function, payloads)))
+        self._call_soon(lambda: owner.submitted(self._session.submit_chunk(owner, function, payloads)))
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
@@ -128,13 +128,13 @@ class Agent:
             else:
                 self._session.cancel([future.task_id], answered.set, force)
 
-        self._hand_over(ask)
+        self._call_soon(ask)
         answered.wait()
 
     def cancel_many(self, ids: Callable[[], Sequence[int]], force: bool = False) -> None:
         """Ask that these tasks, named once all before has been handed over, never run, with `force` that they are
         stopped if they do. Does not wait."""
-        self._hand_over(lambda: self._session.cancel(ids(), lambda: None, force))
+        self._call_soon(lambda: self._session.cancel(ids(), lambda: None, force))
 
     def clear(self, parent: TaskName | None, over: Callable[[], None]) -> None:
         """Ask that no open task runs that has not begun, and forget all objects; does not wait. `over` is called when
@@ -142,19 +142,19 @@ class Agent:
 
         A nested client serves all tasks of its worker: there it is what this one has submitted.
         """
-        self._hand_over(lambda: self._clear(parent, over))
+        self._call_soon(lambda: self._clear(parent, over))
 
     def stop_children(self, parent: TaskName) -> None:
         """Ask that everything is stopped that this task has submitted. Does not wait."""
-        self._tell(lambda: self._session.stop_children(parent))
+        self._enqueue(lambda: self._session.stop_children(parent))
 
-    def tell_suspended(self, name: TaskName) -> None:
+    def suspend(self, name: TaskName) -> None:
         """The calling thread's task is about to give up its slot; what it has submitted goes before this."""
-        self._tell(lambda: self._session.suspend(name))
+        self._enqueue(lambda: self._session.suspend(name))
 
-    def tell_resumed(self, name: TaskName) -> None:
+    def resume(self, name: TaskName) -> None:
         """It has its slot again."""
-        self._tell(lambda: self._session.resume(name))
+        self._enqueue(lambda: self._session.resume(name))
 
     def forget_function(self, number: int) -> None:
         """No task names this function any more. Called by the garbage collector, in any thread, at any time."""
@@ -165,9 +165,9 @@ class Agent:
         """Nothing refers to this object any more. Called as `forget_function` is."""
         self._inbox.append(lambda: self._session.objects.forget(stored))
 
-    def hand_over(self, command: Callable[[Session], None]) -> None:
+    def call_soon(self, command: Callable[[Session], None]) -> None:
         """Have this called by the I/O thread, behind all that was handed over before."""
-        self._hand_over(lambda: command(self._session))
+        self._call_soon(lambda: command(self._session))
 
     def wait_joined(self, timeout_seconds: float) -> bool:
         """Wait until the scheduler has accepted or refused the client; False when it did neither in time."""
@@ -182,7 +182,7 @@ class Agent:
             if known:
                 forward([parent for parent, _ in known], output.rows([row for _, row in known]))
 
-        self._session.take_output = take
+        self._session.on_output = take
 
     @property
     def is_closed(self) -> bool:
@@ -194,14 +194,14 @@ class Agent:
         """Why tasks were given up last, if they ever were."""
         return self._session.loss
 
-    def check_waiting(self) -> None:
+    def check_can_wait(self) -> None:
         """Raise where waiting for this client's futures could never end."""
         if self._closed is not None and not self._thread.is_alive():
             raise ClientClosedError(self._closed)
         if threading.current_thread() is self._thread:
             raise RuntimeError("a future was waited for in the client's own I/O thread")
 
-    def call_back(self, future: TaskFuture[Any]) -> None:
+    def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
         """Have the future's callbacks run, in the callback thread."""
         self._callbacks.add(future)
 
@@ -225,12 +225,12 @@ class Agent:
         )
         self._thread = threading.Thread()
 
-    def _hand_over(self, command: Callable[[], None]) -> None:
+    def _call_soon(self, command: Callable[[], None]) -> None:
         if self._closed is not None:
             raise ClientClosedError(self._closed)
-        self._tell(command)
+        self._enqueue(command)
 
-    def _tell(self, command: Callable[[], None]) -> None:
+    def _enqueue(self, command: Callable[[], None]) -> None:
         """The same, of no use to a client that is closed."""
         self._inbox.append(command)
         if self._is_asleep:
@@ -269,13 +269,13 @@ class Agent:
 
     def _reject_inbox(self) -> None:
         """What is handed over while the client closes, and later: the closed session turns it away."""
-        with self._rejecting:
+        with self._reject_lock:
             self._is_over = True
             self._is_asleep = True  # for good: whoever hands over from now on comes to see that it is over
-            self._take_inbox()
+            self._process_inbox()
 
     def _step(self) -> None:
-        self._take_inbox()
+        self._process_inbox()
         now = time.monotonic()
         if now >= self._session.next_deadline:
             self._session.tick(now)
@@ -302,7 +302,7 @@ class Agent:
             return UNSENT_SECONDS
         return max(0.0, self._session.next_deadline - now)
 
-    def _take_inbox(self) -> None:
+    def _process_inbox(self) -> None:
         inbox = self._inbox
         submit = self._session.submit
         # As many as there are now: what comes meanwhile waits for the next turn, so that answers are read in between.
@@ -315,7 +315,7 @@ class Agent:
 
     def _clear(self, parent: TaskName | None, over: Callable[[], None]) -> None:
         tasks = self._session.tasks
-        ids = tasks.ids_of_children(parent) if self.is_nested else tasks.ids()
+        ids = tasks.child_ids(parent) if self.is_nested else tasks.ids()
         left = len(ids) + 1
 
         def answered() -> None:

@@ -15,10 +15,10 @@ from ..nested import task_host
 from ..nested.task_host import TaskHost
 from .connection import Connection
 
-_NESTED = ""
+_OWN_SCHEDULER = ""
 """In the place of an address: the worker's own scheduler, by whatever name."""
 
-_making = threading.Lock()
+_lock = threading.Lock()
 _connections: dict[str, Connection] = {}
 """By the address that was asked for."""
 
@@ -44,28 +44,28 @@ def attach(
         ConnectionError: as for Connection.
     """
     known = _connections.get(address)
-    if known is not None and not known.agent.is_closed:
+    if known is not None and not known.io_thread.is_closed:
         return known
-    with _making:
-        own = _connections.get(_NESTED)
-        if own is None or own.agent.is_closed:
+    with _lock:
+        own = _connections.get(_OWN_SCHEDULER)
+        if own is None or own.io_thread.is_closed:
             own_address = parse_connect_address(host.address)
             own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
-            _connections[_NESTED] = _connections[own.address] = own
-            task_host.stop_children = own.agent.stop_children
-            own.agent.forward_output(host.forward_output)
+            _connections[_OWN_SCHEDULER] = _connections[own.address] = own
+            task_host.stop_children = own.io_thread.stop_children
+            own.io_thread.forward_output(host.forward_output)
         if address in ("", own.address) or (scheduler and scheduler == own.scheduler):
             _connections[address] = own
             return own
         known = _connections.get(address)
-        if known is None or known.agent.is_closed:
+        if known is None or known.io_thread.is_closed:
             where = parse_connect_address(address)
             known = None
             if host.keys and keys is None:  # it may be the worker's own by another name, where others have no key
                 known = _own_elsewhere(host, where, own, timeout_seconds, heartbeat_interval_seconds)
             known = known or Connection(where, timeout_seconds, heartbeat_interval_seconds, keys=keys)
             if known is not own and known.scheduler == own.scheduler:
-                known.agent.close("the worker's own client serves this scheduler")
+                known.io_thread.close("the worker's own client serves this scheduler")
                 known = own
             _connections[address] = known
         return known
@@ -79,14 +79,14 @@ def _own_elsewhere(
         other = Connection(where, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
     except UnauthorizedError:
         return None
-    other.agent.close("the worker's own client serves this scheduler")
+    other.io_thread.close("the worker's own client serves this scheduler")
     return own if other.scheduler == own.scheduler else None
 
 
 def _forget_all() -> None:
     """In a forked child: nothing of its parent's is the child's."""
-    global _making
-    _making = threading.Lock()
+    global _lock
+    _lock = threading.Lock()
     _connections.clear()
     task_host.stop_children = None
     task_host.is_forked_by_task = task_host.is_forked_by_task or task_host.host is not None

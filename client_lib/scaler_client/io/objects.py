@@ -11,7 +11,7 @@ from ..pickling.custom_serializer import Serializer
 from ..pickling.object_frames import pickled
 from ..pickling.references import ObjectHolder, ObjectRef, StoredObject
 from ..protocol.messages import Payload, TaskName
-from ..session.frame_limit import are_within, too_large
+from ..session.frame_limit import fits_limit, too_large_text
 from ..session.session import Session
 
 
@@ -22,15 +22,15 @@ class ObjectSender(ObjectHolder, Protocol):
     def frame_limit(self) -> int:
         """Bytes of one frame that the scheduler takes; 0: any."""
 
-    def hand_over(self, command: Callable[[Session], None]) -> None:
+    def call_soon(self, command: Callable[[Session], None]) -> None:
         """Have this called by the I/O thread, behind all that was handed over before."""
 
 
 def make_object(
-    agent: ObjectSender, frames: list[Payload], name: str = "", parent: TaskName | None = None
+    io_thread: ObjectSender, frames: list[Payload], name: str = "", parent: TaskName | None = None
 ) -> ObjectRef:
     """The reference to an object that is to be handed over, by `send`, before anything that reads it."""
-    return ObjectRef(agent, StoredObject(name, frames, parent))
+    return ObjectRef(io_thread, StoredObject(name, frames, parent))
 
 
 def send(session: Session, reference: ObjectRef) -> None:
@@ -39,7 +39,7 @@ def send(session: Session, reference: ObjectRef) -> None:
 
 
 def send_object(
-    agent: ObjectSender, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskName | None
+    io_thread: ObjectSender, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskName | None
 ) -> ObjectRef:
     """Have the scheduler keep this value; returns its reference.
 
@@ -49,11 +49,11 @@ def send_object(
         ClientClosedError: the client is disconnected.
     """
     frames = dump_object(value, own_serializer)
-    limit = agent.frame_limit
-    if not are_within(frames, limit):
-        raise MessageTooLargeError(too_large(f"the object {name}".rstrip(), max(map(len, frames)), limit))
-    reference = make_object(agent, frames, name, parent)
-    agent.hand_over(lambda session: send(session, reference))
+    limit = io_thread.frame_limit
+    if not fits_limit(frames, limit):
+        raise MessageTooLargeError(too_large_text(f"the object {name}".rstrip(), max(map(len, frames)), limit))
+    reference = make_object(io_thread, frames, name, parent)
+    io_thread.call_soon(lambda session: send(session, reference))
     return reference
 
 

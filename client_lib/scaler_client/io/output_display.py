@@ -17,10 +17,10 @@ from ..protocol.messages import STANDARD_ERROR, Output
 from .writable import SURE_BYTES, is_writable
 
 MOST_WAITING_BYTES = 4 << 20
-LOOK_SECONDS = 0.02
+RETRY_SECONDS = 0.02
 """Between two looks whether a stream that takes nothing takes something."""
 
-LAST_SECONDS = 1.0
+CLOSE_SECONDS = 1.0
 """How long the end of a client waits for what has not been written yet."""
 
 _Part = tuple[int, str, int]
@@ -36,7 +36,7 @@ class OutputDisplay:
         self._waiting_bytes = 0
         self._dropped = 0
         """Bytes, of which nothing has been said yet."""
-        self._news = threading.Event()
+        self._changed = threading.Event()
         self._deadline: float | None = None
         """When the thread must be over, by the monotonic clock; None: not yet."""
         self._thread: threading.Thread | None = None
@@ -52,24 +52,24 @@ class OutputDisplay:
                 return
             self._note_dropped()
             for stream, label, text in zip(output.streams, output.labels, output.texts):
-                self._add(stream, _shown(label, text))
+                self._add(stream, _labelled_lines(label, text))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._show, name="scaler-client-output", daemon=True)
                 self._thread.start()
-        self._news.set()
+        self._changed.set()
 
     def end(self) -> None:
         """Nothing comes any more."""
         with self._lock:
-            self._deadline = time.monotonic() + LAST_SECONDS
+            self._deadline = time.monotonic() + CLOSE_SECONDS
             self._note_dropped()
-        self._news.set()
+        self._changed.set()
 
     def join(self) -> None:
         """Wait until all is written, after `end`; a second at most."""
         thread = self._thread
         if thread is not None and threading.current_thread() is not thread:
-            thread.join(LAST_SECONDS)
+            thread.join(CLOSE_SECONDS)
 
     def _add(self, stream: int, text: str) -> None:
         self._waiting.append((stream, text, len(text)))
@@ -83,8 +83,8 @@ class OutputDisplay:
 
     def _show(self) -> None:
         while True:
-            self._news.wait()
-            self._news.clear()
+            self._changed.wait()
+            self._changed.clear()
             while self._waiting:
                 stream, text, size = self._waiting.popleft()
                 if not self._write(stream, text):
@@ -103,7 +103,7 @@ class OutputDisplay:
             while not is_writable(stream):
                 if self._deadline is not None and time.monotonic() > self._deadline:
                     return False
-                time.sleep(LOOK_SECONDS)
+                time.sleep(RETRY_SECONDS)
             try:
                 _write_whole(stream, piece)
             except Exception:  # closed, or of the user's own: there is nobody to be told
@@ -111,7 +111,7 @@ class OutputDisplay:
         return True
 
 
-def _shown(label: bytes, text: bytes) -> str:
+def _labelled_lines(label: bytes, text: bytes) -> str:
     """The lines, each behind the label."""
     before = f"[{label.decode('utf-8', 'replace')}] "
     return "".join(f"{before}{line}\n" for line in text.decode("utf-8", "replace").split("\n"))

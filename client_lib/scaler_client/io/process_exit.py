@@ -8,17 +8,17 @@ import weakref
 from typing import Protocol
 
 
-class IoThread(Protocol):
+class ClosableThread(Protocol):
     def close(self, reason: str) -> None: ...
 
     def mark_forked(self) -> None:
         """This is a child process."""
 
 
-_threads: weakref.WeakSet[IoThread] = weakref.WeakSet()
+_threads: weakref.WeakSet[ClosableThread] = weakref.WeakSet()
 
 
-def look_after(thread: IoThread) -> None:
+def close_at_exit(thread: ClosableThread) -> None:
     """Close it when the interpreter ends; tell it when this is a forked child."""
     _threads.add(thread)
     # Anew, so that it runs before the end of a local cluster that was there first.

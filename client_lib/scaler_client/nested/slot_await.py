@@ -22,8 +22,8 @@ Gate = asyncio.Future  # what the coroutine waits at
 
 
 class LoopAwaits(Awaits):
-    def __init__(self, agent: SlotReporter, task: RunningTask) -> None:
-        super().__init__(agent, task)
+    def __init__(self, io_thread: SlotReporter, task: RunningTask) -> None:
+        super().__init__(io_thread, task)
         self._loop = asyncio.get_running_loop()
         self._gates: list[Gate[Any]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -32,10 +32,10 @@ class LoopAwaits(Awaits):
         """One more; the first gives up the slot."""
         if not self.count:
             try:
-                self.agent.tell_suspended(self.task.name)
+                self.io_thread.suspend(self.task.name)
                 self.task.suspend()
             except BaseException:
-                self.agent.tell_resumed(self.task.name)
+                self.io_thread.resume(self.task.name)
                 raise
             self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
         self.count += 1
@@ -60,7 +60,7 @@ class LoopAwaits(Awaits):
         try:
             self.task.resume()
         finally:
-            self.agent.tell_resumed(self.task.name)
+            self.io_thread.resume(self.task.name)
 
     def _look(self) -> None:
         if self._is_stopped():
@@ -88,14 +88,14 @@ def _pass_on(answer: asyncio.Future[Any], gate: Gate[Any]) -> None:
         gate.set_result(answer.result())
 
 
-def awaiting(agent: SlotReporter, answer: asyncio.Future[Any]) -> Generator[Any, None, Any]:
+def awaiting(io_thread: SlotReporter, answer: asyncio.Future[Any]) -> Generator[Any, None, Any]:
     """`await answer`, which one of this client's futures ends, with the slot of the calling task given up."""
-    task = current_task(agent)
+    task = current_task(io_thread)
     if task is None:
         return (yield from asyncio.Future.__await__(answer))  # not its own, which may have come here
     awaits = open_awaits(task.name)
     if not isinstance(awaits, LoopAwaits):
-        awaits = LoopAwaits(agent, task)
+        awaits = LoopAwaits(io_thread, task)
         keep_awaits(awaits)
     gate = awaits.enter(answer)
     try:
@@ -107,9 +107,9 @@ def awaiting(agent: SlotReporter, answer: asyncio.Future[Any]) -> Generator[Any,
 class OutOfSlot(Generic[T]):
     """`await`s a future of the event loop, which this client's futures end, with the calling task's slot given up."""
 
-    def __init__(self, agent: SlotReporter, answer: asyncio.Future[T]) -> None:
-        self._agent = agent
+    def __init__(self, io_thread: SlotReporter, answer: asyncio.Future[T]) -> None:
+        self._io_thread = io_thread
         self._answer = answer
 
     def __await__(self) -> Generator[Any, None, T]:
-        return awaiting(self._agent, self._answer)
+        return awaiting(self._io_thread, self._answer)

@@ -23,18 +23,18 @@ class SlotReporter(Protocol):
     def is_nested(self) -> bool:
         """Whether it serves the tasks that this process runs as a worker."""
 
-    def tell_suspended(self, name: TaskName) -> None:
+    def suspend(self, name: TaskName) -> None:
         """Tell the scheduler that this task gives up its slot."""
 
-    def tell_resumed(self, name: TaskName) -> None:
+    def resume(self, name: TaskName) -> None:
         """Tell the scheduler that this task has its slot again."""
 
 
 class Awaits:
     """The `await`s of one task, in the thread that runs it: while any is open, the slot is given up."""
 
-    def __init__(self, agent: SlotReporter, task: RunningTask) -> None:
-        self.agent = agent
+    def __init__(self, io_thread: SlotReporter, task: RunningTask) -> None:
+        self.io_thread = io_thread
         self.task = task
         self.thread = threading.get_ident()
         self.count = 0
@@ -56,10 +56,10 @@ def keep_awaits(awaits: Awaits) -> None:
     _local.awaits = awaits
 
 
-def current_task(agent: SlotReporter) -> RunningTask | None:
+def current_task(io_thread: SlotReporter) -> RunningTask | None:
     """The task that the calling thread runs, where this client's tasks are its children."""
     host = task_host.host
-    if host is None or not agent.is_nested:
+    if host is None or not io_thread.is_nested:
         return None
     task = host.current()
     if task is None:  # nor does the worker know one that has given up its slot, and yet goes on in an event loop
@@ -69,18 +69,18 @@ def current_task(agent: SlotReporter) -> RunningTask | None:
     return task
 
 
-def wait(agent: SlotReporter, latch: threading.Lock, timeout: float | None, is_over: Callable[[], bool]) -> None:
+def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, is_over: Callable[[], bool]) -> None:
     """Acquire the latch, which the I/O thread releases; inside a task, without keeping its slot.
 
     Args:
-        agent: whose answers are waited for.
+        io_thread: whose answers are waited for.
         timeout: seconds after which it gives up; None never does.
         is_over: whether what is waited for is there.
 
     Raises:
         TaskStoppedError: the task was stopped.
     """
-    task = current_task(agent)
+    task = current_task(io_thread)
     if task is None or (timeout is not None and timeout <= 0):
         latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
     elif open_awaits(task.name) is not None:
@@ -89,21 +89,21 @@ def wait(agent: SlotReporter, latch: threading.Lock, timeout: float | None, is_o
             raise TaskStoppedError("the task was stopped while it waited")
     else:
         try:
-            agent.tell_suspended(task.name)
+            io_thread.suspend(task.name)
             task.suspend()
             try:
                 task.wait(latch, timeout)
             finally:
                 task.resume()
         finally:
-            agent.tell_resumed(task.name)
+            io_thread.resume(task.name)
 
 
 class Event:
     """A `threading.Event` for waiting inside a task. One thread waits, any thread sets."""
 
-    def __init__(self, agent: SlotReporter) -> None:
-        self._agent = agent
+    def __init__(self, io_thread: SlotReporter) -> None:
+        self._io_thread = io_thread
         self._lock = threading.Lock()
         self._is_set = False
         self._latch: threading.Lock | None = None
@@ -129,26 +129,26 @@ class Event:
             latch = self._latch = threading.Lock()
             latch.acquire()
         try:
-            wait(self._agent, latch, timeout, self.is_set)
+            wait(self._io_thread, latch, timeout, self.is_set)
         finally:
             with self._lock:
                 self._latch = None
         return self._is_set
 
 
-def event_for(agent: SlotReporter) -> threading.Event | Event:
+def event_for(io_thread: SlotReporter) -> threading.Event | Event:
     """An event that the calling thread is to wait for."""
-    return threading.Event() if current_task(agent) is None else Event(agent)
+    return threading.Event() if current_task(io_thread) is None else Event(io_thread)
 
 
 class Waiters(list[Any]):
     """A future's waiters, as the functions of concurrent.futures put them in, inside a worker."""
 
-    def __init__(self, agent: SlotReporter) -> None:
-        self._agent = agent
+    def __init__(self, io_thread: SlotReporter) -> None:
+        self._io_thread = io_thread
 
     def append(self, waiter: Any) -> None:
         # Whoever puts it in will wait for its event, and holds all futures' conditions: nobody else knows it yet.
-        if type(getattr(waiter, "event", None)) is threading.Event and current_task(self._agent) is not None:
-            waiter.event = Event(self._agent)
+        if type(getattr(waiter, "event", None)) is threading.Event and current_task(self._io_thread) is not None:
+            waiter.event = Event(self._io_thread)
         super().append(waiter)

@@ -109,9 +109,11 @@ def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
         raise SerializerError(f"{what} can't be deserialized {side}: {error!r}") from error
 
 
-def call_dumper(serializer: Serializer | None, agent: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
+def call_dumper(
+    serializer: Serializer | None, io_thread: object
+) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
     """What makes calls' payloads with this serializer; None: as `serializer.call_dumper` does."""
-    dump_bytes = default.call_dumper(agent)
+    dump_bytes = default.call_dumper(io_thread)
     if serializer is None:
         return dump_bytes
 

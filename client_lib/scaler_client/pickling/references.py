@@ -55,12 +55,12 @@ class ObjectRef:
     the reference, or a task that reads it.
     """
 
-    __slots__ = ("__weakref__", "_agent", "_stored")
+    __slots__ = ("__weakref__", "_io_thread", "_stored")
 
-    def __init__(self, agent: ObjectHolder, stored: StoredObject) -> None:
-        self._agent = agent
+    def __init__(self, io_thread: ObjectHolder, stored: StoredObject) -> None:
+        self._io_thread = io_thread
         self._stored = stored
-        weakref.finalize(self, agent.forget_object, stored).atexit = False
+        weakref.finalize(self, io_thread.forget_object, stored).atexit = False
 
     @property
     def name(self) -> str:
@@ -72,11 +72,11 @@ class ObjectRef:
         """Once it is handed over."""
         return self._stored.id
 
-    def check(self, agent: object) -> None:
-        """Raise where a client with this agent can't refer to the object."""
+    def check(self, io_thread: object) -> None:
+        """Raise where a client with this io_thread can't refer to the object."""
         if self._stored.is_gone:
             raise ObjectNotFoundError(f"{self!r} is not kept any more: its client was cleared or disconnected")
-        if self._agent is not agent:
+        if self._io_thread is not io_thread:
             raise ValueError(f"{self!r} belongs to another client: send the object with this one")
 
     def __reduce__(self) -> Any:
@@ -102,7 +102,7 @@ class NodeRef:
         self.row = row
         """The node's, within its graph."""
 
-    def check(self, _agent: object) -> None:
+    def check(self, _io_thread: object) -> None:
         """A graph names none but its own."""
 
     def __reduce__(self) -> Any:
@@ -145,14 +145,14 @@ class Collector:
     """Notes what the arguments of one call refer to, while the calling thread pickles them.
 
     Args:
-        agent: of the client whose call it is.
+        io_thread: of the client whose call it is.
     """
 
-    def __init__(self, agent: object) -> None:
+    def __init__(self, io_thread: object) -> None:
         self.inputs: list[Reference] = []
         self.problem: Exception | None = None
         """Why a reference can't be passed: whatever pickling makes of it, this is what the user is to read."""
-        self._agent = agent
+        self._io_thread = io_thread
         self._positions: dict[Reference, int] = {}
         self._outer: Collector | None = None
 
@@ -166,7 +166,7 @@ class Collector:
         position = self._positions.get(reference)
         if position is None:
             try:
-                reference.check(self._agent)
+                reference.check(self._io_thread)
                 if len(self.inputs) == MOST_INPUTS:
                     raise ValueError(f"a call can't refer to more than {MOST_INPUTS:,} objects and nodes")
             except Exception as error:

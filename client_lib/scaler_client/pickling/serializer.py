@@ -71,11 +71,11 @@ def dumps(value: Any) -> bytes:
 loads: Callable[[Payload], Any] = pickle.loads
 
 
-def call_dumper(agent: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
+def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
     """What turns the arguments of one call into bytes; a `references.ReadingCall` where they refer to objects.
 
     Args:
-        agent: of the client whose calls these are.
+        io_thread: of the client whose calls these are.
     """
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
@@ -93,7 +93,7 @@ def call_dumper(agent: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]],
                 return _dumps(args, _PROTOCOL)
             if all(map(is_plain, kwargs.values())):
                 return _dumps([args, kwargs], _PROTOCOL)
-        with Collector(agent) as collector:
+        with Collector(io_thread) as collector:
             return collector.payload(_dump_any(args, kwargs, collector))
 
     return dump_call

@@ -83,17 +83,17 @@ class Backlog:
         """New rows, whose ids are above all earlier ones; what the credit allows goes to `outgoing`."""
         if self._dropped and not self._dropped.isdisjoint(batch.ids):
             batch = self._without_dropped(batch)
-        for part, weight in _cut(batch):
+        for part, weight in _split(batch):
             if self._used < self._credit and not self._batches:
                 self._send(part, weight, outgoing)
             else:
                 self._batches.append((part, weight))
                 self._rows += len(part.ids)
 
-    def add_again(self, batch: Submit, outgoing: list[Message]) -> None:
+    def resend(self, batch: Submit, outgoing: list[Message]) -> None:
         """Rows that were sent since the join and are over: they go whatever the credit is, which came back then, before
         what waits and may read them."""
-        for part, weight in _cut(batch):
+        for part, weight in _split(batch):
             self._used += weight
             outgoing.append(part)
 
@@ -110,7 +110,7 @@ class Backlog:
         """This one is sent whatever the credit is: the scheduler had it before."""
         self._used += _object_weight(message)
 
-    def uncount(self, payload: Payload) -> None:
+    def uncount_task(self, payload: Payload) -> None:
         """A task with this payload was counted, and is not sent."""
         self._used -= len(payload) + TASK_OVERHEAD
 
@@ -138,7 +138,7 @@ class Backlog:
                 continue
             self._rows -= len(batch.ids)
             if self._dropped and not self._dropped.isdisjoint(batch.ids):
-                batch, weight = self._shortened(batch)
+                batch, weight = self._without_dropped_rows(batch)
             if batch.ids:
                 self._send(batch, weight, outgoing)
 
@@ -148,7 +148,10 @@ class Backlog:
         # Payloads would stay until credit comes. Looking at all rows once they are half of them costs little a task;
         # the others that may be among them are not here yet, in a batch that grows.
         if len(self._dropped) > self._rows // 2 + BATCH_ROWS:
-            waiting = [entry if isinstance(entry[0], Object) else self._shortened(entry[0]) for entry in self._batches]
+            waiting = [
+                entry if isinstance(entry[0], Object) else self._without_dropped_rows(entry[0])
+                for entry in self._batches
+            ]
             self._batches = deque(entry for entry in waiting if isinstance(entry[0], Object) or entry[0].ids)
             self._rows = sum(len(batch.ids) for batch, _ in self._batches if isinstance(batch, Submit))
 
@@ -158,7 +161,7 @@ class Backlog:
         self._ever_sent_below = max(self._ever_sent_below, self._sent_below)
         outgoing.append(batch)
 
-    def _shortened(self, batch: Submit) -> tuple[Submit, int]:
+    def _without_dropped_rows(self, batch: Submit) -> tuple[Submit, int]:
         """The batch without what was dropped, and the bytes that it then counts."""
         batch = self._without_dropped(batch)
         return batch, _weight(batch.payloads)
@@ -197,7 +200,7 @@ def rows_of(batch: Submit, rows: Sequence[int]) -> Submit:
     return part
 
 
-def _cut(batch: Submit) -> list[tuple[Submit, int]]:
+def _split(batch: Submit) -> list[tuple[Submit, int]]:
     """The batch in parts that are neither too long nor too heavy, and the bytes that each counts."""
     payloads = batch.payloads
     rows = len(payloads)

@@ -26,7 +26,7 @@ class Cancels:
 
     def add(self, ids: Sequence[int], answered: Callable[[], None], force: bool) -> None:
         """Cancel these; `answered` is called for each that is open, once, when its fate is known."""
-        wanted = [task_id for task_id in ids if self._tasks.are_known(task_id)]
+        wanted = [task_id for task_id in ids if self._tasks.is_known(task_id)]
         for task_id in wanted:
             self._waiting.setdefault(task_id, []).append(answered)
         if force:
@@ -42,11 +42,11 @@ class Cancels:
         self._untold[True] += sent
         return cancel_messages(sent, force=True)
 
-    def ask_again(self, ids: Sequence[int] | None = None) -> None:
+    def resubmitted(self, ids: Sequence[int] | None = None) -> None:
         """Everything that is open, or these tasks, were submitted again."""
         self._ask([task_id for task_id in self._waiting if ids is None or task_id in ids])
 
-    def take_messages(self) -> list[Message]:
+    def pop_messages(self) -> list[Message]:
         """What to tell a scheduler that has joined this client."""
         untold, self._untold = self._untold, {False: [], True: []}
         return [message for force, ids in untold.items() for message in cancel_messages(sorted(set(ids)), force)]
@@ -69,7 +69,7 @@ class Cancels:
             if self._backlog.has_sent(task_id):
                 self._untold[force].append(task_id)
                 continue
-            for each in self._tasks.withdraw(task_id):
+            for each in self._tasks.cancel_node(task_id):
                 if not self._backlog.has_sent(each):
                     self._cancel_here(each, force)
 

@@ -21,27 +21,27 @@ from .backlog import Backlog, rows_of
 _log = logging.getLogger(__name__)
 
 
-def are_within(frames: Sequence[Payload], limit: int) -> bool:
+def fits_limit(frames: Sequence[Payload], limit: int) -> bool:
     """Whether every frame has at most `limit` bytes. A limit of 0 means no limit."""
     return not limit or max(map(len, frames)) <= limit
 
 
-def too_large(what: str, size: int, limit: int) -> str:
+def too_large_text(what: str, size: int, limit: int) -> str:
     """The error text for a frame that is too long, one line."""
     return f"{what} has {size:,} bytes in one frame, and the scheduler takes {limit:,} (--message-size-limit)"
 
 
-def not_encoded(what: str, error: Exception) -> str:
+def encoding_error_text(what: str, error: Exception) -> str:
     """The error text for a message that can't be encoded, one line."""
     return f"{what} can't be encoded as a message: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def encoded_or_logged(message: Message) -> list[Frames]:
+def encode_or_log(message: Message) -> list[Frames]:
     """A list with the message's frames; an empty list if it can't be encoded. That error is logged."""
     try:
         return [wire.encode(message)]
     except Exception as error:
-        _log.error("not sent: %s", not_encoded(f"a message ({type(message).__name__})", error))
+        _log.error("not sent: %s", encoding_error_text(f"a message ({type(message).__name__})", error))
         return []
 
 
@@ -60,21 +60,21 @@ def result_frames(results: Results, limit: int) -> list[Frames]:
     problem = None
     try:
         frames = wire.encode(results)
-        if are_within(frames, limit):
+        if fits_limit(frames, limit):
             return [frames]
     except Exception as error:
         problem = error
     rows = range(len(results.ids))
     if len(rows) == 1:
         if problem is None:
-            text = too_large("the result", max(map(len, frames)), limit)
+            text = too_large_text("the result", max(map(len, frames)), limit)
         else:
-            text = not_encoded("the result", problem)
+            text = encoding_error_text("the result", problem)
             results.durations, results.cpu_times, results.peaks = [0], [], []  # one of these may be the cause
             results.tracebacks = []
         results.outcomes, results.errors = [Outcome.RESULT_FAILED.value], [text]
         results.payloads = [escaped(text).encode()]
-        return encoded_or_logged(results)
+        return encode_or_log(results)
     half = len(rows) // 2
     return [each for part in (rows[:half], rows[half:]) for each in result_frames(_part(results, part), limit)]
 
@@ -118,13 +118,13 @@ class FrameLimit:
             frames = wire.encode(message)
         except Exception as error:
             problem = error
-        if problem is None and not self._functions and are_within(frames, self.bytes):
+        if problem is None and not self._functions and fits_limit(frames, self.bytes):
             if len(frames) > 1 and type(message) is Submit:
                 self._large.count_frames(frames[1:])
             return [frames]
         if isinstance(message, Submit):
             return self._submit(message)
-        if problem is None and are_within(frames, self.bytes):
+        if problem is None and fits_limit(frames, self.bytes):
             return [frames]
         what = "a message"
         size = 0 if problem is not None else max(map(len, frames))
@@ -154,7 +154,7 @@ class FrameLimit:
         size = 0
         try:
             frames = wire.encode(batch)
-            if are_within(frames, self.bytes):
+            if fits_limit(frames, self.bytes):
                 return [frames]
             size = max(map(len, frames))
         except Exception as error:
@@ -168,10 +168,10 @@ class FrameLimit:
 
     def _error(self, what: str, size: int, problem: Exception | None = None) -> ScalerError:
         if problem is not None:
-            return ScalerError(not_encoded(what, problem))
-        return MessageTooLargeError(too_large(what, size, self.bytes))
+            return ScalerError(encoding_error_text(what, problem))
+        return MessageTooLargeError(too_large_text(what, size, self.bytes))
 
     def _fail(self, batch: Submit, row: int, error: ScalerError) -> None:
-        self._backlog.uncount(batch.payloads[row])
+        self._backlog.uncount_task(batch.payloads[row])
         task_id = batch.ids[row]
         self._resolved(failed([task_id], error, self._is_named(task_id)))

@@ -45,15 +45,15 @@ class HeldObjects:
         if self._objects.pop(stored.id, None) is not None:
             self._drop(stored)
 
-    def forget_behind(self, last_row: int, ids: Sequence[int]) -> None:
+    def forget_after(self, last_row: int, ids: Sequence[int]) -> None:
         """The client itself does not refer to these results of rows; rows up to the last one read them."""
         self._later.append((last_row, ids))
 
-    def forgotten_by_scheduler(self) -> None:
+    def scheduler_changed(self) -> None:
         """It is another one, which knows nothing."""
         self._told.clear()
 
-    def tell_again(self) -> None:
+    def resend(self) -> None:
         """After a join, and after all that reads results anew: what it may not have heard."""
         told = [each for _, ids in self._told for each in ids]
         self._told.clear()
@@ -79,7 +79,7 @@ class HeldObjects:
         self._later.clear()
         self._told.clear()
 
-    def take_messages(self, heartbeat: int) -> list[Message]:
+    def pop_messages(self, heartbeat: int) -> list[Message]:
         """What to tell a scheduler that has joined this client, behind everything else; the last heartbeat was this."""
         while self._later and self._backlog.is_past(self._later[0][0]):
             self._forgotten += self._later.popleft()[1]

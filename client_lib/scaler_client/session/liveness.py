@@ -23,13 +23,13 @@ class Heartbeats:
         self.sequence += 1
         return Heartbeat(self.sequence)
 
-    def standstill(self, now: float) -> float:
+    def pause_seconds(self, now: float) -> float:
         """Seconds, since this was asked last, in which this process did not run (stopped, suspended); else 0."""
         gap = now - self._last_tick - self._interval_seconds
         self._last_tick = now
         return gap if gap > self._interval_seconds else 0.0
 
-    def keep_lease(self, lease_seconds: float, now: float) -> None:
+    def fit_lease(self, lease_seconds: float, now: float) -> None:
         """Often enough that the lease outlasts a few lost ones, whatever interval was asked for."""
         longest = lease_seconds / LEASE_HEARTBEATS
         if 0 < longest < self._interval_seconds:

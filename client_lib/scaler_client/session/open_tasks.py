@@ -4,104 +4,104 @@ from __future__ import annotations
 
 from ..futures.open_graphs import ENDED_WELL
 from ..protocol.messages import Outcome, Payload, Resolved, TaskName
-from .result_sinks import CHUNK_BITS, ChunkOwner, GraphOwner, Owner, SingleOwner
+from .result_sinks import CHUNK_BITS, ChunkSink, GraphSink, ResultSink, SingleSink
 
 _INPUT_LOST = Outcome.INPUT_LOST.value
 
 
 class OpenTasks:
     def __init__(self) -> None:
-        self.single: dict[int, SingleOwner] = {}
+        self.single: dict[int, SingleSink] = {}
         """Who waits for which single task, in the order of submission."""
-        self.chunks: dict[int, ChunkOwner] = {}
+        self.chunks: dict[int, ChunkSink] = {}
         """Who waits for the tasks of a chunk, by their ids without the last CHUNK_BITS bits."""
-        self._graphs: dict[int, GraphOwner] = {}
+        self._graphs: dict[int, GraphSink] = {}
         """The same for tasks of graphs, each of which has the entries of all its ids."""
-        self._broken: dict[GraphOwner, None] = {}
+        self._broken: dict[GraphSink, None] = {}
         """Graphs that have lost results of their nodes, and targets that are to be submitted again."""
 
-    def add_graph(self, owner: GraphOwner) -> None:
+    def add_graph(self, sink: GraphSink) -> None:
         """Tasks that read one another's results, which have their ids."""
-        for key in _keys_of(owner):
-            self._graphs[key] = owner
+        for key in _keys_of(sink):
+            self._graphs[key] = sink
 
-    def all_graphs(self) -> list[GraphOwner]:
+    def graphs(self) -> list[GraphSink]:
         """By their ids, ascending."""
         return list(dict.fromkeys(self._graphs.values()))
 
     def ids(self) -> list[int]:
         """All whose results are waited for, ascending: of graphs, none but the targets."""
         ids = list(self.single)
-        for owner in (*self.chunks.values(), *self.all_graphs()):
-            ids += owner.open_ids()
+        for sink in (*self.chunks.values(), *self.graphs()):
+            ids += sink.open_ids()
         return sorted(ids)
 
-    def ids_to_submit(self) -> list[int]:
+    def ids_to_resubmit(self) -> list[int]:
         """The same, and what those read."""
         ids = list(self.single)
-        for owner in self.chunks.values():
-            ids += owner.open_ids()
-        for graph in self.all_graphs():
+        for sink in self.chunks.values():
+            ids += sink.open_ids()
+        for graph in self.graphs():
             ids += graph.needed_ids()
         return sorted(ids)
 
     def count(self) -> int:
         """How many there are. Called by any thread."""
-        owners = (*list(self.chunks.values()), *dict.fromkeys(list(self._graphs.values())))
-        return len(self.single) + sum(len(owner.open_ids()) for owner in owners)
+        sinks = (*list(self.chunks.values()), *dict.fromkeys(list(self._graphs.values())))
+        return len(self.single) + sum(len(sink.open_ids()) for sink in sinks)
 
-    def ids_of_children(self, parent: TaskName | None) -> list[int]:
+    def child_ids(self, parent: TaskName | None) -> list[int]:
         """Those that this task has submitted; None: those that no task has."""
-        ids = [task_id for task_id, owner in self.single.items() if owner.parent == parent]
-        for owner in (*self.chunks.values(), *self.all_graphs()):
-            if owner.parent == parent:
-                ids += owner.open_ids()
+        ids = [task_id for task_id, sink in self.single.items() if sink.parent == parent]
+        for sink in (*self.chunks.values(), *self.graphs()):
+            if sink.parent == parent:
+                ids += sink.open_ids()
         return ids
 
-    def are_known(self, task_id: int) -> bool:
+    def is_known(self, task_id: int) -> bool:
         """Whether the id is of an open task, or of a chunk or graph that has open tasks."""
         key = task_id >> CHUNK_BITS
         return task_id in self.single or key in self.chunks or key in self._graphs
 
-    def owner(self, task_id: int) -> Owner:
+    def sink(self, task_id: int) -> ResultSink:
         """Who waits for this task. Raises KeyError when nobody does."""
         key = task_id >> CHUNK_BITS
         return self.single.get(task_id) or self.chunks.get(key) or self._graphs[key]
 
-    def graph(self, task_id: int) -> GraphOwner | None:
+    def graph(self, task_id: int) -> GraphSink | None:
         """The same, where it is a task of a graph."""
         return self._graphs.get(task_id >> CHUNK_BITS)
 
     def parent(self, task_id: int) -> TaskName | None:
         """The task that has submitted this one; None where none has, or it is over."""
-        return self.owner(task_id).parent if self.are_known(task_id) else None
+        return self.sink(task_id).parent if self.is_known(task_id) else None
 
-    def withdraw(self, task_id: int) -> list[int]:
+    def cancel_node(self, task_id: int) -> list[int]:
         """What need not be sent either, none of which has been: ids of this task, which is cancelled, and of others."""
         graph = self._graphs.get(task_id >> CHUNK_BITS)
-        return [task_id] if graph is None else graph.withdraw(task_id)
+        return [task_id] if graph is None else graph.cancel_node(task_id)
 
     def start(self, ids: list[int]) -> None:
         """Workers run these."""
         for task_id in ids:
-            owner = self.single.get(task_id)
-            if owner is not None:
-                owner.start()
+            sink = self.single.get(task_id)
+            if sink is not None:
+                sink.start()
             elif task_id >> CHUNK_BITS in self._graphs:
                 self._graphs[task_id >> CHUNK_BITS].start(task_id)
 
     def take(self, message: Resolved) -> None:
-        """Give each owner its answer; what nobody waits for is passed over."""
+        """Give each sink its answer; what nobody waits for is passed over."""
         if message.cpu_times:
             self._tell_measurements(message)
         pop = self.single.pop
         chunks = self.chunks
         graphs = self._graphs
-        failed: dict[GraphOwner, list[tuple[int, int, Payload]]] = {}
+        failed: dict[GraphSink, list[tuple[int, int, Payload]]] = {}
         for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
-            owner = pop(task_id, None)
-            if owner is not None:
-                owner.resolve(task_id, outcome, answer)
+            sink = pop(task_id, None)
+            if sink is not None:
+                sink.resolve(task_id, outcome, answer)
                 continue
             key = task_id >> CHUNK_BITS
             chunk = chunks.get(key)
@@ -119,20 +119,20 @@ class OpenTasks:
         for graph, answers in failed.items():
             self._fail_nodes(graph, answers)
 
-    def _fail_nodes(self, graph: GraphOwner, answers: list[tuple[int, int, Payload]]) -> None:
+    def _fail_nodes(self, graph: GraphSink, answers: list[tuple[int, int, Payload]]) -> None:
         """Give a graph these answers. What has failed may stand behind what fails with it: so all are noted first."""
-        graph.note_failures(answers)
+        graph.record_failures(answers)
         for task_id, outcome, answer in answers:
-            if outcome == _INPUT_LOST and graph.can_recover(task_id):
+            if outcome == _INPUT_LOST and graph.can_resubmit(task_id):
                 self._broken[graph] = None
             elif graph.resolve(task_id, outcome, answer):
                 self._drop_graph(graph)
 
-    def _drop_graph(self, graph: GraphOwner) -> None:
+    def _drop_graph(self, graph: GraphSink) -> None:
         for each in _keys_of(graph):
             del self._graphs[each]
 
-    def take_broken(self) -> list[GraphOwner]:
+    def pop_broken_graphs(self) -> list[GraphSink]:
         """Those of whose open targets some have to be submitted again."""
         if not self._broken:
             return []
@@ -147,7 +147,7 @@ class OpenTasks:
         """End all with this error; returns their ids."""
         ids = self.ids()
         for task_id in ids:
-            self.owner(task_id).fail(task_id, error)
+            self.sink(task_id).fail(task_id, error)
         self.single.clear()
         self.chunks.clear()
         self._graphs.clear()
@@ -157,13 +157,13 @@ class OpenTasks:
         for row, peak in enumerate(message.peaks):
             task_id = message.ids[row]
             cost = message.durations[row], message.cpu_times[row], peak
-            owner = self.single.get(task_id) if peak else None
+            sink = self.single.get(task_id) if peak else None
             graph = self._graphs.get(task_id >> CHUNK_BITS) if peak else None
-            if owner is not None:
-                owner.measured(*cost)
+            if sink is not None:
+                sink.measured(*cost)
             elif graph is not None:
                 graph.measured(task_id, *cost)
 
 
-def _keys_of(graph: GraphOwner) -> range:
+def _keys_of(graph: GraphSink) -> range:
     return range(graph.first >> CHUNK_BITS, (graph.first + graph.count - 1 >> CHUNK_BITS) + 1)

@@ -13,11 +13,11 @@ from .frame_limit import failed
 from .open_tasks import OpenTasks
 
 if TYPE_CHECKING:
-    from .result_sinks import GraphOwner
-    from .submit_batch import GrowingBatch
+    from .result_sinks import GraphSink
+    from .submit_batch import SubmitBatch
 
 
-class Refusals:
+class RejectedTasks:
     """Of a client.
 
     Args:
@@ -29,7 +29,7 @@ class Refusals:
         self,
         tasks: OpenTasks,
         backlog: Backlog,
-        rows: GrowingBatch,
+        rows: SubmitBatch,
         resolved: Callable[[Resolved], None],
         is_named: Callable[[int], bool],
     ) -> None:
@@ -45,21 +45,21 @@ class Refusals:
         Returns what to tell it.
         """
         error = TaskRefusedError(f"the scheduler at {address} refuses the task: {message.text}")
-        graphs: dict[GraphOwner, None] = {}
+        graphs: dict[GraphSink, None] = {}
         ids = []
-        for task_id in filter(self._tasks.are_known, message.tasks):
+        for task_id in filter(self._tasks.is_known, message.tasks):
             graph = self._tasks.graph(task_id)
             if graph is not None:
                 graphs[graph] = None
                 continue
-            self._tasks.owner(task_id).row(task_id)[0].sent_in_join = 0
+            self._tasks.sink(task_id).row(task_id)[0].sent_in_join = 0
             ids.append(task_id)
         self._fail(ids, error)
         told = [each for graph in graphs for each in self._withdraw(graph, error)]
         self._rows.last_function = None  # the next task tells of it again, as there may be room by then
         return told
 
-    def _withdraw(self, graph: GraphOwner, error: TaskRefusedError) -> list[Message]:
+    def _withdraw(self, graph: GraphSink, error: TaskRefusedError) -> list[Message]:
         """None of it is sent any more; what was is to end."""
         for function in graph.functions():
             function.sent_in_join = 0

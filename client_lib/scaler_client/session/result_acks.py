@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..protocol.messages import Received
 
-RECEIVED_PARTS = 4
+ACKS_PER_WINDOW = 4
 """How often in each window of results the scheduler is told what has come."""
 
 
-class Receipts:
+class ResultAcks:
     def __init__(self) -> None:
         self._window = 0
         self._received = 0
@@ -25,7 +25,7 @@ class Receipts:
         if not self._window:
             return []
         self._received += size
-        if self._received - self._told < self._window // RECEIVED_PARTS:
+        if self._received - self._told < self._window // ACKS_PER_WINDOW:
             return []
         self._told = self._received
         return [Received(self._received)]

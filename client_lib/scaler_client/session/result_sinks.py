@@ -13,7 +13,7 @@ CHUNK_ROWS = 1 << CHUNK_BITS
 """Most tasks that `map` hands over at once: enough to make its share per task small, few enough to start at once."""
 
 
-class Owner(Protocol):
+class ResultSink(Protocol):
     """Who wants the answers of some ids."""
 
     @property
@@ -32,7 +32,7 @@ class Owner(Protocol):
     def fail(self, task_id: int, error: BaseException) -> None: ...
 
 
-class SingleOwner(Owner, Protocol):
+class SingleSink(ResultSink, Protocol):
     """Who wants the answer of one id."""
 
     def start(self) -> None:
@@ -42,7 +42,7 @@ class SingleOwner(Owner, Protocol):
         """What the worker measured, in nanoseconds and bytes; told before the answer."""
 
 
-class ChunkOwner(Owner, Protocol):
+class ChunkSink(ResultSink, Protocol):
     """Who wants the answers of up to CHUNK_ROWS ids behind one another."""
 
     def submitted(self, first: int) -> None:
@@ -55,7 +55,7 @@ class ChunkOwner(Owner, Protocol):
         """Those that are not answered."""
 
 
-class GraphOwner(Owner, Protocol):
+class GraphSink(ResultSink, Protocol):
     """Who wants the answers of some tasks, the targets, among many that read one another's results.
 
     Their ids are behind one another, those of what is read below those of what reads it.
@@ -84,15 +84,15 @@ class GraphOwner(Owner, Protocol):
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         """Returns whether all targets are answered now; then nothing more is to be told."""
 
-    def note_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
+    def record_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
         """Ids, outcomes and payloads of what has ended without a value, all that have at the same time: `resolve` gives
         each the one's that has failed first."""
 
-    def can_recover(self, task_id: int) -> bool:
+    def can_resubmit(self, task_id: int) -> bool:
         """Whether this task, which has failed as what it reads was lost, is a target that is to be submitted again,
         and that with it."""
 
-    def recover(self) -> None:
+    def begin_recovery(self) -> None:
         """That is about to be done; not for ever."""
 
     def start(self, task_id: int) -> None:
@@ -107,5 +107,5 @@ class GraphOwner(Owner, Protocol):
     def needed_ids(self) -> list[int]:
         """The same, and all that they read, whether it is kept already or not."""
 
-    def withdraw(self, task_id: int) -> list[int]:
+    def cancel_node(self, task_id: int) -> list[int]:
         """A task is cancelled: its id, of those that read it, and of those that nobody needs any more."""

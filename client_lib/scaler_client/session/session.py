@@ -24,11 +24,11 @@ from .graph_recovery import submit_again
 from .held_objects import HeldObjects
 from .liveness import Heartbeats
 from .open_tasks import OpenTasks
-from .rejected_tasks import Refusals
-from .result_acks import Receipts
-from .result_sinks import CHUNK_BITS, CHUNK_ROWS, ChunkOwner, GraphOwner, Owner, SingleOwner
-from .shutdown_request import PROTECTED, ShuttingDown
-from .submit_batch import GrowingBatch
+from .rejected_tasks import RejectedTasks
+from .result_acks import ResultAcks
+from .result_sinks import CHUNK_BITS, CHUNK_ROWS, ChunkSink, GraphSink, ResultSink, SingleSink
+from .shutdown_request import PROTECTED, ShutdownRequest
+from .submit_batch import SubmitBatch
 
 _log = logging.getLogger(__name__)
 
@@ -55,89 +55,89 @@ class Session:
         self.pending = self.tasks.single
         self.chunks = self.tasks.chunks
         self.refused: messages.Refused | None = None
-        self.turned_away = ""
+        self.rejection = ""
         """Why the scheduler does not take this client for now; empty: it does, or has not said."""
         self._hello = hello
         self._heartbeats = Heartbeats(heartbeat_interval_seconds, timeout_seconds, now)
         self._timeout_seconds = timeout_seconds
         self._next_id = 0
         self._last_heard = now
-        self._has_asked = False
+        self._awaits_answer = False
         """Whether something was sent behind the last hello that a scheduler which lacks it would answer."""
         self._backlog = Backlog()
-        self._rows = GrowingBatch(self._backlog)
+        self._rows = SubmitBatch(self._backlog)
         self._rows.outgoing.append(hello)
         self.objects = HeldObjects(self._backlog)
-        self._shutting_down = ShuttingDown()
-        self._receipts = Receipts()
+        self._shutdown = ShutdownRequest()
+        self._acks = ResultAcks()
         self._cancels = Cancels(self.tasks, self._backlog)
         self._suspended: dict[TaskName, None] = {}
         self.frame_limit = FrameLimit(self._backlog, self._not_sent, self._is_named)
-        self._refusals = Refusals(self.tasks, self._backlog, self._rows, self._not_sent, self._is_named)
-        self.take_output: Callable[[messages.Output], None] = _pass_over
+        self._rejected_tasks = RejectedTasks(self.tasks, self._backlog, self._rows, self._not_sent, self._is_named)
+        self.on_output: Callable[[messages.Output], None] = _ignore_output
         """Called with what tasks have printed; it must not block."""
         self.shortage: Callable[[], str] = str
         """Why this process can't open a connection; empty where it can."""
 
     # ------------------------------------------------------------------------------------------------- from the client
 
-    def submit(self, owner: SingleOwner, function: Function, payload: Payload) -> int:
+    def submit(self, sink: SingleSink, function: Function, payload: Payload) -> int:
         """A new task that asks for nothing; returns its id."""
         if type(payload) is not bytes:  # of a call that reads objects
-            return self.submit_with_options(owner, function, payload)
+            return self.submit_with_options(sink, function, payload)
         task_id = self._next_id
         self._next_id = task_id + 1
-        self.pending[task_id] = owner
+        self.pending[task_id] = sink
         if self.state is _JOINED:
             rows = self._rows
             if function is not rows.last_function:
-                rows.turn_to(function, None)
+                rows.use_function(function, None)
             rows.ids.append(task_id)
             rows.functions.append(function.number)
             rows.payloads.append(payload)
         elif self.state is State.CLOSED:
             del self.pending[task_id]
-            self._turn_away(owner, task_id)
+            self._fail_new_task(sink, task_id)
         return task_id
 
-    def submit_with_options(self, owner: SingleOwner, function: Function, payload: Payload) -> int:
-        """A new task that asks for what its owner's options say; returns its id."""
+    def submit_with_options(self, sink: SingleSink, function: Function, payload: Payload) -> int:
+        """A new task that asks for what its sink's options say; returns its id."""
         task_id = self._next_id
         self._next_id = task_id + 1
-        self.pending[task_id] = owner
+        self.pending[task_id] = sink
         if self.state is State.JOINED:
-            self._rows.add_row(task_id, function, payload, owner.options)
+            self._rows.add_row(task_id, function, payload, sink.options)
         elif self.state is State.CLOSED:
             del self.pending[task_id]
-            self._turn_away(owner, task_id)
+            self._fail_new_task(sink, task_id)
         return task_id
 
-    def submit_chunk(self, owner: ChunkOwner, function: Function, payloads: list[Payload]) -> int:
+    def submit_chunk(self, sink: ChunkSink, function: Function, payloads: list[Payload]) -> int:
         """New tasks of one function, at most CHUNK_ROWS; returns the first id, the others follow it."""
-        first = self._take_ids(len(payloads))
-        self.chunks[first >> CHUNK_BITS] = owner
+        first = self._allocate_ids(len(payloads))
+        self.chunks[first >> CHUNK_BITS] = sink
         if self.state is State.JOINED:
-            self._rows.add_chunk(first, function, payloads, owner.options)
+            self._rows.add_chunk(first, function, payloads, sink.options)
         elif self.state is State.CLOSED:
             del self.chunks[first >> CHUNK_BITS]
-            self._turn_away(owner, first)
+            self._fail_new_task(sink, first)
         return first
 
-    def submit_graph(self, owner: GraphOwner) -> None:
+    def submit_graph(self, sink: GraphSink) -> None:
         """New tasks that read one another's results, those that are read before those that read them."""
-        first = self._take_ids(owner.count)
-        owner.submitted(first)
+        first = self._allocate_ids(sink.count)
+        sink.submitted(first)
         if self.state is State.CLOSED:
-            for task_id in owner.open_ids():
-                self._turn_away(owner, task_id)
+            for task_id in sink.open_ids():
+                self._fail_new_task(sink, task_id)
             return
-        self.tasks.add_graph(owner)
+        self.tasks.add_graph(sink)
         if self.state is State.JOINED:
             self._rows.flush()
-            for function in owner.functions():
-                self._rows.turn_to(function, owner.options)
-            self._backlog.add(owner.batch(), self._rows.outgoing)
-            self.objects.forget_behind(first + owner.count - 1, owner.kept_ids())
+            for function in sink.functions():
+                self._rows.use_function(function, sink.options)
+            self._backlog.add(sink.batch(), self._rows.outgoing)
+            self.objects.forget_after(first + sink.count - 1, sink.kept_ids())
 
     def send_object(self, stored: StoredObject) -> None:
         """A new object, for tasks that are submitted after it."""
@@ -149,16 +149,16 @@ class Session:
         if self.state is State.JOINED:
             self._rows.flush()
             # What is forgotten makes room for this one.
-            self._rows.outgoing += self.objects.take_messages(self._heartbeats.sequence)
+            self._rows.outgoing += self.objects.pop_messages(self._heartbeats.sequence)
         self.objects.add(stored, self._rows.outgoing if self.state is State.JOINED else None)
 
     def shut_down(self, answered: Callable[[str | None], None]) -> None:
         """Ask that the scheduler ends; `answered` is called with None once it does, or with why it does not."""
-        self._shutting_down.ask(answered)
+        self._shutdown.ask(answered)
         if self.state is State.CLOSED:
-            self._shutting_down.end()
+            self._shutdown.end()
         elif self.state is State.JOINED:
-            self._rows.outgoing += self._shutting_down.messages()
+            self._rows.outgoing += self._shutdown.messages()
 
     def cancel(self, ids: Sequence[int], answered: Callable[[], None], force: bool = False) -> None:
         """Ask that these tasks never run, and with `force` that they are stopped if they do.
@@ -167,11 +167,11 @@ class Session:
         """
         self._cancels.add(ids, answered, force)
         if self.state is State.JOINED:
-            self._rows.outgoing += self._cancels.take_messages()
+            self._rows.outgoing += self._cancels.pop_messages()
 
     def stop_children(self, parent: TaskName) -> None:
         """Cancel what this task has submitted, and stop what of it runs."""
-        ids = self.tasks.ids_of_children(parent)
+        ids = self.tasks.child_ids(parent)
         if ids:
             self.cancel(ids, lambda: None, force=True)
 
@@ -198,10 +198,10 @@ class Session:
         """Leave the scheduler, which cancels what is unfinished."""
         self._rows.outgoing.append(messages.Goodbye(reason))
         self.state = State.CLOSED
-        self._rows.drop()
+        self._rows.clear()
         self._rows.last_function = None  # what it would keep alive keeps this session alive
         self.objects.end()
-        self._shutting_down.end()
+        self._shutdown.end()
         ids = self.tasks.ids()
         for task_id in ids:
             self.tasks.resolve(task_id, messages.Outcome.CANCELLED, b"")
@@ -219,20 +219,20 @@ class Session:
     def reconnected(self, now: float) -> None:
         """The connection was lost and is there again: find out at once whether the scheduler knows this client."""
         if self.state is not State.CLOSED:
-            self._beat(now)
+            self._send_heartbeat(now)
 
     def tick(self, now: float) -> None:
         """Send a heartbeat when one is due; give up when nothing was heard for too long."""
-        standstill = self._heartbeats.standstill(now)
-        if standstill:
-            self._last_heard = min(now, self._last_heard + standstill)
+        pause_seconds = self._heartbeats.pause_seconds(now)
+        if pause_seconds:
+            self._last_heard = min(now, self._last_heard + pause_seconds)
         if now >= self._heartbeats.next and self.state is not State.CLOSED:
-            self._beat(now)
+            self._send_heartbeat(now)
         if now - self._last_heard > self._timeout_seconds:
-            self._lose(SchedulerLostError(self._silence()))
+            self._lose(SchedulerLostError(self._timeout_text()))
             self._last_heard = now
 
-    def _silence(self) -> str:
+    def _timeout_text(self) -> str:
         shortage = self.shortage()
         text = f"no scheduler at {self.address} for {self._timeout_seconds:g} seconds"
         return f"{text}: {shortage}" if shortage else text
@@ -249,7 +249,7 @@ class Session:
         if rows.ids and (self._backlog.is_open or len(rows.ids) >= BATCH_ROWS):
             rows.flush()
         if self.state is _JOINED:
-            rows.outgoing += self.objects.take_messages(self._heartbeats.sequence)
+            rows.outgoing += self.objects.pop_messages(self._heartbeats.sequence)
         outgoing, rows.outgoing = rows.outgoing, []
         return outgoing
 
@@ -260,39 +260,39 @@ class Session:
         if self.state is State.CLOSED:
             return
         if self.scheduler is not None and self.scheduler.incarnation != welcome.incarnation:
-            self._shutting_down.end()  # the one that was to end has
-            self.objects.forgotten_by_scheduler()
-        if self.turned_away:
+            self._shutdown.end()  # the one that was to end has
+            self.objects.scheduler_changed()
+        if self.rejection:
             _log.warning("the scheduler at %s takes this client now", self.address)
-            self.turned_away = ""
+            self.rejection = ""
         self.scheduler = welcome
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.state = State.JOINED
-        self._receipts.restart(welcome.result_window)
+        self._acks.restart(welcome.result_window)
         self.frame_limit.restart(welcome.message_size_limit)
-        self._heartbeats.keep_lease(welcome.lease_seconds, self._last_heard)
+        self._heartbeats.fit_lease(welcome.lease_seconds, self._last_heard)
         self._rows.restart(welcome.credit)
         self.objects.join(self._rows.outgoing)
-        for task_id in self.tasks.ids_to_submit():
-            owner = self.tasks.owner(task_id)
-            self._rows.add_row(task_id, *owner.row(task_id), owner.options)
+        for task_id in self.tasks.ids_to_resubmit():
+            sink = self.tasks.sink(task_id)
+            self._rows.add_row(task_id, *sink.row(task_id), sink.options)
         self._rows.flush()
-        for graph in self.tasks.all_graphs():
-            self.objects.forget_behind(graph.first + graph.count - 1, graph.kept_ids())
-        self.objects.tell_again()
-        self._cancels.ask_again()
-        self._rows.outgoing += self._cancels.take_messages()
+        for graph in self.tasks.graphs():
+            self.objects.forget_after(graph.first + graph.count - 1, graph.kept_ids())
+        self.objects.resend()
+        self._cancels.resubmitted()
+        self._rows.outgoing += self._cancels.pop_messages()
         if self._suspended:
             self._rows.outgoing.append(messages.Suspended(list(self._suspended)))
-        self._rows.outgoing += self._shutting_down.messages()
+        self._rows.outgoing += self._shutdown.messages()
 
     def _hello_wanted(self, _: messages.HelloWanted) -> None:
         # One hello, though everything that was sent meanwhile is answered like this; another one where it was lost.
-        if self.state is State.JOINED or (self.state is State.JOINING and self._has_asked):
+        if self.state is State.JOINED or (self.state is State.JOINING and self._awaits_answer):
             self.state = State.JOINING
-            self._rows.drop()
+            self._rows.clear()
             self._rows.outgoing = [self._hello]  # the rest would be answered in the same way
-            self._has_asked = False
+            self._awaits_answer = False
 
     def _refuse(self, refused: messages.Refused) -> None:
         self.refused = refused
@@ -305,23 +305,23 @@ class Session:
         ids = self.tasks.fail(error)
         self._cancels.answer(ids)
         told = self._cancels.tell(ids)
-        self._rows.drop_rows()
-        self._shutting_down.end()
+        self._rows.clear_rows()
+        self._shutdown.end()
         if self.state is State.JOINED:
             self._rows.outgoing += told
 
-    def _turn_away(self, owner: Owner, task_id: int) -> None:
+    def _fail_new_task(self, sink: ResultSink, task_id: int) -> None:
         """A task that comes when nobody will ever answer."""
         if self.refused is not None:
-            owner.fail(task_id, SchedulerLostError(refusal_text(self.address, self.refused)))
+            sink.fail(task_id, SchedulerLostError(refusal_text(self.address, self.refused)))
         else:
-            owner.fail(task_id, ClientClosedError("the client is disconnected"))
+            sink.fail(task_id, ClientClosedError("the client is disconnected"))
 
-    def _beat(self, now: float) -> None:
+    def _send_heartbeat(self, now: float) -> None:
         self._rows.outgoing.append(self._heartbeats.beat(now))
-        self._has_asked = True
+        self._awaits_answer = True
 
-    def _take_ids(self, count: int) -> int:
+    def _allocate_ids(self, count: int) -> int:
         """Ids behind one another, of which this is the first."""
         # Aligned, so that few entries find all of them: a million entries would cost more than a million results.
         first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
@@ -337,29 +337,29 @@ class Session:
 
     def _resolved(self, message: messages.Resolved) -> None:
         self.tasks.take(message)
-        broken = self.tasks.take_broken()
+        broken = self.tasks.pop_broken_graphs()
         if broken:
             self._recover(broken, message.ids)
         else:
             self._cancels.answer(message.ids)
         if self.state is State.JOINED:
-            self._rows.outgoing += self._receipts.take(sum(map(len, message.payloads)))
+            self._rows.outgoing += self._acks.take(sum(map(len, message.payloads)))
 
     def _not_sent(self, message: messages.Resolved) -> None:
         """Tasks that have failed without the scheduler."""
-        if self.tasks.are_known(message.ids[0]):
+        if self.tasks.is_known(message.ids[0]):
             self.tasks.take(message)
             self._cancels.answer(message.ids)
 
     def _is_named(self, task_id: int) -> bool:
-        return self.tasks.are_known(task_id) and self.tasks.owner(task_id).row(task_id)[0].by_name is not None
+        return self.tasks.is_known(task_id) and self.tasks.sink(task_id).row(task_id)[0].by_name is not None
 
     def _output(self, message: messages.Output) -> None:
-        self.take_output(message)
+        self.on_output(message)
         if self.state is State.JOINED:
-            self._rows.outgoing += self._receipts.take(message.size)
+            self._rows.outgoing += self._acks.take(message.size)
 
-    def _recover(self, graphs: Sequence[GraphOwner], answered: Sequence[int]) -> None:
+    def _recover(self, graphs: Sequence[GraphSink], answered: Sequence[int]) -> None:
         """Targets of these could not read what was lost with some host."""
         again = {task_id for graph in graphs for task_id in graph.open_ids()}
         self._cancels.answer([task_id for task_id in answered if task_id not in again])
@@ -367,29 +367,29 @@ class Session:
             return  # all of it is submitted at the next join
         for graph in graphs:
             submit_again(graph, self._rows, self._backlog, self.objects)
-        self._cancels.ask_again(list(again))
-        self._rows.outgoing += self._cancels.take_messages()
+        self._cancels.resubmitted(list(again))
+        self._rows.outgoing += self._cancels.pop_messages()
 
     def _goodbye(self, message: messages.Goodbye) -> None:
         _log.info("the scheduler at %s has left: %s", self.address, message.reason)
-        if self._shutting_down.is_under_way:
+        if self._shutdown.is_pending:
             self.scheduler = None  # there is nobody to say goodbye to
-            self._shutting_down.end()
+            self._shutdown.end()
 
     def _notice(self, message: messages.Notice) -> None:
         _log.warning("the scheduler at %s: %s", self.address, message.text)
 
     def _error(self, message: messages.Error) -> None:
-        if self._shutting_down.is_under_way and message.text.startswith(PROTECTED):
-            self._shutting_down.end(message.text)
+        if self._shutdown.is_pending and message.text.startswith(PROTECTED):
+            self._shutdown.end(message.text)
         elif message.tasks:
-            told = self._refusals.take(message, self.address)
+            told = self._rejected_tasks.take(message, self.address)
             if self.state is State.JOINED:
                 self._rows.outgoing += told
         elif self.state is State.JOINING:
-            if message.text != self.turned_away:
-                _log.error("%s", not_taken_text(self.address, message.text))
-            self.turned_away = message.text
+            if message.text != self.rejection:
+                _log.error("%s", rejection_text(self.address, message.text))
+            self.rejection = message.text
         else:
             _log.error("the scheduler at %s refused a message: %s", self.address, message.text)
 
@@ -409,10 +409,10 @@ class Session:
     }
 
 
-def _pass_over(_: messages.Output) -> None: ...
+def _ignore_output(_: messages.Output) -> None: ...
 
 
-def not_taken_text(address: str, reason: str) -> str:
+def rejection_text(address: str, reason: str) -> str:
     return f"the scheduler at {address} does not take this client for now: {reason}"
 
 

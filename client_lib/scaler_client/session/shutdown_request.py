@@ -10,12 +10,12 @@ PROTECTED = "protected:"
 """So begins what a scheduler answers that is not to be ended by clients."""
 
 
-class ShuttingDown:
+class ShutdownRequest:
     def __init__(self) -> None:
         self._waiting: list[Callable[[str | None], None]] = []
 
     @property
-    def is_under_way(self) -> bool:
+    def is_pending(self) -> bool:
         return bool(self._waiting)
 
     def ask(self, answered: Callable[[str | None], None]) -> None:

@@ -9,7 +9,7 @@ from ..protocol.messages import Options, Payload, Submit
 from .backlog import Backlog
 
 
-class GrowingBatch:
+class SubmitBatch:
     """Rows that ask for the same.
 
     Args:
@@ -34,11 +34,11 @@ class GrowingBatch:
     def restart(self, credit: int) -> None:
         """A scheduler has accepted the client, which may know nothing."""
         self._joins += 1
-        self.drop()
+        self.clear()
         self._backlog.restart(credit)
         self.last_function = None
 
-    def turn_to(self, function: Function, options: Options | None) -> None:
+    def use_function(self, function: Function, options: Options | None) -> None:
         """The next rows are of this function, which the scheduler is told of, and ask for this."""
         if options is not self._options and options != self._options:
             self.flush()
@@ -50,7 +50,7 @@ class GrowingBatch:
 
     def add_row(self, task_id: int, function: Function, payload: Payload, options: Options | None) -> None:
         """A task of any kind."""
-        self.turn_to(function, options)
+        self.use_function(function, options)
         if type(payload) is ReadingCall:
             self._reading[len(self.ids)] = payload
         self.ids.append(task_id)
@@ -60,7 +60,7 @@ class GrowingBatch:
     def add_chunk(self, first: int, function: Function, payloads: list[Payload], options: Options | None) -> None:
         """Tasks of one function that have a batch of their own."""
         self.flush()
-        self.turn_to(function, options)
+        self.use_function(function, options)
         batch = Submit(range(first, first + len(payloads)), [function.number], payloads, options)
         reading = {row: call for row, call in enumerate(payloads) if type(call) is ReadingCall}
         self._close(batch, reading)
@@ -70,12 +70,12 @@ class GrowingBatch:
         if self.ids:
             self._close(*self._take())
 
-    def drop(self) -> None:
+    def clear(self) -> None:
         """Nothing of what is not sent yet shall be."""
         self._take()
         self._backlog.clear()
 
-    def drop_rows(self) -> None:
+    def clear_rows(self) -> None:
         """The same of tasks alone."""
         self._take()
         self._backlog.clear_rows()

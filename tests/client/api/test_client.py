@@ -26,7 +26,7 @@ def square(x: int) -> int:
 
 
 def test_a_long_wait_for_a_scheduler_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "SILENCE_WARNING_SECONDS", 0.05)
     with pytest.raises(ConnectionError, match="within 0.02 seconds"):
         Client("tcp://127.0.0.1:1", timeout_seconds=0.02)
     assert caplog.messages == []

@@ -115,7 +115,7 @@ def test_references_after_the_end(scheduler: FakeScheduler, client: Client) -> N
 def test_clearing_forgets_objects(scheduler: FakeScheduler, client: Client) -> None:
     ref = client.send_object([1])
     over = threading.Event()
-    client._agent.clear(None, over.set)
+    client._io_thread.clear(None, over.set)
     assert over.wait(WAIT_SECONDS)
     with pytest.raises(ObjectNotFoundError, match="not kept any more"):
         client.submit(len, ref)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.client.stand_ins import (
-    FakeAgent,
+    FakeIoThread,
     cancelled,
     end_cancelled,
     end_with_exception,
@@ -95,16 +95,16 @@ def test_what_runs_or_is_over_is_not_cancelled(state: str) -> None:
 
 
 def test_cancel_of_a_pending_one_asks_the_scheduler() -> None:
-    agent = FakeAgent(grants_cancel=True)
-    future = pending(agent)
+    io_thread = FakeIoThread(grants_cancel=True)
+    future = pending(io_thread)
     assert future.cancel() is True
     assert future.cancelled() and future.done()
     assert future.cancel() is True
-    assert agent.cancels == 1
+    assert io_thread.cancels == 1
 
 
 def test_cancel_that_the_scheduler_refuses() -> None:
-    future = pending(FakeAgent(grants_cancel=False))
+    future = pending(FakeIoThread(grants_cancel=False))
     assert future.cancel() is False
     assert not future.done()
     end_with_value(future, 1)
@@ -246,9 +246,9 @@ def test_only_the_first_end_counts() -> None:
 
 
 def test_waiting_where_it_could_never_end() -> None:
-    agent = FakeAgent()
-    agent.problem = ClientClosedError("the client is disconnected")
-    for ask in (pending(agent).result, pending(agent).exception):
+    io_thread = FakeIoThread()
+    io_thread.problem = ClientClosedError("the client is disconnected")
+    for ask in (pending(io_thread).result, pending(io_thread).exception):
         with pytest.raises(ClientClosedError, match="disconnected"):
             ask()
 
@@ -352,7 +352,7 @@ def test_force_is_looked_at_where_it_is_given() -> None:
         def __bool__(self) -> bool:
             raise LookupError("hostile")
 
-    agent = FakeAgent()
+    io_thread = FakeIoThread()
     with pytest.raises(LookupError, match="hostile"):
-        pending(agent).cancel(force=Hostile())  # type: ignore[arg-type]
-    assert agent.cancels == 0, "the I/O thread never sees it"
+        pending(io_thread).cancel(force=Hostile())  # type: ignore[arg-type]
+    assert io_thread.cancels == 0, "the I/O thread never sees it"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.client.stand_ins import (
-    FakeAgent,
+    FakeIoThread,
     cancelled,
     end_with_exception,
     end_with_value,
@@ -23,14 +23,14 @@ from scaler_client.protocol.messages import Options, Outcome
 
 
 def test_cancel_by_force_asks_also_for_a_running_one() -> None:
-    agent = FakeAgent(grants_cancel=True)
-    future = pending(agent)
+    io_thread = FakeIoThread(grants_cancel=True)
+    future = pending(io_thread)
     future.start()
     assert future.cancel() is False
-    assert agent.cancels == 0
+    assert io_thread.cancels == 0
     assert future.cancel(force=True) is True
     assert future.cancel(force=True) is True
-    assert (agent.cancels, agent.forced_cancels) == (1, 1)
+    assert (io_thread.cancels, io_thread.forced_cancels) == (1, 1)
 
 
 @pytest.mark.parametrize("make", [with_value, lambda: with_exception(OSError())])
@@ -40,7 +40,7 @@ def test_cancel_by_force_of_what_is_over(make: Any) -> None:
 
 def test_a_task_that_ends_before_it_is_stopped() -> None:
     future = running()
-    future._agent.grants_cancel = False  # type: ignore[attr-defined]
+    future._io_thread.grants_cancel = False  # type: ignore[attr-defined]
     assert future.cancel(force=True) is False
     end_with_value(future, 1)
     assert future.result(0) == 1

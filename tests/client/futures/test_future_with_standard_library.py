@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.client.stand_ins import (
-    FakeAgent,
+    FakeIoThread,
     cancelled,
     end_cancelled,
     end_with_exception,
@@ -174,7 +174,7 @@ def test_a_timeout_of_asyncio_cancels_the_task() -> None:
 
 def test_a_cancel_that_is_refused_leaves_the_task_to_run_on() -> None:
     async def main() -> None:
-        future = pending(FakeAgent(grants_cancel=False))
+        future = pending(FakeIoThread(grants_cancel=False))
         wrapped = asyncio.wrap_future(future)
         wrapped.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -118,7 +118,7 @@ def test_the_end_does_not_wait_for_such_a_reader(
     slow: Slow, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", slow.writer)
-    monkeypatch.setattr(output_display, "LAST_SECONDS", 0.1)
+    monkeypatch.setattr(output_display, "CLOSE_SECONDS", 0.1)
     display.put(printed(b"x" * 200_000))
     begun = time.monotonic()
     all_shown(display)
@@ -160,7 +160,7 @@ def test_streams_of_the_users_own(display: OutputDisplay, monkeypatch: pytest.Mo
 def test_output_counts_in_the_window() -> None:
     session = joined_session(result_window=80)
     taken: list[Output] = []
-    session.take_output = taken.append
+    session.on_output = taken.append
     session.handle(printed(b"x" * 10), 1.0)
     assert sent(session) == [messages.Received(20)]
     session.handle(resolved(99), 1.0)
@@ -218,5 +218,5 @@ def test_children_ask_as_their_parent_does_and_their_output_goes_its_way(schedul
             assert host.forwarded == [([(7, 3, 1)], Output([task_id], [0], [b"host"], [b"hello"]))]
         finally:
             for connection in set(nested_connections._connections.values()):
-                connection.agent.close("the test is over")
+                connection.io_thread.close("the test is over")
             nested_connections._connections.clear()

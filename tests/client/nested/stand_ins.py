@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.client.stand_ins import FakeAgent
+from tests.client.stand_ins import FakeIoThread
 
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
@@ -95,7 +95,7 @@ def hosted(host: FakeHost) -> Iterator[FakeHost]:
         task_host.host = None
 
 
-class NestedAgent(FakeAgent):
+class NestedIoThread(FakeIoThread):
     """Of a nested client; writes into the task's notes what it tells the scheduler."""
 
     is_nested = True
@@ -104,8 +104,8 @@ class NestedAgent(FakeAgent):
         super().__init__()
         self._task = task
 
-    def tell_suspended(self, name: TaskName) -> None:
+    def suspend(self, name: TaskName) -> None:
         self._task.told.append(("suspended", name))
 
-    def tell_resumed(self, name: TaskName) -> None:
+    def resume(self, name: TaskName) -> None:
         self._task.told.append(("resumed", name))

@@ -29,7 +29,7 @@ def task(scheduler: FakeScheduler) -> Iterator[FakeTask]:
     with hosted(FakeHost(task, scheduler.address, WORKER)):
         yield task
     for connection in set(nested_connections._connections.values()):
-        connection.agent.close("the test is over")
+        connection.io_thread.close("the test is over")
     nested_connections._connections.clear()
 
 
@@ -55,7 +55,7 @@ def test_a_client_without_an_address_is_the_workers(
 def test_all_clients_of_the_process_share_one_connection(scheduler: FakeScheduler, task: FakeTask, name: Any) -> None:
     clients = [Client(), Client(name(scheduler.address)), Client(), Client(name(scheduler.address))]
     clients += in_threads(4, lambda _: Client(timeout_seconds=7))
-    assert len({client._agent for client in clients}) == 1
+    assert len({client._io_thread for client in clients}) == 1
     assert {hello["incarnation"] for hello in scheduler.hellos if hello["worker"]} == {
         hello["incarnation"] for hello in scheduler.hellos[:1]
     }
@@ -190,8 +190,8 @@ def test_an_unpickled_client_is_a_handle(scheduler: FakeScheduler, name: Any) ->
                 assert scheduler.receive("submit")["options"]["priority"] == 4
             # One task passes it on to the next.
             again = pickle.loads(pickle.dumps(pickle.loads(pickled)))
-            assert again._agent is Client()._agent and again.address == scheduler.address
-            again._agent.close("the test is over")
+            assert again._io_thread is Client()._io_thread and again.address == scheduler.address
+            again._io_thread.close("the test is over")
             nested_connections._connections.clear()
     assert [hello["worker"] for hello in scheduler.hellos] == [0, WORKER]
 
@@ -200,7 +200,7 @@ def test_an_unpickled_client_of_another_scheduler(scheduler: FakeScheduler, task
     other = FakeScheduler(incarnation=77)
     try:
         first, second = Client(other.address), Client(other.address)
-        assert first._agent is second._agent and first._agent is not Client()._agent
+        assert first._io_thread is second._io_thread and first._io_thread is not Client()._io_thread
         assert [hello["worker"] for hello in other.hellos] == [0]
         future = first.submit(square, 1)
         submitted = other.receive("submit")
@@ -208,7 +208,7 @@ def test_an_unpickled_client_of_another_scheduler(scheduler: FakeScheduler, task
         other.resolve(submitted["ids"], dumps(1))
         assert future.result(WAIT_SECONDS) == 1
         assert task.told == []
-        first._agent.close("the test is over")
+        first._io_thread.close("the test is over")
     finally:
         other.close()
 
@@ -230,7 +230,7 @@ def test_a_connection_that_has_ended_is_made_anew(scheduler: FakeScheduler, task
         client.submit(square, 1)
         scheduler.receive("submit")
         assert len(scheduler.hellos) == connections
-        client._agent.close("something failed")
+        client._io_thread.close("something failed")
 
 
 def test_no_scheduler_for_the_nested_client(task: FakeTask) -> None:

@@ -27,7 +27,7 @@ def task(running: RunningScheduler) -> Iterator[FakeTask]:
         task.when_suspended(lambda: gates.open(*KEYS))
         yield task
     for connection in set(nested_connections._connections.values()):
-        connection.agent.close("the test is over")
+        connection.io_thread.close("the test is over")
     nested_connections._connections.clear()
 
 

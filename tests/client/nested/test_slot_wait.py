@@ -12,8 +12,8 @@ from concurrent.futures import FIRST_COMPLETED, as_completed, wait
 from typing import Any
 
 import pytest
-from tests.client.nested.stand_ins import PATIENCE_SECONDS, FakeHost, FakeTask, NestedAgent, hosted
-from tests.client.stand_ins import FakeAgent, end_with_exception, end_with_value, in_threads, pending, with_value
+from tests.client.nested.stand_ins import PATIENCE_SECONDS, FakeHost, FakeTask, NestedIoThread, hosted
+from tests.client.stand_ins import FakeIoThread, end_with_exception, end_with_value, in_threads, pending, with_value
 
 from scaler_client.api.map import Chunk, MapPlan, run_map
 from scaler_client.futures.future import TaskFuture
@@ -37,7 +37,7 @@ def task() -> Iterator[FakeTask]:
 
 
 def child(task: FakeTask) -> TaskFuture[Any]:
-    return pending(NestedAgent(task))
+    return pending(NestedIoThread(task))
 
 
 WAYS: dict[str, Callable[[TaskFuture[Any]], Any]] = {
@@ -139,7 +139,7 @@ def test_threads_that_a_task_has_started_keep_their_hands_off_the_slot(task: Fak
 
 
 def test_futures_of_another_scheduler(task: FakeTask) -> None:
-    future = pending(FakeAgent())
+    future = pending(FakeIoThread())
     threading.Thread(target=end_with_value, args=(future, 5), daemon=True).start()
     wait([future])
     assert future.result() == 5 and task.told == []
@@ -148,7 +148,7 @@ def test_futures_of_another_scheduler(task: FakeTask) -> None:
 def test_outside_of_workers_the_standard_waiters_are_left_alone() -> None:
     assert task_host.host is None
     assert type(pending()._waiters) is list
-    assert type(slot_wait.event_for(FakeAgent())) is threading.Event  # type: ignore[arg-type]
+    assert type(slot_wait.event_for(FakeIoThread())) is threading.Event  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------------------- await
@@ -255,7 +255,7 @@ def test_a_coroutine_that_another_thread_throws_away(task: FakeTask) -> None:
 # ------------------------------------------------------------------------------------------------------------------ map
 
 
-class MapAgent(NestedAgent):
+class MapIoThread(NestedIoThread):
     """Answers each chunk once the task waits for it."""
 
     def __init__(self, task: FakeTask) -> None:
@@ -275,23 +275,23 @@ PLAN: MapPlan[int] = MapPlan(Function(1, "f", b""), dump_call, [(1,), (2,)], Non
 
 
 def test_map_gives_up_the_slot(task: FakeTask) -> None:
-    agent = MapAgent(task)
+    io_thread = MapIoThread(task)
 
     def answer() -> None:
-        for task_id in agent.chunks[0].open_ids():
-            agent.chunks[0].resolve(task_id, Outcome.VALUE, dumps(task_id * 2))
+        for task_id in io_thread.chunks[0].open_ids():
+            io_thread.chunks[0].resolve(task_id, Outcome.VALUE, dumps(task_id * 2))
 
     task.when_suspended(answer)
-    assert run_map(agent, PLAN) == [0, 2]  # type: ignore[arg-type]
+    assert run_map(io_thread, PLAN) == [0, 2]  # type: ignore[arg-type]
     assert task.told == ONCE
 
 
 def test_map_of_a_task_that_is_stopped_cancels_its_tasks(task: FakeTask) -> None:
-    agent = MapAgent(task)
+    io_thread = MapIoThread(task)
     task.when_suspended(task.stop)
     with pytest.raises(TaskStoppedError):
-        run_map(agent, PLAN)  # type: ignore[arg-type]
-    assert agent.cancelled == 2 and task.told == ONCE
+        run_map(io_thread, PLAN)  # type: ignore[arg-type]
+    assert io_thread.cancelled == 2 and task.told == ONCE
 
 
 def test_a_forked_child_runs_no_task(task: FakeTask) -> None:

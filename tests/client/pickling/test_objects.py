@@ -36,7 +36,7 @@ def load(frames: Any) -> Any:
 
 def submit(client: SessionClient, *args: Any, **kwargs: Any) -> TaskFuture[Any]:
     """A call that gives back its arguments, handed over as the client does."""
-    future: TaskFuture[Any] = TaskFuture(client._agent, client._function(echo), client._dump_call(args, kwargs))
+    future: TaskFuture[Any] = TaskFuture(client._io_thread, client._function(echo), client._dump_call(args, kwargs))
     future.task_id = client.session.submit(future, *future.row(-1))  # type: ignore[arg-type]
     return future
 

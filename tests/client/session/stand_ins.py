@@ -46,7 +46,7 @@ def be_silent(session: Session, since: float, until: float) -> None:
         session.tick(now)
 
 
-class Owner:
+class SinkRecorder:
     """Notes what it is told."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Owner:
         self.told.append((duration, cpu_time, peak))
 
 
-class Chunk(Owner):
+class Chunk(SinkRecorder):
     """Tasks of a map."""
 
     def __init__(self, function: Function, payloads: list[bytes], options: messages.Options | None = None) -> None:
@@ -101,10 +101,10 @@ class Chunk(Owner):
         return [self.first + position for position in sorted(self.open)]
 
 
-def submit(session: Session, owner: Owner) -> int:
-    if owner.options is None:
-        return session.submit(owner, owner.function, owner.payload)
-    return session.submit_with_options(owner, owner.function, owner.payload)
+def submit(session: Session, sink: SinkRecorder) -> int:
+    if sink.options is None:
+        return session.submit(sink, sink.function, sink.payload)
+    return session.submit_with_options(sink, sink.function, sink.payload)
 
 
 def resolved(*ids: int, outcome: int = Outcome.VALUE) -> messages.Resolved:

@@ -101,7 +101,7 @@ def test_results_go_in_parts_and_one_that_is_too_large_as_a_failure() -> None:
     payloads: list[Any] = [b"a", bytes(LIMIT + 1), bytes(60_000), bytes(60_000)]
     results = Results([7], [1, 2, 3, 4], [1], [0], [5], payloads, errors=["", "x", "", ""])
     sent = result_frames(results, LIMIT)
-    assert all(frame_limit.are_within(each, LIMIT) for each in sent)
+    assert all(frame_limit.fits_limit(each, LIMIT) for each in sent)
     from scaler_client.protocol.columns import Batch
 
     told = [(Batch(each[0]), each) for each in sent]
@@ -149,7 +149,7 @@ NOT_ENCODABLE: list[messages.Message] = [
 
 @pytest.mark.parametrize("message", NOT_ENCODABLE, ids=lambda message: type(message).__name__)
 def test_what_can_not_be_encoded_is_logged(message: messages.Message, caplog: pytest.LogCaptureFixture) -> None:
-    assert Scene().sent(message) == [] == frame_limit.encoded_or_logged(message)
+    assert Scene().sent(message) == [] == frame_limit.encode_or_log(message)
     assert [each.partition(" can't be encoded as a message: ")[1] != "" for each in caplog.messages] == [True, True]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.client.graph_stand_ins import SessionClient
-from tests.client.session.stand_ins import Answered, Chunk, Owner, joined_session, submit
+from tests.client.session.stand_ins import Answered, Chunk, SinkRecorder, joined_session, submit
 
 from scaler_client.errors import TaskRefusedError
 from scaler_client.pickling import serializer
@@ -20,8 +20,8 @@ def refusal(*ids: int) -> messages.Error:
     return messages.Error(WHY, list(ids))
 
 
-def is_refused(owner: Owner, task_id: int) -> bool:
-    [(failed, outcome, payload)] = [told for told in owner.told if told[0] == task_id]
+def is_refused(sink: SinkRecorder, task_id: int) -> bool:
+    [(failed, outcome, payload)] = [told for told in sink.told if told[0] == task_id]
     error, _ = serializer.loads(payload)
     assert isinstance(error, TaskRefusedError) and WHY in str(error)
     return outcome == Outcome.EXCEPTION
@@ -34,13 +34,13 @@ def announced(sent: list[Any]) -> list[int]:
 def test_they_fail_and_the_next_of_their_function_announces_it_again() -> None:
     session = joined_session()
     function = Function(2, "g", b"code")
-    taken, first, second = Owner(), Owner(function), Owner(function)
-    ids = [submit(session, owner) for owner in (taken, first, second)]
+    taken, first, second = SinkRecorder(), SinkRecorder(function), SinkRecorder(function)
+    ids = [submit(session, sink) for sink in (taken, first, second)]
     assert announced(session.take_outgoing()) == [1, 2]
     session.handle(refusal(*ids[1:]), 1.0)
     assert is_refused(first, ids[1]) and is_refused(second, ids[2])
     assert taken.told == [] and list(session.pending) == [ids[0]]
-    submit(session, Owner(function))
+    submit(session, SinkRecorder(function))
     submit(session, taken)
     assert announced(session.take_outgoing()) == [2]
 
@@ -58,20 +58,20 @@ def test_of_a_chunk_those_that_are_named() -> None:
 
 def test_whoever_cancels_one_is_answered() -> None:
     session = joined_session()
-    owner, answered = Owner(), Answered()
-    task_id = submit(session, owner)
+    sink, answered = SinkRecorder(), Answered()
+    task_id = submit(session, sink)
     session.take_outgoing()
     session.cancel([task_id], answered)
     session.handle(refusal(task_id), 1.0)
-    assert answered.times == 1 and is_refused(owner, task_id)
+    assert answered.times == 1 and is_refused(sink, task_id)
     session.handle(refusal(task_id, 4711), 1.0)  # which is over, and another that never was
-    assert len(owner.told) == 1
+    assert len(sink.told) == 1
 
 
 def test_a_graph_fails_as_a_whole_and_what_was_sent_of_it_ends() -> None:
     client = SessionClient(joined_session())
     futures = client.submit_graph({"a": (pow, 2, 3), "b": (abs, "a"), "c": (abs, "a")}, ["b", "c"])
-    [graph] = client.session.tasks.all_graphs()
+    [graph] = client.session.tasks.graphs()
     client.session.take_outgoing()
     client.session.handle(refusal(graph.first), 1.0)
     for future in futures:
@@ -80,6 +80,6 @@ def test_a_graph_fails_as_a_whole_and_what_was_sent_of_it_ends() -> None:
     ids = list(range(graph.first, graph.first + 3))
     assert client.session.take_outgoing() == [messages.Cancel(ids, force=True)]
     assert not client.session.tasks.ids()
-    submit(client.session, Owner())
+    submit(client.session, SinkRecorder())
     client.submit_graph({"a": (pow, 2, 3), "b": (abs, "a")}, ["b"])
     assert len(announced(client.session.take_outgoing())) == 3

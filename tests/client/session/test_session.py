@@ -8,7 +8,7 @@ from tests.client.session.stand_ins import (
     AGAIN,
     HELLO,
     Chunk,
-    Owner,
+    SinkRecorder,
     joined_session,
     new_session,
     resolved,
@@ -39,10 +39,10 @@ def test_a_client_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: py
     session = new_session()
     for _ in range(3):
         session.handle(messages.Error("there are 2 peers already"), 0.0)
-    assert session.turned_away == "there are 2 peers already"
+    assert session.rejection == "there are 2 peers already"
     session.handle(welcome(), 0.0)
     session.handle(welcome(), 0.0)
-    assert session.turned_away == ""
+    assert session.rejection == ""
     assert caplog.messages == [
         f"the scheduler at {ADDRESS} does not take this client for now: there are 2 peers already",
         f"the scheduler at {ADDRESS} takes this client now",
@@ -50,8 +50,8 @@ def test_a_client_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: py
 
 
 def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
-    session, owner = new_session(), Owner()
-    submit(session, owner)
+    session, sink = new_session(), SinkRecorder()
+    submit(session, sink)
     assert sent(session) == [HELLO]
     session.handle(welcome(), 0.1)
     assert session.state is State.JOINED
@@ -63,11 +63,11 @@ def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
 
 def test_ids_count_on(session: Session) -> None:
     function = Function(1, "f", b"code")
-    owners = [Owner(function) for _ in range(3)]
-    assert [submit(session, owner) for owner in owners[:2]] == [0, 1]
+    sinks = [SinkRecorder(function) for _ in range(3)]
+    assert [submit(session, sink) for sink in sinks[:2]] == [0, 1]
     chunk = Chunk(function, [b"a", b"b", b"c"])
     assert chunk.submit(session) == CHUNK_ROWS
-    assert submit(session, owners[0]) == 2 * CHUNK_ROWS
+    assert submit(session, sinks[0]) == 2 * CHUNK_ROWS
     assert sent(session)[1:] == [
         messages.Submit([0, 1], [1, 1], [b"payload"] * 2),
         messages.Submit([CHUNK_ROWS, CHUNK_ROWS + 1, CHUNK_ROWS + 2], [1], [b"a", b"b", b"c"]),
@@ -76,7 +76,7 @@ def test_ids_count_on(session: Session) -> None:
 
 
 def test_a_function_goes_once(session: Session) -> None:
-    one, other = Owner(Function(1, "f", b"code")), Owner(Function(2, "g", b"more"))
+    one, other = SinkRecorder(Function(1, "f", b"code")), SinkRecorder(Function(2, "g", b"more"))
     submit(session, one)
     submit(session, other)
     submit(session, one)
@@ -88,22 +88,22 @@ def test_a_function_goes_once(session: Session) -> None:
 
 
 def test_answers_reach_their_owners(session: Session) -> None:
-    owners = [Owner() for _ in range(3)]
-    ids = [submit(session, owner) for owner in owners]
+    sinks = [SinkRecorder() for _ in range(3)]
+    ids = [submit(session, sink) for sink in sinks]
     session.handle(messages.Started([ids[1]]), 1.0)
     session.handle(messages.Resolved([2, 0], [Outcome.VALUE, Outcome.EXCEPTION], [b"v", b"e"]), 1.0)
-    assert [owner.told for owner in owners] == [[(0, Outcome.EXCEPTION, b"e")], ["started"], [(2, Outcome.VALUE, b"v")]]
+    assert [sink.told for sink in sinks] == [[(0, Outcome.EXCEPTION, b"e")], ["started"], [(2, Outcome.VALUE, b"v")]]
     assert list(session.pending) == [1]
 
 
 def test_answers_to_nobody_are_dropped(session: Session) -> None:
-    owner = Owner()
-    submit(session, owner)
+    sink = SinkRecorder()
+    submit(session, sink)
     session.handle(resolved(0, 7), 1.0)
     session.handle(resolved(0), 1.0)
     session.handle(messages.Started([0, 9]), 1.0)
     session.handle(messages.CancelRefused([0, 9]), 1.0)
-    assert owner.told == [(0, Outcome.VALUE, b"answer")]
+    assert sink.told == [(0, Outcome.VALUE, b"answer")]
 
 
 # -------------------------------------------------------------------------------------------------------------- batches
@@ -112,7 +112,7 @@ def test_answers_to_nobody_are_dropped(session: Session) -> None:
 def test_batches_are_cut_by_rows(session: Session) -> None:
     function = Function(1, "f", b"")
     for _ in range(2 * BATCH_ROWS + 5):
-        session.submit(Owner(), function, b"x")
+        session.submit(SinkRecorder(), function, b"x")
     batches = sent(session)[1:]
     assert [len(batch.ids) for batch in batches] == [BATCH_ROWS, BATCH_ROWS, 5]
     assert [task_id for batch in batches for task_id in batch.ids] == list(range(2 * BATCH_ROWS + 5))
@@ -134,7 +134,7 @@ def test_batches_are_cut_by_bytes(session: Session) -> None:
 def test_a_batch_has_one_kind_of_options(session: Session) -> None:
     urgent, also_urgent = messages.Options(priority=5), messages.Options(priority=5)
     for options in (None, urgent, also_urgent, None, messages.Options(retries=1)):
-        submit(session, Owner(options=options))
+        submit(session, SinkRecorder(options=options))
     assert said(session) == [
         messages.Submit([0], [1], [b"payload"]),
         messages.Submit([1, 2], [1, 1], [b"payload"] * 2, urgent),
@@ -146,8 +146,8 @@ def test_a_batch_has_one_kind_of_options(session: Session) -> None:
 def test_options_of_a_map(session: Session) -> None:
     options = messages.Options(timeout_milliseconds=10)
     Chunk(Function(1, "f", b""), [b"a", b"b"], options).submit(session)
-    submit(session, Owner(options=options))
-    submit(session, Owner())
+    submit(session, SinkRecorder(options=options))
+    submit(session, SinkRecorder())
     assert [message.options for message in sent(session) if isinstance(message, messages.Submit)] == [
         options,
         options,
@@ -157,8 +157,8 @@ def test_options_of_a_map(session: Session) -> None:
 
 def test_options_are_asked_for_again(session: Session) -> None:
     options = messages.Options(name="mine")
-    submit(session, Owner())
-    submit(session, Owner(options=options))
+    submit(session, SinkRecorder())
+    submit(session, SinkRecorder(options=options))
     Chunk(Function(2, "g", b""), [b"a"], options).submit(session)
     sent(session)
     session.handle(messages.HelloWanted(), 1.0)
@@ -168,13 +168,13 @@ def test_options_are_asked_for_again(session: Session) -> None:
 
 
 def test_measurements_come_before_the_answer(session: Session) -> None:
-    owners = [Owner(), Owner()]
-    for owner in owners:
-        submit(session, owner)
+    sinks = [SinkRecorder(), SinkRecorder()]
+    for sink in sinks:
+        submit(session, sink)
     Chunk(Function(1, "f", b""), [b"a"]).submit(session)
     ids = [0, 1, CHUNK_ROWS, 77]
     session.handle(messages.Resolved(ids, [0] * 4, [b""] * 4, [5, 6, 7, 8], [1, 2, 3, 4], [0, 9, 9, 9]), 1.0)
-    assert [owner.told for owner in owners] == [[(0, 0, b"")], [(6, 2, 9), (1, 0, b"")]]
+    assert [sink.told for sink in sinks] == [[(0, 0, b"")], [(6, 2, 9), (1, 0, b"")]]
 
 
 # --------------------------------------------------------------------------------------------------------- nested tasks
@@ -182,10 +182,10 @@ def test_measurements_come_before_the_answer(session: Session) -> None:
 
 def test_suspended_comes_behind_what_was_submitted_before(session: Session) -> None:
     name = (9, 4, 1)
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     session.suspend(name)
     session.resume(name)
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     assert said(session) == [
         messages.Submit([0], [1], [b"payload"]),
         messages.Suspended([name]),
@@ -195,7 +195,7 @@ def test_suspended_comes_behind_what_was_submitted_before(session: Session) -> N
 
 
 def test_what_is_suspended_is_told_to_the_next_scheduler(session: Session) -> None:
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     for name in ((9, 4, 1), (9, 5, 2)):
         session.suspend(name)
     session.handle(messages.HelloWanted(), 1.0)

@@ -7,7 +7,7 @@ from tests.client.session.stand_ins import (
     AGAIN,
     Answered,
     Chunk,
-    Owner,
+    SinkRecorder,
     joined_session,
     new_session,
     resolved,
@@ -31,46 +31,46 @@ def session() -> Session:
 
 
 def test_a_cancel_that_is_granted(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    task_id = submit(session, owner)
+    sink, answered = SinkRecorder(), Answered()
+    task_id = submit(session, sink)
     sent(session)
     session.cancel([task_id], answered)
     assert sent(session) == [messages.Cancel([0])]
     assert answered.times == 0
     session.handle(resolved(0, outcome=Outcome.CANCELLED), 1.0)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.CANCELLED, b"answer")])
+    assert (answered.times, sink.told) == (1, [(0, Outcome.CANCELLED, b"answer")])
 
 
 def test_cancels_go_in_messages_that_any_scheduler_takes(session: Session) -> None:
-    ids = [submit(session, Owner()) for _ in range(BATCH_ROWS + 1)]
+    ids = [submit(session, SinkRecorder()) for _ in range(BATCH_ROWS + 1)]
     sent(session)
     session.cancel(ids, Answered(), force=True)
     assert sent(session) == [messages.Cancel(ids[:BATCH_ROWS], True), messages.Cancel(ids[BATCH_ROWS:], True)]
 
 
 def test_a_cancel_that_is_refused(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    submit(session, owner)
+    sink, answered = SinkRecorder(), Answered()
+    submit(session, sink)
     sent(session)
     session.cancel([0], answered)
     session.handle(messages.CancelRefused([0]), 1.0)
-    assert (answered.times, owner.told) == (1, [])
+    assert (answered.times, sink.told) == (1, [])
     session.handle(resolved(0), 1.0)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.VALUE, b"answer")])
+    assert (answered.times, sink.told) == (1, [(0, Outcome.VALUE, b"answer")])
 
 
 def test_a_cancel_that_crosses_the_result(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    submit(session, owner)
+    sink, answered = SinkRecorder(), Answered()
+    submit(session, sink)
     sent(session)
     session.cancel([0], answered)
     session.handle(resolved(0), 1.0)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.VALUE, b"answer")])
+    assert (answered.times, sink.told) == (1, [(0, Outcome.VALUE, b"answer")])
 
 
 def test_two_threads_cancel_the_same_task(session: Session) -> None:
     first, second = Answered(), Answered()
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     sent(session)
     session.cancel([0], first)
     session.cancel([0], second)
@@ -80,7 +80,7 @@ def test_two_threads_cancel_the_same_task(session: Session) -> None:
 
 
 def test_cancel_of_what_is_over_asks_nothing(session: Session) -> None:
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     session.handle(resolved(0), 1.0)
     session.take_outgoing()
     session.cancel([0], Answered())
@@ -88,19 +88,19 @@ def test_cancel_of_what_is_over_asks_nothing(session: Session) -> None:
 
 
 def test_cancel_before_the_welcome() -> None:
-    session, owner, other, answered = new_session(), Owner(), Owner(), Answered()
-    submit(session, owner)
+    session, sink, other, answered = new_session(), SinkRecorder(), SinkRecorder(), Answered()
+    submit(session, sink)
     submit(session, other)
     session.cancel([0], answered)
-    assert (answered.times, owner.told) == (1, [(0, Outcome.CANCELLED, b"")])
+    assert (answered.times, sink.told) == (1, [(0, Outcome.CANCELLED, b"")])
     session.handle(welcome(), 1.0)
     assert sent(session)[-1] == messages.Submit([1], [1], [b"payload"])
 
 
 def test_a_cancel_on_its_way_when_the_connection_was_lost_is_asked_again(session: Session) -> None:
-    owners, answered, forced = [Owner() for _ in range(3)], Answered(), Answered()
-    for owner in owners:
-        submit(session, owner)
+    sinks, answered, forced = [SinkRecorder() for _ in range(3)], Answered(), Answered()
+    for sink in sinks:
+        submit(session, sink)
     sent(session)
     session.cancel([0], answered)
     session.cancel([1], forced, force=True)
@@ -119,15 +119,15 @@ def test_a_cancel_on_its_way_when_the_connection_was_lost_is_asked_again(session
 
 
 def test_a_cancel_without_a_scheduler_is_told_to_the_next(session: Session) -> None:
-    owner, waiting, new, answered = Owner(), Owner(), Owner(), Answered()
-    submit(session, owner)
+    sink, waiting, new, answered = SinkRecorder(), SinkRecorder(), SinkRecorder(), Answered()
+    submit(session, sink)
     submit(session, waiting)
     sent(session)
     session.handle(messages.HelloWanted(), 1.0)
     submit(session, new)
     session.cancel([0, 2], answered, force=True)
     assert answered.times == 2
-    assert owner.told == [(0, Outcome.CANCELLED, b"")] and new.told == [(2, Outcome.CANCELLED, b"")]
+    assert sink.told == [(0, Outcome.CANCELLED, b"")] and new.told == [(2, Outcome.CANCELLED, b"")]
     session.handle(welcome(incarnation=6), 1.0)
     # Which may run it still; of the one that was never submitted nobody needs to hear.
     assert said(session) == [
@@ -140,17 +140,17 @@ def test_a_cancel_without_a_scheduler_is_told_to_the_next(session: Session) -> N
 
 
 def test_a_cancel_right_after_submit_is_never_sent(session: Session) -> None:
-    owners, answered = [Owner() for _ in range(3)], Answered()
-    for owner in owners:
-        submit(session, owner)
+    sinks, answered = [SinkRecorder() for _ in range(3)], Answered()
+    for sink in sinks:
+        submit(session, sink)
     session.cancel([1], answered)
-    assert (answered.times, owners[1].told) == (1, [(1, Outcome.CANCELLED, b"")])
+    assert (answered.times, sinks[1].told) == (1, [(1, Outcome.CANCELLED, b"")])
     assert said(session) == [messages.Submit([0, 2], [1, 1], [b"payload"] * 2)]
 
 
 def test_a_forced_cancel_outlives_the_refusal_of_another(session: Session) -> None:
-    owner, plain, forced = Owner(), Answered(), Answered()
-    submit(session, owner)
+    sink, plain, forced = SinkRecorder(), Answered(), Answered()
+    submit(session, sink)
     sent(session)
     session.cancel([0], plain)
     session.cancel([0], forced, force=True)
@@ -163,18 +163,18 @@ def test_a_forced_cancel_outlives_the_refusal_of_another(session: Session) -> No
 
 def test_cancel_in_the_backlog_is_done_here() -> None:
     session, answered = joined_session(credit=1), Answered()
-    owners = [Owner() for _ in range(3)]
-    submit(session, owners[0])
+    sinks = [SinkRecorder() for _ in range(3)]
+    submit(session, sinks[0])
     assert sent(session)[-1].ids == [0]
     chunk = Chunk(Function(1, "f", b""), [b"a", b"b", b"c"])
     first = chunk.submit(session)
-    for owner in owners[1:]:
-        submit(session, owner)
+    for sink in sinks[1:]:
+        submit(session, sink)
     single = first + CHUNK_ROWS
     session.cancel([0, first, first + 2, single], answered)
     assert said(session) == [messages.Cancel([0])]
     assert answered.times == 3
-    assert owners[1].told == [(single, Outcome.CANCELLED, b"")]
+    assert sinks[1].told == [(single, Outcome.CANCELLED, b"")]
     assert [task_id for task_id, _, _ in chunk.told] == [first, first + 2]
     session.handle(messages.Credit(1 << 20), 1.0)
     assert sent(session) == [
@@ -186,7 +186,7 @@ def test_cancel_in_the_backlog_is_done_here() -> None:
 def test_what_was_cancelled_counts_no_credit() -> None:
     session = joined_session(credit=1)
     for payload in (b"first", bytes(5000), b"small", b"last"):
-        submit(session, Owner(payload=payload))
+        submit(session, SinkRecorder(payload=payload))
         sent(session)
         session.suspend((1, 1, 1))  # closes the batch
     session.cancel([1], Answered())
@@ -197,8 +197,8 @@ def test_what_was_cancelled_counts_no_credit() -> None:
 
 def test_a_task_of_the_backlog_that_an_earlier_scheduler_was_sent(session: Session) -> None:
     answered = Answered()
-    submit(session, Owner())
-    submit(session, Owner(options=messages.Options(priority=1)))
+    submit(session, SinkRecorder())
+    submit(session, SinkRecorder(options=messages.Options(priority=1)))
     sent(session)
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(credit=1), 1.0)  # enough for the first batch
@@ -211,11 +211,11 @@ def test_a_task_of_the_backlog_that_an_earlier_scheduler_was_sent(session: Sessi
 def test_a_cancelled_backlog_keeps_no_payloads() -> None:
     """And costs its own length, not its square: each cancel looks at one number until half of the rows are gone."""
     session, rows = joined_session(credit=1), 40_000
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     sent(session)
-    function, owner = Function(1, "f", b""), Owner()
+    function, sink = Function(1, "f", b""), SinkRecorder()
     for _ in range(rows):
-        session.submit(owner, function, b"x")
+        session.submit(sink, function, b"x")
     sent(session)
     for task_id in range(1, rows + 1):
         session.cancel([task_id], Answered())
@@ -225,7 +225,7 @@ def test_a_cancelled_backlog_keeps_no_payloads() -> None:
 
 
 def test_closing_answers_every_cancel(session: Session) -> None:
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     sent(session)
     answered = Answered()
     session.cancel([0], answered)

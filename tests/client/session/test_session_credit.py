@@ -8,7 +8,7 @@ import pytest
 from tests.client.session.stand_ins import (
     UNLIMITED,
     Chunk,
-    Owner,
+    SinkRecorder,
     be_silent,
     joined_session,
     resolved,
@@ -29,13 +29,13 @@ def sent_ids(session: Session) -> list[list[int]]:
     return [message.ids for message in sent(session) if isinstance(message, messages.Submit)]
 
 
-def submit_each(session: Session, payloads: list[bytes]) -> list[Owner]:
+def submit_each(session: Session, payloads: list[bytes]) -> list[SinkRecorder]:
     """Tasks that are handed over one by one, and taken in between."""
-    owners = []
+    sinks = []
     for payload in payloads:
-        owners.append(Owner(payload=payload))
-        submit(session, owners[-1])
-    return owners
+        sinks.append(SinkRecorder(payload=payload))
+        submit(session, sinks[-1])
+    return sinks
 
 
 def test_a_client_with_any_credit_left_may_send_a_batch_of_any_size() -> None:
@@ -79,7 +79,7 @@ def test_functions_go_ahead_of_the_tasks_that_wait() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"0"])
     sent(session)
-    submit(session, Owner(Function(7, "g", b"code")))
+    submit(session, SinkRecorder(Function(7, "g", b"code")))
     assert [message.number for message in sent(session)] == [7]
     session.handle(messages.Credit(UNLIMITED), 1.0)
     assert [type(message) for message in sent(session)] == [messages.Submit]
@@ -128,10 +128,10 @@ def test_what_waits_when_the_scheduler_is_lost_is_lost_as_well() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"0"])
     sent(session)
-    (owner,) = submit_each(session, [b"1"])
+    (sink,) = submit_each(session, [b"1"])
     session.suspend((1, 1, 1))
     be_silent(session, 0.0, 100.0)
-    assert len(owner.told) == 1
+    assert len(sink.told) == 1
     sent(session)
     session.handle(messages.Credit(UNLIMITED), 101.0)
     assert sent_ids(session) == []
@@ -140,12 +140,12 @@ def test_what_waits_when_the_scheduler_is_lost_is_lost_as_well() -> None:
 def test_an_answer_to_a_task_of_the_backlog_ends_it() -> None:
     """Submitted before the connection was lost, known to a scheduler that kept running, and not sent again yet."""
     session = joined_session()
-    owners = submit_each(session, [b"0", b"1"])
+    sinks = submit_each(session, [b"0", b"1"])
     sent(session)
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(credit=0), 1.0)
     session.handle(resolved(1), 1.0)
-    assert owners[1].told == [(1, Outcome.VALUE, b"answer")]
+    assert sinks[1].told == [(1, Outcome.VALUE, b"answer")]
 
 
 # ------------------------------------------------------------------------------------------------------------- received

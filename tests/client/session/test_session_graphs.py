@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.client.graph_stand_ins import SessionClient
-from tests.client.session.stand_ins import UNLIMITED, Answered, Owner, be_silent, joined_session, submit, welcome
+from tests.client.session.stand_ins import UNLIMITED, Answered, SinkRecorder, be_silent, joined_session, submit, welcome
 
 from scaler_client.api.task_options import TaskOptions
 from scaler_client.errors import ClientClosedError, SchedulerLostError
@@ -57,7 +57,7 @@ def rows(session: Session, first: int) -> list[tuple[int, list[int], int]]:
 
 
 def graph_tasks(client: SessionClient) -> GraphTasks:
-    (tasks,) = client.session.tasks.all_graphs()
+    (tasks,) = client.session.tasks.graphs()
     assert isinstance(tasks, GraphTasks)
     return tasks
 
@@ -100,15 +100,15 @@ def test_answers(client: SessionClient) -> None:
     client.session.handle(messages.Started([first + D, first + A, first + E]), 1.0)
     assert d.running() and e.running()
     answer(client.session, first, D, value=3)
-    assert d.result(0) == 3 and client.session.tasks.all_graphs()
+    assert d.result(0) == 3 and client.session.tasks.graphs()
     answer(client.session, first, E, value=6)
-    assert e.result(0) == 6 and not client.session.tasks.all_graphs()
+    assert e.result(0) == 6 and not client.session.tasks.graphs()
     answer(client.session, first, E, value=7)
     assert e.result(0) == 6
 
 
 def test_tasks_around_a_graph_are_no_part_of_it(client: SessionClient) -> None:
-    before, behind = Owner(), Owner()
+    before, behind = SinkRecorder(), SinkRecorder()
     submit(client.session, before)
     (e,) = client.submit_graph(GRAPH, ["e"])
     submit(client.session, behind)
@@ -140,7 +140,7 @@ def test_the_backlog_keeps_inputs_and_what_is_given_up_in_order() -> None:
     count = 2 * BATCH_ROWS
     graph: dict[str, Any] = {f"k{number}": (inc, f"k{number - 1}") for number in range(1, count)}
     client.submit_graph({**graph, "k0": (inc, 0)}, [f"k{count - 1}"])
-    other = Owner()
+    other = SinkRecorder()
     submit(session, other)
     first = graph_tasks(client).first
     assert rows(session, first) == [(row, [row - 1] if row else [], Keep.YES) for row in range(BATCH_ROWS)]
@@ -158,10 +158,10 @@ def test_the_backlog_keeps_inputs_and_what_is_given_up_in_order() -> None:
 def test_what_is_given_up_waits_for_the_graph_and_for_nothing_behind_it() -> None:
     session = joined_session(credit=1)
     client = SessionClient(session)
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     assert len(submits(session)) == 1
     client.submit_graph(GRAPH, ["e"])
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     session.suspend((1, 1, 1))  # closes the batch
     assert not submits(session)
     first = graph_tasks(client).first
@@ -254,7 +254,7 @@ def test_cancelling_a_target_asks_for_its_id(client: SessionClient) -> None:
 
 def without_credit() -> SessionClient:
     session = joined_session(credit=1)
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     session.take_outgoing()
     return SessionClient(session)
 
@@ -321,7 +321,7 @@ def test_a_client_that_closes_cancels_the_targets(client: SessionClient) -> None
         e.result(0)
     late, literal = client.submit_graph({**GRAPH, "l": 5}, ["e", "l"])
     assert type(late.exception(0)) is ClientClosedError and literal.result(0) == 5
-    assert not client.session.tasks.all_graphs()
+    assert not client.session.tasks.graphs()
 
 
 def test_a_scheduler_that_is_lost_fails_the_targets(client: SessionClient) -> None:
@@ -329,7 +329,7 @@ def test_a_scheduler_that_is_lost_fails_the_targets(client: SessionClient) -> No
     client.session.take_outgoing()
     be_silent(client.session, 0.0, 100.0)
     assert type(e.exception(0)) is type(d.exception(0)) is SchedulerLostError
-    assert not client.session.tasks.all_graphs()
+    assert not client.session.tasks.graphs()
     client.session.handle(welcome(6), 1001.0)
     assert not submits(client.session)
 

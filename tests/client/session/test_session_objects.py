@@ -11,7 +11,7 @@ from tests.client.session.stand_ins import (
     HELLO,
     UNLIMITED,
     Chunk,
-    Owner,
+    SinkRecorder,
     be_silent,
     joined_session,
     new_session,
@@ -43,8 +43,8 @@ def an_object(object_id: int, data: bytes = b"bytes", name: str = "") -> message
     return messages.Object(object_id, [data], name=name)
 
 
-def reading(*ids: int, keep: int = Keep.NO) -> Owner:
-    return Owner(payload=reading_call(b"payload", ids, keep))
+def reading(*ids: int, keep: int = Keep.NO) -> SinkRecorder:
+    return SinkRecorder(payload=reading_call(b"payload", ids, keep))
 
 
 def ids_of(outgoing: list[Any]) -> list[Any]:
@@ -62,7 +62,7 @@ def ids_of(outgoing: list[Any]) -> list[Any]:
 
 def test_objects_and_tasks_have_one_counter() -> None:
     session = joined_session()
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     assert send(session, name="first").id == 1
     submit(session, reading(1))
     outgoing = said(session)
@@ -76,9 +76,9 @@ def test_objects_and_tasks_have_one_counter() -> None:
 def test_rows_that_read_and_rows_that_don_t_share_a_batch() -> None:
     session = joined_session()
     send(session), send(session)
-    owners = [Owner(), reading(1, 0), Owner(), Owner(), reading(0), Owner()]
-    for owner in owners:
-        submit(session, owner)
+    sinks = [SinkRecorder(), reading(1, 0), SinkRecorder(), SinkRecorder(), reading(0), SinkRecorder()]
+    for sink in sinks:
+        submit(session, sink)
     (_, _, batch) = said(session)
     assert batch.ids == [2, 3, 4, 5, 6, 7]
     assert (batch.inputs, batch.input_counts, batch.keep) == ([1, 0, 0], [0, 2, 0, 0, 1, 0], ())
@@ -97,7 +97,7 @@ def test_inputs_stay_with_their_rows_where_a_batch_is_cut() -> None:
     session = joined_session(credit=0)
     rows = 2 * BATCH_ROWS + 10
     for row in range(rows):
-        submit(session, Owner(payload=reading_call(b"p", [row] * (row % 3))))
+        submit(session, SinkRecorder(payload=reading_call(b"p", [row] * (row % 3))))
     assert said(session) == []
     for dropped in (1, BATCH_ROWS, rows - 1):
         session.cancel([dropped], lambda: None)
@@ -120,7 +120,7 @@ def test_inputs_stay_with_their_rows_where_a_batch_is_cut() -> None:
 def test_an_object_counts_its_bytes() -> None:
     session = joined_session(credit=1000)
     send(session, bytes(1000 - TASK_OVERHEAD - 1))
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     assert ids_of(said(session)) == [0, [1]]
     send(session)
     submit(session, reading(2))
@@ -152,7 +152,7 @@ def test_an_object_that_is_forgotten_while_it_waits_is_not_sent() -> None:
 
 def test_objects_that_wait_when_tasks_are_given_up_still_go() -> None:
     session = joined_session(credit=1)
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     said(session)
     waiting = send(session)
     submit(session, reading(waiting.id))
@@ -167,7 +167,7 @@ def test_objects_that_wait_when_tasks_are_given_up_still_go() -> None:
 def test_objects_are_sent_again_at_every_join_before_the_tasks() -> None:
     session = new_session()
     said(session)
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     kept, gone = send(session, name="kept"), send(session)
     submit(session, reading(kept.id))
     session.objects.forget(gone)

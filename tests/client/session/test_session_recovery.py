@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.client.graph_stand_ins import SessionClient
-from tests.client.session.stand_ins import Answered, Owner, joined_session, submit
+from tests.client.session.stand_ins import Answered, SinkRecorder, joined_session, submit
 from tests.client.session.test_session_graphs import (
     ALL,
     GRAPH,
@@ -54,7 +54,7 @@ def test_what_open_targets_need_is_submitted_again(client: SessionClient) -> Non
     assert rows(client.session, first) == [(A, [], 1), (B, [], 1), (C, [A, B], 1), (E, [C], 0)]
     assert d.result(0) == 3, "what is resolved stays so"
     answer(client.session, first, E, value=6)
-    assert e.result(0) == 6 and not client.session.tasks.all_graphs()
+    assert e.result(0) == 6 and not client.session.tasks.graphs()
 
 
 def test_nodes_that_nobody_asked_for_are_no_reason(client: SessionClient) -> None:
@@ -77,7 +77,7 @@ def test_not_for_ever(client: SessionClient) -> None:
     with pytest.raises(ObjectNotFoundError, match="lost"):
         e.result(0)
     answer(client.session, first, D)
-    assert d.result(0) == 5 and not client.session.tasks.all_graphs()
+    assert d.result(0) == 5 and not client.session.tasks.graphs()
 
 
 def test_as_often_as_there_is_progress(client: SessionClient) -> None:
@@ -133,7 +133,7 @@ def test_two_graphs_of_one_message(client: SessionClient) -> None:
     client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
     one = graph_tasks(client).first
     client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
-    two = next(graph.first for graph in client.session.tasks.all_graphs() if graph.first != one)
+    two = next(graph.first for graph in client.session.tasks.graphs() if graph.first != one)
     client.session.take_outgoing()
     client.session.handle(messages.Resolved([two + 1, one + 1], [LOST] * 2, [b""] * 2), 1.0)
     ids = [list(batch.ids) for batch in submits(client.session)]
@@ -146,7 +146,7 @@ def test_what_was_not_sent_yet_is_sent_once() -> None:
     client.submit_graph(GRAPH, ["a", "e"])
     first = graph_tasks(client).first
     assert len(submits(session)) == 1
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     behind = client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
     lose(session, first, A)
     outgoing = session.take_outgoing()
@@ -172,8 +172,8 @@ def test_a_cancel_counts_for_what_is_submitted_again(client: SessionClient) -> N
 
 
 def test_other_answers_of_the_message_count(client: SessionClient) -> None:
-    owner = Owner()
-    submit(client.session, owner)
+    sink = SinkRecorder()
+    submit(client.session, sink)
     e, _ = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     client.session.take_outgoing()
@@ -181,7 +181,7 @@ def test_other_answers_of_the_message_count(client: SessionClient) -> None:
     client.session.cancel([0], answered)
     values = [dumps(1), b"lost"]
     client.session.handle(messages.Resolved([0, first + E], [Outcome.VALUE, LOST], values), 1.0)
-    assert answered.times == 1 and len(owner.told) == 1 and not e.done()
+    assert answered.times == 1 and len(sink.told) == 1 and not e.done()
 
 
 def test_lost_while_the_scheduler_is_being_joined(client: SessionClient) -> None:

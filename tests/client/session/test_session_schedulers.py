@@ -12,7 +12,7 @@ from tests.client.session.stand_ins import (
     TIMEOUT_SECONDS,
     Answered,
     Chunk,
-    Owner,
+    SinkRecorder,
     be_silent,
     joined_session,
     new_session,
@@ -35,14 +35,14 @@ def session() -> Session:
 
 
 def test_what_is_unresolved_is_submitted_again(session: Session) -> None:
-    owners = [Owner(payload=b"%d" % number) for number in range(4)]
-    for owner in owners:
-        submit(session, owner)
+    sinks = [SinkRecorder(payload=b"%d" % number) for number in range(4)]
+    for sink in sinks:
+        submit(session, sink)
     session.handle(resolved(1), 1.0)
     session.take_outgoing()
     session.handle(messages.HelloWanted(), 2.0)
     session.handle(messages.HelloWanted(), 2.0)
-    submit(session, Owner(payload=b"4"))
+    submit(session, SinkRecorder(payload=b"4"))
     assert session.take_outgoing() == [AGAIN]
     session.handle(welcome(incarnation=6), 2.0)
     out = sent(session)
@@ -50,19 +50,19 @@ def test_what_is_unresolved_is_submitted_again(session: Session) -> None:
 
 
 def test_a_function_without_pending_tasks_is_sent_again_to_a_new_scheduler(session: Session) -> None:
-    owner = Owner()
-    submit(session, owner)
+    sink = SinkRecorder()
+    submit(session, sink)
     session.take_outgoing()
     session.handle(resolved(0), 1.0)
     session.handle(messages.HelloWanted(), 2.0)
     session.handle(welcome(incarnation=6), 2.0)
     session.take_outgoing()
-    submit(session, owner)
+    submit(session, sink)
     assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
 
 
 def test_map_rows_are_submitted_again_by_their_owner(session: Session) -> None:
-    submit(session, Owner(payload=b"single"))
+    submit(session, SinkRecorder(payload=b"single"))
     chunk = Chunk(Function(1, "f", b""), [b"row 0", b"row 1", b"row 2"])
     first = chunk.submit(session)
     session.handle(resolved(first + 1), 1.0)
@@ -85,10 +85,10 @@ def test_a_chunk_is_lost_and_cancelled_as_a_single_task_is(session: Session) -> 
 
 
 def test_a_goodbye_of_the_scheduler_loses_nothing(session: Session) -> None:
-    owner = Owner()
-    submit(session, owner)
+    sink = SinkRecorder()
+    submit(session, sink)
     session.handle(messages.Goodbye("stops"), 1.0)
-    assert owner.told == [] and list(session.pending) == [0]
+    assert sink.told == [] and list(session.pending) == [0]
 
 
 def test_a_lost_hello_is_said_again(session: Session) -> None:
@@ -116,7 +116,7 @@ def test_a_connection_that_is_there_again_is_tried_at_once(session: Session) -> 
 
 
 def test_what_was_to_be_sent_to_a_scheduler_that_knows_nothing(session: Session) -> None:
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     session.forget_function(9)
     session.handle(messages.HelloWanted(), 1.0)
     assert session.take_outgoing() == [AGAIN]
@@ -146,22 +146,22 @@ def test_heartbeats_come_often_enough_for_a_short_lease() -> None:
 
 
 def test_a_lost_scheduler_fails_what_is_pending(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    submit(session, owner)
+    sink, answered = SinkRecorder(), Answered()
+    submit(session, sink)
     sent(session)
     session.cancel([0], answered)
     session.handle(messages.HeartbeatEcho(1), 10.0)
     be_silent(session, 0.0, 10.0 + TIMEOUT_SECONDS)
-    assert owner.told == []
+    assert sink.told == []
     session.tick(10.1 + TIMEOUT_SECONDS)
-    ((task_id, error),) = owner.told
+    ((task_id, error),) = sink.told
     assert task_id == 0 and isinstance(error, SchedulerLostError)
     assert ADDRESS in str(error) and "60 seconds" in str(error)
     assert answered.times == 1 and not session.pending
 
 
 def test_a_lost_scheduler_that_is_there_again_is_told_to_stop_what_nobody_waits_for(session: Session) -> None:
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     sent(session)
     be_silent(session, 0.0, 100.0)
     assert messages.Cancel([0], force=True) in sent(session), "it may only have been silent"
@@ -171,33 +171,33 @@ def test_a_lost_scheduler_that_is_there_again_is_told_to_stop_what_nobody_waits_
 
 
 def test_a_standstill_of_the_process_is_no_silence_of_the_scheduler(session: Session) -> None:
-    owner = Owner()
-    submit(session, owner)
+    sink = SinkRecorder()
+    submit(session, sink)
     be_silent(session, 0.0, 10.0)
     be_silent(session, 1000.0, 1040.0)
-    assert owner.told == []
+    assert sink.told == []
     be_silent(session, 1040.0, 1080.0)
-    assert isinstance(owner.told[0][1], SchedulerLostError)
+    assert isinstance(sink.told[0][1], SchedulerLostError)
 
 
 def test_after_a_loss_it_works_with_the_next_scheduler(session: Session) -> None:
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     be_silent(session, 0.0, 100.0)
     session.handle(messages.HelloWanted(), 101.0)
     session.handle(welcome(incarnation=9), 101.0)
     session.take_outgoing()
-    owner = Owner()
-    submit(session, owner)
+    sink = SinkRecorder()
+    submit(session, sink)
     assert sent(session)[-1].ids == [1]
     session.handle(resolved(1), 102.0)
-    assert owner.told == [(1, Outcome.VALUE, b"answer")]
+    assert sink.told == [(1, Outcome.VALUE, b"answer")]
 
 
 def test_refused_names_both_versions(session: Session) -> None:
-    owner = Owner()
-    submit(session, owner)
+    sink = SinkRecorder()
+    submit(session, sink)
     session.handle(messages.Refused("protocolVersion", "too old", 9, "4.2"), 1.0)
-    ((_, error),) = owner.told
+    ((_, error),) = sink.told
     assert isinstance(error, SchedulerLostError)
     for part in (ADDRESS, "4.2", "protocol version 9", "protocol version 1", "too old"):
         assert part in str(error)
@@ -206,45 +206,45 @@ def test_refused_names_both_versions(session: Session) -> None:
 def test_a_refused_session_fails_what_comes_later_and_rests(session: Session) -> None:
     session.handle(messages.Refused("protocolVersion", "too old", 9, "4.2"), 1.0)
     session.take_outgoing()
-    owner = Owner()
-    submit(session, owner)
+    sink = SinkRecorder()
+    submit(session, sink)
     session.tick(100.0)
-    assert len(owner.told) == 1 and isinstance(owner.told[0][1], SchedulerLostError)
+    assert len(sink.told) == 1 and isinstance(sink.told[0][1], SchedulerLostError)
     assert session.take_outgoing() == []
     assert session.next_deadline > 100.0, "a deadline that is over makes the I/O thread turn without rest"
 
 
 def test_what_comes_after_the_end_is_turned_away(session: Session) -> None:
     session.close("enough")
-    owner, chunk = Owner(), Chunk(Function(1, "f", b""), [b"1", b"2"])
-    submit(session, owner)
+    sink, chunk = SinkRecorder(), Chunk(Function(1, "f", b""), [b"1", b"2"])
+    submit(session, sink)
     chunk.submit(session)
-    assert isinstance(owner.told[0][1], ClientClosedError) and isinstance(chunk.told[0][1], ClientClosedError)
+    assert isinstance(sink.told[0][1], ClientClosedError) and isinstance(chunk.told[0][1], ClientClosedError)
     assert not session.pending and not session.chunks
 
 
 def test_close_says_goodbye_and_cancels(session: Session) -> None:
-    owner, answered = Owner(), Answered()
-    submit(session, owner)
+    sink, answered = SinkRecorder(), Answered()
+    submit(session, sink)
     sent(session)
     session.cancel([0], answered)
     session.take_outgoing()
     session.close("enough")
     assert sent(session) == [messages.Goodbye("enough")]
     assert session.state is State.CLOSED
-    assert owner.told == [(0, Outcome.CANCELLED, b"")] and answered.times == 1
+    assert sink.told == [(0, Outcome.CANCELLED, b"")] and answered.times == 1
     session.tick(1000.0)
     assert session.take_outgoing() == []
 
 
 def test_forgetting_a_function_comes_after_its_tasks(session: Session) -> None:
-    submit(session, Owner())
+    submit(session, SinkRecorder())
     session.forget_function(1)
     assert sent(session)[1:] == [messages.Submit([0], [1], [b"payload"]), messages.ForgetFunctions([1])]
 
 
 def test_payloads_are_not_touched(session: Session) -> None:
     payload = pickle.dumps(((1,), {}))
-    owner = Owner(payload=payload)
-    submit(session, owner)
+    sink = SinkRecorder(payload=payload)
+    submit(session, sink)
     assert session.take_outgoing()[-1].payloads[0] is payload  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ import zmq
 
 from scaler_client.protocol.messages import ForgetObjects, Message, Object
 from scaler_client.protocol.wire import encode
-from scaler_client.session.frame_limit import are_within, too_large
+from scaler_client.session.frame_limit import fits_limit, too_large_text
 
 from ..objects.files import ObjectLostError, read_object
 from ..task_rows import ObjectName
@@ -67,8 +67,8 @@ class ObjectSender:
             frames = read_object(self._directory, name)
         except (ObjectLostError, OSError):
             frames = None
-        if frames is not None and not are_within(frames, self._frame_limit):
-            text = too_large(f"object {object_id} of client {client}", max(map(len, frames)), self._frame_limit)
+        if frames is not None and not fits_limit(frames, self._frame_limit):
+            text = too_large_text(f"object {object_id} of client {client}", max(map(len, frames)), self._frame_limit)
             _log.error("not sent, and lost to tasks on other hosts: %s", text)
             frames = None
         if frames is None:

@@ -21,13 +21,13 @@ import zmq
 
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.commands.options import UNAVAILABLE
-from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
+from scaler_client.commands.systemd_notify import ServiceManager, take_variables
 from scaler_client.net.curve import SERVING_CUT_SECONDS, secure, warn_of_secrets
 from scaler_client.net.host_lookup import warn_if_unresolved
 from scaler_client.net.sockets import Reconnects, receive
 from scaler_client.protocol.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.protocol.wire import WireError, decode
-from scaler_client.session.frame_limit import encoded_or_logged
+from scaler_client.session.frame_limit import encode_or_log
 
 from .. import __version__
 from ..config import Config, fail, workers_in_words
@@ -96,7 +96,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     except KeyFileError as error:
         return fail(str(error))
     warn_of_secrets(keys, config.address)
-    variables = pop_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
+    variables = take_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
     signals = SignalSocket()
@@ -121,7 +121,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}", UNAVAILABLE)
         warn_if_unresolved(config.address, _log)
-        manager = SystemdNotifier(variables)
+        manager = ServiceManager(variables)
         agent = _Agent(config, incarnation, connection, reconnects, starter, signals, page, objects.path, manager, keys)
         try:
             return agent.serve()
@@ -163,7 +163,7 @@ class _Agent:
         signals: SignalSocket,
         page: StatePage,
         directory: str,
-        manager: SystemdNotifier,
+        manager: ServiceManager,
         keys: PeerKeys | None,
     ) -> None:
         """`directory` is that of the files of objects."""
@@ -294,7 +294,7 @@ class _Agent:
             self._actions[type(effect)](self, effect)
 
     def _send(self, message: Message) -> None:
-        for frames in encoded_or_logged(message):
+        for frames in encode_or_log(message):
             try:
                 self._connection.send_multipart(frames, zmq.NOBLOCK)
             except zmq.Again:

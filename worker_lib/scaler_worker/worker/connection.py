@@ -14,7 +14,7 @@ from scaler_client.commands.key_files import WORKER
 from scaler_client.net.curve import SERVING_CUT_SECONDS, given_keys, secure
 from scaler_client.net.sockets import Reconnects, all_frames, receive
 from scaler_client.protocol import messages, wire
-from scaler_client.session.frame_limit import encoded_or_logged, result_frames
+from scaler_client.session.frame_limit import encode_or_log, result_frames
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
@@ -70,7 +70,7 @@ class Connection:
             if type(message) is messages.Results:
                 sent = result_frames(message, self._session.frame_limit)
             else:
-                sent = encoded_or_logged(message)
+                sent = encode_or_log(message)
             for frames in sent:
                 self._send(frames)
 
