@@ -162,7 +162,7 @@ try() {
         return
     }
     { printf '' >"$root/.used"; } 2>/dev/null
-    # As scaler_scheduler.daemon.interpreter does, which would have to start PyPy twice for it.
+    # As scaler_scheduler.daemon.startup does, which would have to start PyPy twice for it.
     : "${PYPY_GC_NURSERY:=@NURSERY@}"
     export PYPY_GC_NURSERY
     has_proc || say "$mount_proc; without it the scheduler does not see a container's memory limit"

@@ -9,15 +9,14 @@ from dataclasses import replace
 from typing import Optional, Sequence
 
 from . import __version__
-from .auth.key_commands import complaint, is_key_command
+from .auth.key_commands import is_key_command, mistyped_command
 from .auth.key_commands import run as run_key_command
 from .commands import logs
 from .commands.command_line import answer, ignored_variables, parse_arguments
 from .commands.options import OptionError, interpreter
 from .config.config import COMMAND, PROGRAM, fail, load
-from .config.pending_config import Changes
-from .daemon.interpreter import restart_with_nursery
-from .daemon.start_check import start_complaints
+from .config.pending_config import PendingConfig
+from .daemon.startup import restart_with_nursery, start_errors
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -28,16 +27,16 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     if is_key_command(given):
         return run_key_command(given)
-    mistyped = complaint(given)
+    mistyped = mistyped_command(given)
     if mistyped:
         return fail(mistyped)
     try:
         arguments = parse_arguments(COMMAND, given)
-        status = answer(replace(COMMAND, check=start_complaints), PROGRAM, _versions, arguments)
+        status = answer(replace(COMMAND, check=start_errors), PROGRAM, _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)
-        changes = Changes(COMMAND, arguments, os.environ)
+        pending = PendingConfig(COMMAND, arguments, os.environ)
         logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
     except OptionError as error:
         return fail(str(error))
@@ -47,7 +46,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         logging.getLogger(__name__).warning(warning)
     from .daemon.loop import run  # after the above: -h and a wrong option get their answer without sockets
 
-    return run(config, changes)
+    return run(config, pending)
 
 
 def _versions() -> str:

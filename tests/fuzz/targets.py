@@ -8,7 +8,7 @@ from tests.fuzz.events_of_bytes import ROUTES, Maker
 from scaler_scheduler.core import effects, events, invariants
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.publish.snapshots import Status
+from scaler_scheduler.publish.snapshots import SnapshotWriter
 from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import Identity, encode
 from scaler_scheduler.wire.errors import WireError
@@ -81,7 +81,7 @@ class Conversation:
         self._core = Scheduler(limits, 1, self._now)
         self._is_watched = bool(drawing.below(2))
         self._next_row = 0
-        self._status = Status(self._core, _IDENTITY, "tcp://127.0.0.1:1", self._now)
+        self._status = SnapshotWriter(self._core, _IDENTITY, "tcp://127.0.0.1:1", self._now)
 
     def run(self) -> None:
         for _ in range(MOST_STEPS):

@@ -24,10 +24,10 @@ from scaler_scheduler.core.report import graph_view
 from scaler_scheduler.core.state.tables import ENDED_NODES
 from scaler_scheduler.publish import publisher, snapshots
 from scaler_scheduler.publish.publisher import (
+    CHECK_SECONDS,
     GRAPHS_TOPIC,
     HISTORY_ROWS,
     HISTORY_TOPIC,
-    LOOK_SECONDS,
     SNAPSHOT_TOPIC,
     Publisher,
 )
@@ -47,11 +47,11 @@ class FakeMonitor:
         self.subscriptions.update(topics)
         self.news.extend(topics)
 
-    def look(self, topics: Sequence[bytes], question: bytes) -> list[bytes]:
+    def read_subscriptions(self, topics: Sequence[bytes], question: bytes) -> list[bytes]:
         news, self.news = self.news, []
         return news
 
-    def is_wanted(self, topic: bytes) -> bool:
+    def has_subscribers(self, topic: bytes) -> bool:
         return any(topic.startswith(subscription) for subscription in self.subscriptions)
 
     def publish(self, topic: bytes, frame: bytes) -> None:
@@ -64,7 +64,7 @@ class Scene:
         joined(self.core)
         self.core.take()
         self.monitor = FakeMonitor()
-        of = snapshots.Status(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
+        of = snapshots.SnapshotWriter(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
         self.publisher = Publisher(self.monitor, of, self.core.now)  # type: ignore[arg-type]
         self.next_id = 0
 
@@ -85,7 +85,7 @@ class Scene:
         end = self.core.now + seconds
         while self.publisher.next <= end:
             self.core.now = max(self.core.now, self.publisher.next)
-            self.publisher.turn(self.core.now)
+            self.publisher.run_due(self.core.now)
         self.core.now = end
         sent, self.monitor.sent = self.monitor.sent, []
         return sent
@@ -106,19 +106,19 @@ def test_nothing_is_made_while_nobody_listens(scene: Scene) -> None:
     scene.submit(10)
     assert scene.turns(5) == []
     scene.monitor.subscribe(SNAPSHOT_TOPIC)
-    frames = scene.turns(LOOK_SECONDS + 0.01)
+    frames = scene.turns(CHECK_SECONDS + 0.01)
     assert [frame[:8] for frame in frames] == [SNAPSHOT_TOPIC]
     assert len(scene.turns(10)) == 10
     assert scene.turns(0.1) == []
     scene.monitor.subscribe(SNAPSHOT_TOPIC)
-    assert len(scene.turns(LOOK_SECONDS + 0.01)) == 1, "a second subscriber does not wait for the next second"
+    assert len(scene.turns(CHECK_SECONDS + 0.01)) == 1, "a second subscriber does not wait for the next second"
 
 
 def test_who_is_new_gets_what_is_kept(scene: Scene) -> None:
     scene.submit(3 * HISTORY_ROWS + 5)
     scene.turns(5)
     scene.monitor.subscribe(HISTORY_TOPIC, SNAPSHOT_TOPIC)
-    frames = scene.turns(LOOK_SECONDS + 0.1)
+    frames = scene.turns(CHECK_SECONDS + 0.1)
     assert frames[0].startswith(SNAPSHOT_TOPIC), "it is for that the reader waits"
     assert rows_of(frames) == [
         (0, HISTORY_ROWS), (HISTORY_ROWS, HISTORY_ROWS), (2 * HISTORY_ROWS, HISTORY_ROWS), (3 * HISTORY_ROWS, 5),
@@ -270,7 +270,7 @@ def test_questions_without_end_are_dropped(scene: Scene) -> None:
     sizes = []
     for _ in range(40):
         sizes.append(len(scene.turns(publisher.PAUSE_SECONDS)))
-    assert max(sizes) <= 2 * publisher.STORIES and sum(sizes) == publisher.QUESTIONS
+    assert max(sizes) <= 2 * publisher.STORIES_PER_TURN and sum(sizes) == publisher.STORY_REQUESTS
     assert scene.turns(1) == []
 
 

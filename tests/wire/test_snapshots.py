@@ -25,7 +25,7 @@ STARTED = 90.0
 
 
 def publisher(core: Core) -> snapshots.Status:
-    return snapshots.Status(core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", STARTED)
+    return snapshots.SnapshotWriter(core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", STARTED)
 
 
 def taken(core: Core, of: snapshots.Status | None = None) -> Snapshot:

@@ -17,7 +17,7 @@ from .config import COMMAND, fail, load, program_name
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
-    module_folders.put_back(os.environ)
+    module_folders.restore(os.environ)
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
         status = answer(COMMAND, program_name(), _versions, arguments)

@@ -240,7 +240,7 @@ COMMAND = Command(
         ),
         Option(
             "retire-seconds",
-            options.seconds(or_none=True),
+            options.seconds(allow_zero=True),
             0.0,
             "at SIGTERM, how long tasks that have begun may go on: workers get nothing new, what they have queued goes "
             "to others, and all end when nothing runs any more; 0: at once, and what had begun runs again elsewhere",

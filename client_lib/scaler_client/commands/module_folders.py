@@ -21,7 +21,7 @@ def variables() -> dict[str, str]:
     return {PATH_VARIABLE: folders, PROGRAM_VARIABLE: os.environ.get(PATH_VARIABLE, "")}
 
 
-def put_back(environ: MutableMapping[str, str]) -> None:
+def restore(environ: MutableMapping[str, str]) -> None:
     """Restore the program's own PYTHONPATH in a process that was started with these variables. Else do nothing."""
     program = environ.pop(PROGRAM_VARIABLE, None)
     if program:

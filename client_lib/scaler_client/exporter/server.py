@@ -20,7 +20,7 @@ from prometheus_client.exposition import ThreadingWSGIServer, make_wsgi_app
 from prometheus_client.registry import Collector
 
 from ..commands.options import UNAVAILABLE, fail
-from ..commands.systemd_notify import ServiceManager, take_variables
+from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.metrics import SchedulerCollector
 from ..monitor.reader import MonitorReader, Presence
 from ..monitor.socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
@@ -37,7 +37,7 @@ Environ = dict[str, Any]
 
 def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
-    manager = ServiceManager(take_variables(os.environ))
+    manager = SystemdNotifier(pop_variables(os.environ))
     with _signals() as is_ended:
         try:
             with MonitorSocket(config.monitor_address, keys=config.keys) as monitor:
@@ -63,7 +63,7 @@ def _signals() -> Iterator[threading.Event]:
 
 class _Exporter:
     def __init__(
-        self, config: Config, monitor: MonitorSocket, manager: ServiceManager, is_ended: threading.Event
+        self, config: Config, monitor: MonitorSocket, manager: SystemdNotifier, is_ended: threading.Event
     ) -> None:
         self._config = config
         self._monitor = monitor
@@ -94,7 +94,7 @@ class _Exporter:
 
     def _follow(self) -> None:
         reader, shown, told = self._monitor.reader, Presence.UNHEARD, ""
-        seconds = min(TICK_SECONDS, self._manager.beat_seconds or TICK_SECONDS)
+        seconds = min(TICK_SECONDS, self._manager.watchdog_seconds or TICK_SECONDS)
         while not self._is_ended.is_set():
             with self._reading:
                 self._monitor.read()
@@ -106,7 +106,7 @@ class _Exporter:
                 told = obstacle
                 if obstacle:
                     _log.warning(obstacle)
-            self._manager.beat()
+            self._manager.watchdog()
             self._manager.status(f"the scheduler at {self._monitor.address} is {shown.value}")
             select.select([self._monitor.fileno()], [], [], seconds)
 

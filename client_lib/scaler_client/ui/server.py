@@ -15,7 +15,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from .. import __version__
 from ..commands.options import UNAVAILABLE, fail, interpreter
-from ..commands.systemd_notify import ServiceManager, take_variables
+from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.reader import Presence
 from ..monitor.socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from ..protocol.snapshot_decoder import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
-    manager = ServiceManager(take_variables(os.environ))
+    manager = SystemdNotifier(pop_variables(os.environ))
     try:
         with MonitorSocket(config.monitor_address, TOPICS, keys=config.keys) as monitor:
             return asyncio.run(_Server(config, monitor, manager).serve())
@@ -44,7 +44,7 @@ def run(config: Config) -> int:
 
 
 class _Server:
-    def __init__(self, config: Config, monitor: MonitorSocket, manager: ServiceManager) -> None:
+    def __init__(self, config: Config, monitor: MonitorSocket, manager: SystemdNotifier) -> None:
         self._config = config
         self._monitor = monitor
         self._manager = manager
@@ -85,7 +85,7 @@ class _Server:
         return 0
 
     async def _turn_until(self, ended: asyncio.Event) -> None:
-        seconds = min(TICK_SECONDS, self._manager.beat_seconds or TICK_SECONDS)
+        seconds = min(TICK_SECONDS, self._manager.watchdog_seconds or TICK_SECONDS)
         parent = self._config.parent_process
         while not ended.is_set():
             if parent and os.getppid() != parent:
@@ -93,7 +93,7 @@ class _Server:
                 return
             self._read()
             self._subscribe()
-            self._manager.beat()
+            self._manager.watchdog()
             self._manager.status(self._status())
             try:
                 await asyncio.wait_for(ended.wait(), seconds)

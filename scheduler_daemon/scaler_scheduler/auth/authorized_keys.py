@@ -19,7 +19,7 @@ from ..commands.key_files import (
     SERVER,
     KeyFileError,
     check_writers,
-    not_schedulers,
+    not_a_scheduler_folder,
     read_public,
 )
 from ..commands.options import shown
@@ -30,7 +30,7 @@ _HEADER = "# Who may connect: role, public key, name. For scaler_scheduler autho
 
 
 @dataclass(frozen=True)
-class Entry:
+class AuthorizedKey:
     role: str
     """One of key_files.ROLES."""
     key: str
@@ -43,7 +43,7 @@ class Entry:
         return f"{self.role}:{self.key}"
 
 
-def read(directory: str) -> Dict[str, Entry]:
+def read(directory: str) -> Dict[str, AuthorizedKey]:
     """Who may connect, by key. Raises KeyFileError naming the first wrong line."""
     path = os.path.join(directory, FILE_NAME)
     try:
@@ -52,12 +52,12 @@ def read(directory: str) -> Dict[str, Entry]:
             check_writers(path)
             lines = file.read().splitlines()
     except FileNotFoundError:
-        raise KeyFileError(not_schedulers(directory, FILE_NAME)) from None
+        raise KeyFileError(not_a_scheduler_folder(directory, FILE_NAME)) from None
     except OSError as error:
         raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise KeyFileError(f"{path} is not UTF-8 text") from None
-    entries: Dict[str, Entry] = {}
+    entries: Dict[str, AuthorizedKey] = {}
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -66,39 +66,39 @@ def read(directory: str) -> Dict[str, Entry]:
             raise KeyFileError(f"{path}:{number}: this is not a role ({', '.join(ROLES)}), 64 hex digits and a name")
         if words[1] in entries:
             raise KeyFileError(f"{path}:{number}: the key {words[1]} is there more than once")
-        entries[words[1]] = Entry(*words)
+        entries[words[1]] = AuthorizedKey(*words)
     return entries
 
 
-def add(directory: str, entry: Entry) -> None:
+def add(directory: str, entry: AuthorizedKey) -> None:
     """One more who may connect. Raises KeyFileError where key or name are taken."""
 
-    def change(entries: Dict[str, Entry]) -> None:
+    def change(entries: Dict[str, AuthorizedKey]) -> None:
         for other in entries.values():
             if other.key == entry.key or other.name == entry.name:
                 what = "key" if other.key == entry.key else "name"
                 raise KeyFileError(f"this {what} is authorized already, as {other.role} {other.name}: revoke it first")
         entries[entry.key] = entry
 
-    _change(directory, change)
+    _update(directory, change)
 
 
-def remove(directory: str, name_or_key: str) -> List[Entry]:
+def remove(directory: str, name_or_key: str) -> List[AuthorizedKey]:
     """Take one away, by its name or key; returns who that was. Raises KeyFileError where there is none such."""
-    gone: List[Entry] = []
+    gone: List[AuthorizedKey] = []
 
-    def change(entries: Dict[str, Entry]) -> None:
+    def change(entries: Dict[str, AuthorizedKey]) -> None:
         gone.extend(entry for entry in entries.values() if name_or_key in (entry.name, entry.key))
         if not gone:
             raise KeyFileError(f"nobody is authorized in {directory} by the name or key {shown(name_or_key)}")
         for entry in gone:
             del entries[entry.key]
 
-    _change(directory, change)
+    _update(directory, change)
     return gone
 
 
-def create(directory: str, entries: List[Entry]) -> None:
+def create(directory: str, entries: List[AuthorizedKey]) -> None:
     """The file, where there is none yet. Raises KeyFileError."""
     write_new(os.path.join(directory, FILE_NAME), _text(entries))
 
@@ -153,7 +153,7 @@ def check_role(given: str, role: str) -> None:
             raise KeyFileError(f"{given!r} is {whose} key: a {role} connects with {wanted}")
 
 
-def _change(directory: str, change: Callable[[Dict[str, Entry]], None]) -> None:
+def _update(directory: str, change: Callable[[Dict[str, AuthorizedKey]], None]) -> None:
     with _locked(directory):
         entries = read(directory)
         change(entries)
@@ -197,5 +197,5 @@ def _replace(directory: str, text: str) -> None:
         raise KeyFileError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _text(entries: List[Entry]) -> str:
+def _text(entries: List[AuthorizedKey]) -> str:
     return _HEADER + "".join(f"{entry.role} {entry.key} {entry.name}\n" for entry in entries)

@@ -8,7 +8,7 @@ from typing import Optional
 
 from ..commands.addresses import Address
 
-_SEES = "sees names of functions, tasks, hosts and clients, and the errors of tasks"
+_MONITOR_ACCESS = "sees names of functions, tasks, hosts and clients, and the errors of tasks"
 
 
 def is_local(address: Address) -> bool:
@@ -24,16 +24,16 @@ def is_local(address: Address) -> bool:
     return all(_is_loopback(str(each[4][0])) for each in found)
 
 
-def refusal(address: Address, monitor_address: Optional[Address]) -> str:
+def insecure_bind_error(address: Address, monitor_address: Optional[Address]) -> str:
     """Why these are not bound without keys, and what to do instead, in a line; empty where nobody else reaches them."""
     if not is_local(address):
-        return address_refusal(address)
+        return insecure_address_error(address)
     if monitor_address is not None and not is_local(monitor_address):
-        return f"--monitor-address: {monitor_refusal(monitor_address, str(address))}"
+        return f"--monitor-address: {insecure_monitor_error(monitor_address, str(address))}"
     return ""
 
 
-def address_refusal(address: Address) -> str:
+def insecure_address_error(address: Address) -> str:
     """Of the address where clients and workers connect, which others reach."""
     return (
         f"{address} can be reached from other machines, and whoever reaches it can run code on the workers: make keys "
@@ -42,10 +42,10 @@ def address_refusal(address: Address) -> str:
     )
 
 
-def monitor_refusal(monitor_address: Address, address: str) -> str:
+def insecure_monitor_error(monitor_address: Address, address: str) -> str:
     """Of the monitor's address, which others reach; `address` is where clients and workers connect."""
     return (
-        f"{monitor_address} can be reached from other machines, and whoever reaches it {_SEES}: make "
+        f"{monitor_address} can be reached from other machines, and whoever reaches it {_MONITOR_ACCESS}: make "
         f"keys with `scaler_scheduler keygen DIR`, start `scaler_scheduler --keys DIR {address} --monitor-address "
         f"{monitor_address}`, and who watches, workers and clients with these keys too (`scaler_top --keys DIR`, "
         "`scaler_cluster --keys DIR`, SCALER_KEYS=DIR); or give --insecure"
@@ -60,7 +60,9 @@ def insecure_warning(address: Address, monitor_address: Optional[Address]) -> st
             "and reads what others send"
         )
     if monitor_address is not None and not is_local(monitor_address):
-        return f"INSECURE: --monitor-address {monitor_address} is bound without keys: whoever reaches it {_SEES}"
+        return (
+            f"INSECURE: --monitor-address {monitor_address} is bound without keys: whoever reaches it {_MONITOR_ACCESS}"
+        )
     return ""
 
 

@@ -12,9 +12,9 @@ from ..commands.key_files import PUBLIC_SUFFIX, ROLES, SECRET_SUFFIX, SERVER, Ke
 from ..commands.options import shown, suggestion
 from ..config.config import PROGRAM, fail
 from . import authorized_keys
-from .authorized_keys import Entry
+from .authorized_keys import AuthorizedKey
 
-_WHERE = {
+_KEY_USERS = {
     "client": "programs with a Client: Client(address, keys=FOLDER), or SCALER_KEYS=FOLDER",
     "worker": "compute hosts: scaler_cluster --keys FOLDER ADDRESS",
     "monitor": "who watches: scaler_top and the other monitor programs --keys FOLDER",
@@ -38,7 +38,7 @@ def is_key_command(arguments: Sequence[str]) -> bool:
     return bool(arguments) and arguments[0] in _COMMANDS
 
 
-def complaint(arguments: Sequence[str]) -> str:
+def mistyped_command(arguments: Sequence[str]) -> str:
     """Of what stands where one of these commands was meant, probably; empty for everything else."""
     if not arguments or arguments[0].startswith("-") or "://" in arguments[0]:
         return ""
@@ -99,7 +99,7 @@ def _keygen(parsed: argparse.Namespace) -> None:
     with ExitStack() as undo:  # a folder with some of its files could neither be used nor be completed
         public = {name: _make_pair(directory, name, undo) for name in names}
         if not parsed.role:
-            authorized_keys.create(directory, [Entry(role, public[role], role) for role in ROLES])
+            authorized_keys.create(directory, [AuthorizedKey(role, public[role], role) for role in ROLES])
         undo.pop_all()
     if parsed.role:
         print(f"Let it in: scaler_scheduler authorize DIR {public[parsed.role]} --as {parsed.role} --name NAME")
@@ -109,7 +109,7 @@ def _keygen(parsed: argparse.Namespace) -> None:
     print(f"The scheduler: scaler_scheduler --keys {directory} ADDRESS; {SERVER}{SECRET_SUFFIX} stays here")
     for role in ROLES:
         copied = " ".join((SERVER + PUBLIC_SUFFIX, role + PUBLIC_SUFFIX, role + SECRET_SUFFIX))
-        print(f"Copy {copied} to {_WHERE[role]}")
+        print(f"Copy {copied} to {_KEY_USERS[role]}")
 
 
 def _make_pair(directory: str, name: str, undo: ExitStack) -> str:
@@ -133,7 +133,7 @@ def _authorize(parsed: argparse.Namespace) -> None:
     name = authorized_keys.checked_name(parsed.name)
     authorized_keys.check_role(parsed.key, parsed.role)
     key = authorized_keys.checked_key(parsed.key, decode_z85)
-    authorized_keys.add(parsed.directory, Entry(parsed.role, key, name))
+    authorized_keys.add(parsed.directory, AuthorizedKey(parsed.role, key, name))
     print(f"{name} may connect as {parsed.role} ({key}); a scheduler that runs takes it in at SIGHUP")
 
 
@@ -145,7 +145,7 @@ def _revoke(parsed: argparse.Namespace) -> None:
 
 
 def _list(parsed: argparse.Namespace) -> None:
-    entries: List[Entry] = list(authorized_keys.read(parsed.directory).values())
+    entries: List[AuthorizedKey] = list(authorized_keys.read(parsed.directory).values())
     for entry in entries:
         print(f"{entry.role:7} {entry.key} {entry.name}")
     if not entries:

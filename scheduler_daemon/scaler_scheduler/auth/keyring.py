@@ -9,17 +9,17 @@ from typing import Callable, Dict, FrozenSet, Set
 from ..commands import logs
 from ..commands.key_files import MONITOR, SERVER, KeyFileError, read_pair
 from ..net.router import Router
-from ..net.zap import MONITOR_DOMAIN, Doorkeeper
+from ..net.zap import MONITOR_DOMAIN, ZapHandler
 from . import authorized_keys
-from .authorized_keys import Entry
+from .authorized_keys import AuthorizedKey
 
-REFUSALS_LOG_SECONDS = 10.0
+REJECTIONS_LOG_SECONDS = 10.0
 """At most one line about connections that were refused in this time, and one about messages."""
 
 _log = logging.getLogger(__name__)
 
 
-class Gate:
+class Keyring:
     """What ZeroMQ asks, in a thread of its own: what it reads is replaced whole, never changed.
 
     Raises:
@@ -31,15 +31,15 @@ class Gate:
         _public, self.secret = read_pair(directory, SERVER)
         self._entries = authorized_keys.read(directory)
         self.allowed = _users(self._entries)
-        self._revoked: Dict[str, Entry] = {}
+        self._revoked: Dict[str, AuthorizedKey] = {}
         """By user."""
-        self._connections, self._messages = _Refusals(), _Refusals()
+        self._connections, self._messages = _RejectionCount(), _RejectionCount()
 
     def __len__(self) -> int:
         """How many keys may connect."""
         return len(self._entries)
 
-    def warn_of_nobody(self) -> None:
+    def warn_if_empty(self) -> None:
         """Log what to do where no key may connect."""
         if not self._entries:
             path = os.path.join(self._directory, authorized_keys.FILE_NAME)
@@ -58,7 +58,7 @@ class Gate:
         entry = self._entries.get(user.rpartition(":")[2])
         return "" if entry is None else entry.name
 
-    def read_again(self, cut_off: Callable[[Set[str]], int]) -> bool:
+    def reload(self, cut_off: Callable[[Set[str]], int]) -> bool:
         """Take in what the folder says now, and have the users cut off who may be here no more.
 
         Returns:
@@ -78,19 +78,19 @@ class Gate:
             self._revoked[entry.user] = entry
         peers = cut_off({entry.user for entry in gone}) if gone else 0
         _log.info("keys read again: %d may connect, %d connection(s) cut off", len(self), peers)
-        self.warn_of_nobody()
+        self.warn_if_empty()
         return any(entry.role == MONITOR for entry in gone)
 
-    def tell_refused(self, doorkeeper: Doorkeeper, router: Router, now: float) -> None:
+    def log_rejections(self, zap: ZapHandler, router: Router, now: float) -> None:
         """Log, now and then, how many connections were turned away, and how many messages of connections that are
         there were dropped. The two are counted apart, so that each line names its own last key."""
-        connections = self._connections.take(doorkeeper.refused, now)
+        connections = self._connections.pop(zap.rejected, now)
         if connections:
-            text = logs.on_one_line(doorkeeper.last)
+            text = logs.on_one_line(zap.last_rejection)
             _log.warning("%d connection(s) turned away; the last: %s", connections, text)
-        messages = self._messages.take(router.refused, now)
+        messages = self._messages.pop(router.rejected, now)
         if messages:
-            _log.warning("%d message(s) dropped; the last: %s", messages, self._why_dropped(router.last_refused))
+            _log.warning("%d message(s) dropped; the last: %s", messages, self._why_dropped(router.last_rejected_user))
 
     def _why_dropped(self, user: str) -> str:
         key = user.rpartition(":")[2]
@@ -102,21 +102,21 @@ class Gate:
         return f"from the key {key}, which is not authorized"
 
 
-class _Refusals:
+class _RejectionCount:
     """When a count of refusals is worth a line."""
 
     def __init__(self) -> None:
-        self._told = 0
+        self._logged = 0
         self._next_line = 0.0
 
-    def take(self, count: int, now: float) -> int:
+    def pop(self, count: int, now: float) -> int:
         """How many are to be told now, of so many since the start; 0 while the last line is too young."""
-        if count == self._told or now < self._next_line:
+        if count == self._logged or now < self._next_line:
             return 0
-        new, self._told = count - self._told, count
-        self._next_line = now + REFUSALS_LOG_SECONDS
+        new, self._logged = count - self._logged, count
+        self._next_line = now + REJECTIONS_LOG_SECONDS
         return new
 
 
-def _users(entries: Dict[str, Entry]) -> FrozenSet[bytes]:
+def _users(entries: Dict[str, AuthorizedKey]) -> FrozenSet[bytes]:
     return frozenset(entry.user.encode() for entry in entries.values())

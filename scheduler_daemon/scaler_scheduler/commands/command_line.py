@@ -16,14 +16,14 @@ from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Seque
 from .options import Command, Found, OptionError, parse_text, shown, suggestion
 from .toml_file import check_file, read_file
 
-OWN_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "--help"]
+COMMON_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "--help"]
 """Of every command, beside those of its table."""
 
-OUR_VARIABLES = "SCALER_"
-OF_OTHERS = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER CI TEST".split())
+VARIABLE_PREFIX = "SCALER_"
+OTHER_PREFIXES = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER CI TEST".split())
 """How variables begin that are for one command, or for the tests."""
-OF_CLIENTS = ("SCALER_SCHEDULER_PYTHON", "SCALER_KEYS")
-LEAST_LIKENESS_OF_VARIABLES = 0.75  # they begin alike
+CLIENT_VARIABLES = ("SCALER_SCHEDULER_PYTHON", "SCALER_KEYS")
+LEAST_VARIABLE_SIMILARITY = 0.75  # they begin alike
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
         if argument.startswith("-") and argument != "--":
             name = argument.split("=", 1)[0]
             known = ["--" + option.name for option in command.options if not option.positional]
-            raise OptionError(f"unknown option {name}{suggestion(name, known + OWN_OPTIONS)}")
+            raise OptionError(f"unknown option {name}{suggestion(name, known + COMMON_OPTIONS)}")
     if unknown:
         raise OptionError(f"unexpected argument {shown(unknown[-1])}")
     texts = vars(parsed)
@@ -103,12 +103,12 @@ def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) 
 
 def ignored_variables(command: Command, environ: Mapping[str, str]) -> List[str]:
     """What to warn of: variables that look like Scaler's and set nothing, a line for each."""
-    known = [command.variable(option) for option in command.options] + [command.config_variable, *OF_CLIENTS]
-    others = tuple(begin for begin in OF_OTHERS if begin != command.environment_prefix + "_")
+    known = [command.variable(option) for option in command.options] + [command.config_variable, *CLIENT_VARIABLES]
+    others = tuple(begin for begin in OTHER_PREFIXES if begin != command.environment_prefix + "_")
     return [
-        f"the environment variable {name} is unknown, and ignored{suggestion(name, known, LEAST_LIKENESS_OF_VARIABLES)}"
+        f"the environment variable {name} is unknown, and ignored{suggestion(name, known, LEAST_VARIABLE_SIMILARITY)}"
         for name in sorted(environ)
-        if name.startswith(OUR_VARIABLES) and environ[name] and name not in known and not name.startswith(others)
+        if name.startswith(VARIABLE_PREFIX) and environ[name] and name not in known and not name.startswith(others)
     ]
 
 
@@ -127,7 +127,7 @@ def argument_parser(command: Command, program: str, columns: int = 80) -> argpar
     parser = _Parser(
         prog=program,
         description=command.description,
-        epilog=_sources(command),
+        epilog=_epilog(command),
         add_help=False,
         allow_abbrev=False,
         formatter_class=formatter,
@@ -158,7 +158,7 @@ def argument_parser(command: Command, program: str, columns: int = 80) -> argpar
     return parser
 
 
-def _sources(command: Command) -> str:
+def _epilog(command: Command) -> str:
     example = next(option for option in command.options if not option.positional and not option.environment)
     renamed = [f"{option.key} is {option.environment}" for option in command.options if option.environment]
     others = f"; {', '.join(renamed)} in the environment" if renamed else ""

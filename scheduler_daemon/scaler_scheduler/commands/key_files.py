@@ -105,12 +105,12 @@ def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
     if stat.S_IMODE(mode) & (stat.S_IRWXO | stat.S_IWGRP):
         raise KeyFileError(f"the key {path} is open to others (mode {stat.S_IMODE(mode):04o}): chmod 600 {path}")
     public = read_public(directory, name)
-    if not _belongs(public, secret):
+    if not _is_pair(public, secret):
         raise KeyFileError(f"{path} is not the secret of {name + PUBLIC_SUFFIX} beside it: copy both of one pair")
     return public, secret
 
 
-def _belongs(public: bytes, secret: bytes) -> bool:
+def _is_pair(public: bytes, secret: bytes) -> bool:
     import zmq  # here and not above: -h and a wrong option get their answer without
     from zmq.utils import z85
 
@@ -149,14 +149,14 @@ def _read(directory: str, path: str) -> bytes:
 def _missing(directory: str, path: str) -> str:
     name, servers = os.path.basename(path), SERVER + SECRET_SUFFIX
     if name == servers:
-        return not_schedulers(directory, name)
+        return not_a_scheduler_folder(directory, name)
     text = f"cannot read the key {path}: No such file or directory"
     if name == SERVER + PUBLIC_SUFFIX and not os.path.exists(os.path.join(directory, servers)):
         return f"{text}: copy it from the scheduler's folder of keys"
     return text
 
 
-def not_schedulers(directory: str, missing: str) -> str:
+def not_a_scheduler_folder(directory: str, missing: str) -> str:
     """What is wrong with a folder that was given as the scheduler's."""
     if not os.path.isdir(directory):
         return f"there is no folder of keys at {directory or 'an empty path'}"

@@ -21,7 +21,7 @@ LINE_FORMAT = "[%(levelname)s]%(asctime)s: %(message)s"
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S%z"
 
 
-class Losses:
+class LostLines:
     """Counts the lines that one log has lost, and reports them on standard error, at most once a minute."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,12 +42,12 @@ class Losses:
             lost = f"{_lines(self.lines, 'is', 'are')} lost so far, logging goes on when it can"
             _to_standard_error(f"cannot write to the log {self._name}: {self._reason}; {lost}")
 
-    def notice(self) -> logging.LogRecord:
+    def report(self) -> logging.LogRecord:
         """What the log itself says when it can be written again."""
         text = f"{_lines(self.lines, 'was', 'were')} not written to this log: {self._reason}"
         return logging.LogRecord(__name__, logging.WARNING, "", 0, text, (), None)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The log says how many lines it has lost."""
         self.lines = 0
 
@@ -61,7 +61,7 @@ class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
 
     def __init__(self, stream: Any, name: str) -> None:
         super().__init__(stream)
-        self._losses = Losses(name)
+        self._lost = LostLines(name)
         self._is_torn = False
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -72,13 +72,13 @@ class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
             return
         try:
             self._prepare()
-            if self._losses.lines:
-                text = f"{self.format(self._losses.notice())}\n{text}"
+            if self._lost.lines:
+                text = f"{self.format(self._lost.report())}\n{text}"
             self._write(text)
         except (OSError, ValueError) as error:  # ValueError: the stream is closed
-            self._losses.add(error)
+            self._lost.add(error)
         else:
-            self._losses.forget()
+            self._lost.reset()
 
     def _prepare(self) -> None:
         """What is to be done before each line. Raises OSError."""
@@ -101,7 +101,7 @@ class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
             self._is_torn = bool(data)
 
 
-class FollowingHandler(LineHandler):
+class WatchedFileHandler(LineHandler):
     """Appends to a file, and goes on in a new one where somebody has moved the old one away.
 
     Costs 2 us a line. The standard library's handler for that imports pickle and sockets.
@@ -136,15 +136,15 @@ class FollowingHandler(LineHandler):
             return False
 
 
-def bound_errors(handler: logging.Handler) -> None:
+def limit_error_reports(handler: logging.Handler) -> None:
     """Let a handler of the standard library report lines that it cannot write as the handlers here do."""
-    losses = Losses(str(getattr(handler, "baseFilename", None) or handler))
+    lost = LostLines(str(getattr(handler, "baseFilename", None) or handler))
     otherwise = handler.handleError
 
     def handle_error(record: logging.LogRecord) -> None:
         error = sys.exc_info()[1]
         if isinstance(error, OSError):
-            losses.add(error)
+            lost.add(error)
         else:
             otherwise(record)
 

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Sequence
 
-from .log_handlers import LINE_FORMAT, TIME_FORMAT, FollowingHandler, LineHandler, bound_errors
+from .log_handlers import LINE_FORMAT, TIME_FORMAT, LineHandler, WatchedFileHandler, limit_error_reports
 from .options import Option, OptionError, choice, text
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -87,7 +87,7 @@ def _handler(path: str) -> logging.Handler:
     if path == "/dev/stderr":
         return LineHandler(sys.stderr, path)
     try:
-        return FollowingHandler(path)
+        return WatchedFileHandler(path)
     except OSError as error:
         raise OptionError(f"cannot log to {path}: {error.strerror}") from None
 
@@ -112,7 +112,7 @@ def _set_up_from_file(path: str) -> None:
         raise OptionError(f"the logging configuration {path} is wrong: {_reason(error)}") from None
     named = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
     for handler in {handler for logger in (logging.root, *named) for handler in logger.handlers}:
-        bound_errors(handler)
+        limit_error_reports(handler)
 
 
 def _reason(error: BaseException) -> str:

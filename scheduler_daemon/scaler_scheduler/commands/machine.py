@@ -20,7 +20,7 @@ def usable_memory(root: str = "/") -> int:
     """
     limits = [_machine_memory()]
     for version, directory in cgroup_directories("memory", root):
-        limit = read_setting(directory, "memory.max" if version == 2 else "memory.limit_in_bytes")
+        limit = read_kernel_file(directory, "memory.max" if version == 2 else "memory.limit_in_bytes")
         if limit.isdigit():  # else it is "max", or not there
             limits.append(int(limit))
     return min(limits)
@@ -41,9 +41,9 @@ def _cgroup_quotas(root: str) -> Iterator[float]:
     """Every limit, in cores, of this process' cgroups and of those around them: the least of them holds."""
     for version, directory in cgroup_directories("cpu", root):
         if version == 2:
-            words = read_setting(directory, "cpu.max").split()
+            words = read_kernel_file(directory, "cpu.max").split()
         else:
-            words = [read_setting(directory, f"cpu.cfs_{name}_us") for name in ("quota", "period")]
+            words = [read_kernel_file(directory, f"cpu.cfs_{name}_us") for name in ("quota", "period")]
         # Quota and period in microseconds; `max` or -1 is no limit, an unreadable file none either.
         if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]) > 0:
             yield int(words[0]) / int(words[1])
@@ -59,7 +59,7 @@ def _machine_memory() -> int:
 def cgroup_directories(controller: str, root: str = "/") -> Iterator[Tuple[int, str]]:
     """This process' cgroups for a controller ("cpu", "memory") and those around them, whose limits hold as well: the
     cgroup version, 1 or 2, and a directory, which need not exist."""
-    for line in read_setting(os.path.join(root, "proc/self"), "cgroup").splitlines():
+    for line in read_kernel_file(os.path.join(root, "proc/self"), "cgroup").splitlines():
         hierarchy, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if hierarchy == "0":
@@ -77,7 +77,7 @@ def _upwards(version: int, root: str, mounts: Tuple[str, ...], path: str) -> Ite
             yield version, os.path.join(root, "sys/fs/cgroup", mount, *parts[:length])
 
 
-def read_setting(directory: str, name: str) -> str:
+def read_kernel_file(directory: str, name: str) -> str:
     """What one of the kernel's files says, without white space around it; nothing where it can't be read."""
     try:
         with open(os.path.join(directory, name), encoding="utf-8") as file:

@@ -21,7 +21,7 @@ MOST_MEMORY_BYTES = 1 << 50
 LONGEST_CAPABILITY = 128  # characters of its name
 MOST_CAPABILITY = (1 << 32) - 1  # amount
 LONGEST_SHOWN = 80  # characters of a wrong value that a message repeats
-LEAST_LIKENESS = 0.6  # of a name and the one that is suggested for it; 1 is the same
+LEAST_SIMILARITY = 0.6  # of a name and the one that is suggested for it; 1 is the same
 
 
 class OptionError(ValueError):
@@ -144,17 +144,17 @@ def switch() -> Kind:
     return Kind("", parse, (bool,))
 
 
-def seconds(*, or_none: bool = False) -> Kind:
-    """A time above 0, or 0 as well where there may be `or_none`."""
+def seconds(*, allow_zero: bool = False) -> Kind:
+    """A time above 0, or 0 as well where there may be `allow_zero`."""
 
     def parse(given: str) -> float:
         try:
             value = float(given)
         except ValueError:
             value = -1.0
-        is_right = 0 < value <= LONGEST_TIME_SECONDS or (or_none and value == 0)  # False for nan as well
+        is_right = 0 < value <= LONGEST_TIME_SECONDS or (allow_zero and value == 0)  # False for nan as well
         if not is_right:
-            least = "from 0 to" if or_none else "above 0 and at most"
+            least = "from 0 to" if allow_zero else "above 0 and at most"
             wanted = f"a number of seconds {least} {LONGEST_TIME_SECONDS:.0f}"
             raise ValueError(f"{shown(given)} is not {wanted}")
         return value
@@ -260,9 +260,9 @@ def parse_parts(option: Option, given: Sequence[str], source: str) -> Found:
         raise OptionError(f"{source}: {error}") from None
 
 
-def suggestion(name: str, known: Sequence[str], likeness: float = LEAST_LIKENESS) -> str:
+def suggestion(name: str, known: Sequence[str], similarity: float = LEAST_SIMILARITY) -> str:
     """What to add to a complaint about an unknown name."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, known, 1, likeness)
+    close = get_close_matches(name, known, 1, similarity)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -14,19 +14,19 @@ from typing import Dict, Mapping, MutableMapping, Optional
 SOCKET_VARIABLE = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE = "WATCHDOG_USEC"
 WATCHDOG_PROCESS_VARIABLE = "WATCHDOG_PID"
-BEATS_A_WATCHDOG_INTERVAL = 3
+PINGS_PER_WATCHDOG_INTERVAL = 3
 """A loop that turns is not to be taken for a hung one because it was busy for a while."""
 
 _log = logging.getLogger(__name__)
 
 
-def take_variables(environ: MutableMapping[str, str]) -> Dict[str, str]:
+def pop_variables(environ: MutableMapping[str, str]) -> Dict[str, str]:
     """What the service manager has left for this process, and only for it: those that it starts don't see it."""
     names = (SOCKET_VARIABLE, WATCHDOG_VARIABLE, WATCHDOG_PROCESS_VARIABLE)
     return {name: environ.pop(name) for name in names if name in environ}
 
 
-class ServiceManager:
+class SystemdNotifier:
     """Tells nobody anything where `environ` names no socket.
 
     Args:
@@ -37,40 +37,40 @@ class ServiceManager:
         self._address = _address(environ.get(SOCKET_VARIABLE, ""))
         self._socket: Optional[socket.socket] = None
         self._status = ""
-        self.beat_seconds = 0.0
+        self.watchdog_seconds = 0.0
         """How often `beat` wants to be called; 0: never."""
         if self._address:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.setblocking(False)  # the loop waits for nobody
-            self.beat_seconds = _watchdog_seconds(environ) / BEATS_A_WATCHDOG_INTERVAL
+            self.watchdog_seconds = _watchdog_seconds(environ) / PINGS_PER_WATCHDOG_INTERVAL
 
     @property
-    def is_there(self) -> bool:
+    def is_connected(self) -> bool:
         return self._socket is not None
 
     def ready(self) -> None:
         """What this process is there for can begin: a scheduler is bound, a host agent starts its workers."""
-        self._tell("READY=1")
+        self._send("READY=1")
 
-    def beat(self) -> None:
+    def watchdog(self) -> None:
         """The loop turns."""
-        self._tell("WATCHDOG=1")
+        self._send("WATCHDOG=1")
 
     def status(self, text: str) -> None:
         """What an operator reads in `systemctl status`: one line."""
         if text != self._status:
             self._status = text
-            self._tell(f"STATUS={text}")
+            self._send(f"STATUS={text}")
 
     def stopping(self) -> None:
-        self._tell("STOPPING=1")
+        self._send("STOPPING=1")
 
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         if self._socket is None:
             return
         try:

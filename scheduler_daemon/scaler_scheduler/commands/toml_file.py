@@ -38,7 +38,7 @@ def read_file(command: Command, path: str) -> Tuple[Dict[str, Found], List[str]]
         try:
             if key not in options:
                 raise OptionError(f"{source}: unknown key{suggestion(key, list(options))}")
-            _refuse_swallowed(path, content, options, key, value)
+            _check_swallowed_by_table(path, content, options, key, value)
             if value != "":
                 found[key] = _parse_toml(options[key], value, source)
         except OptionError as error:
@@ -70,7 +70,7 @@ def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, s
             break
         except ValueError as error:
             number, complaint = _syntax_problem(lines, str(error))
-            entries, begin = _read_above(lines[:number])
+            entries, begin = _read_entries_above(lines[:number])
             is_last = begin != number or not lines[number - 1] or "(at line" not in str(error)
             if "(at line" not in str(error) or complaint.startswith("Unclosed"):
                 number = begin
@@ -83,7 +83,7 @@ def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, s
     return {}, problems
 
 
-def _read_above(lines: List[str]) -> Tuple[Dict[str, Any], int]:
+def _read_entries_above(lines: List[str]) -> Tuple[Dict[str, Any], int]:
     """What stands above the entry that the last line belongs to, and the line where that begins."""
     loads = _toml_reader()
     for length in range(len(lines) - 1, max(0, len(lines) - LONGEST_ENTRY), -1):
@@ -112,7 +112,7 @@ def _syntax_problem(lines: List[str], complaint: str) -> Tuple[int, str]:
     return int(where.group(1) or last), complaint[: where.start()]
 
 
-def _refuse_swallowed(path: str, content: str, options: Dict[str, Option], key: str, value: Any) -> None:
+def _check_swallowed_by_table(path: str, content: str, options: Dict[str, Option], key: str, value: Any) -> None:
     """An option below a [table] belongs to the table, for TOML: what was meant has to stand above."""
     if not isinstance(value, dict) or re.search(rf"^[ \t]*\[[ \t]*{re.escape(key)}\b", content, re.MULTILINE) is None:
         return
@@ -130,13 +130,13 @@ def _parse_toml(option: Option, value: Any, source: str) -> Found:
     parts = value if kind.many and isinstance(value, list) else [value]
     single = tuple(kind_of for kind_of in kind.toml_types if kind_of is not dict)
     if any(isinstance(part, bool) != (bool in single) or not isinstance(part, single) for part in parts):
-        raise OptionError(f"{source}: {shown(value)} is not {_wanted(kind)}")
+        raise OptionError(f"{source}: {shown(value)} is not {_expected_types(kind)}")
     if isinstance(value, str):
         return parse_text(option, value, source)
     return parse_parts(option, [str(part) for part in parts], source)
 
 
-def _wanted(kind: Kind) -> str:
+def _expected_types(kind: Kind) -> str:
     types = set(kind.toml_types)
     names = [
         ("a number" if float in types else "a whole number", int in types),

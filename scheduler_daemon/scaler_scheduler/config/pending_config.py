@@ -11,7 +11,7 @@ from ..commands.options import Command, OptionError
 _log = logging.getLogger(__name__)
 
 
-class Changes:
+class PendingConfig:
     """Between what the options say now and what they say at `tell`. Raises OptionError where one is wrong now."""
 
     def __init__(self, command: Command, arguments: Arguments, environ: Mapping[str, str]) -> None:
@@ -20,7 +20,7 @@ class Changes:
         self._environ = environ
         self._before = resolve(command, arguments, environ)
 
-    def tell(self) -> None:
+    def log_changes(self) -> None:
         """Log what waits; nothing where nothing does."""
         try:
             now = resolve(self._command, self._arguments, self._environ)

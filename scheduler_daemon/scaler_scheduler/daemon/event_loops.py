@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Optional, Protocol
 from ..net.router import Router
 
 
-class Stepper(Protocol):
+class SteppedDaemon(Protocol):
     """What a loop needs of the daemon."""
 
     router: Router
@@ -20,23 +20,23 @@ class Stepper(Protocol):
     def seconds_to_wait(self) -> float: ...
 
 
-Loop = Callable[[Stepper, int], None]
+EventLoop = Callable[[SteppedDaemon, int], None]
 """Runs until `is_stopping`; the second argument is a file descriptor that becomes readable when that changes."""
 
 
-def run_waiting(daemon: Stepper, wake_receiver: int) -> None:
+def run_blocking(daemon: SteppedDaemon, wake_receiver: int) -> None:
     """The default: fewest layers between socket and step. One receive that waits is one call where a poll is three."""
     while not daemon.is_stopping:
         daemon.step(daemon.wait())
 
 
-def run_asyncio(daemon: Stepper, wake_receiver: int) -> None:
+def run_asyncio(daemon: SteppedDaemon, wake_receiver: int) -> None:
     import asyncio  # not at the top: it takes a quarter of the scheduler's start
 
     asyncio.run(_drive(daemon, wake_receiver))
 
 
-def run_uvloop(daemon: Stepper, wake_receiver: int) -> None:
+def run_uvloop(daemon: SteppedDaemon, wake_receiver: int) -> None:
     import uvloop
 
     loop = uvloop.new_event_loop()
@@ -46,7 +46,7 @@ def run_uvloop(daemon: Stepper, wake_receiver: int) -> None:
         loop.close()
 
 
-async def _drive(daemon: Stepper, wake_receiver: int) -> None:
+async def _drive(daemon: SteppedDaemon, wake_receiver: int) -> None:
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -69,4 +69,4 @@ async def _drive(daemon: Stepper, wake_receiver: int) -> None:
         loop.remove_reader(wake_receiver)
 
 
-LOOPS: Dict[str, Loop] = {"zmq": run_waiting, "builtin": run_asyncio, "uvloop": run_uvloop}
+LOOPS: Dict[str, EventLoop] = {"zmq": run_blocking, "builtin": run_asyncio, "uvloop": run_uvloop}

@@ -16,8 +16,8 @@ from ..publish.snapshots import Traffic
 from ..wire.decode import decode
 from ..wire.encode import Identity, encode
 from ..wire.errors import WireError
-from .rejection_log import RefusalLog
-from .throttle import BYTES_A_MICROSECOND, MALFORMED_MICROSECONDS, STRANGER_MICROSECONDS, Muting
+from .rejection_log import RejectionLog
+from .throttle import BYTES_A_MICROSECOND, MALFORMED_MICROSECONDS, STRANGER_MICROSECONDS, Throttle
 
 DRAIN_MESSAGES = 256
 """Messages taken in one step: more would let the first of them wait for its answer."""
@@ -28,8 +28,8 @@ DRAIN_BYTES = 16 << 20
 DRAIN_SECONDS = 0.005
 """Time spent on them: workers could begin with what has come first, such as the first rows of a large graph."""
 
-IGNORED_MESSAGES = 16
-"""A step ends with so many messages of muted connections."""
+BLOCKED_MESSAGES = 16
+"""A step ends with so many messages of blocked connections."""
 
 BAD_PEER_LOG_SECONDS = 1.0
 """At most one line of a kind in this time: whoever floods the port does not flood the log."""
@@ -40,32 +40,33 @@ MALFORMED_ANSWERS = 10_000
 _log = logging.getLogger(__name__)
 
 
-class Intake:
+class MessagePump:
     def __init__(
         self,
         router: Router,
         core: Scheduler,
         traffic: Traffic,
+        *,
         identity: Identity,
-        muting: Muting,
+        throttle: Throttle,
         clock: Callable[[], float],
     ) -> None:
         self.is_closed = False
         """Whether nothing more is received: the scheduler stops."""
-        self.is_only_ignored = False
-        """Whether the last step has found nothing but messages of muted connections."""
-        self.name_of_key: Optional[Callable[[str], str]] = None
+        self.is_only_blocked = False
+        """Whether the last step has found nothing but messages of blocked connections."""
+        self.key_name: Optional[Callable[[str], str]] = None
         """What the key of a user is called, where peers have keys."""
         self._router = router
         self._core = core
         self._traffic = traffic
         self._identity = identity
-        self._muting = muting
+        self._throttle = throttle
         self._clock = clock
-        self._next_malformed_line = self._next_muted_line = clock()
-        self._malformed_unsaid = 0
+        self._next_malformed_line = self._next_blocked_line = clock()
+        self._malformed_unlogged = 0
         self._malformed_answers = 0
-        self._refusals = RefusalLog()
+        self._rejections = RejectionLog()
 
     # --------------------------------------------------------------------------------------------------------------- in
 
@@ -75,9 +76,9 @@ class Intake:
         Returns:
             The number of messages.
         """
-        size = ignored = received = 0
-        muted = self._muting.muted
-        while received < DRAIN_MESSAGES and ignored < IGNORED_MESSAGES:
+        size = blocked_count = received = 0
+        blocked = self._throttle.blocked
+        while received < DRAIN_MESSAGES and blocked_count < BLOCKED_MESSAGES:
             if frames is None:
                 # Not once it stops: the signal may have cut a message in two, and what is left of it is none.
                 frames = None if self.is_closed or size >= DRAIN_BYTES else self._router.receive()
@@ -85,32 +86,32 @@ class Intake:
                 break
             received += 1
             route = frames.pop(0)
-            if route in muted:
-                ignored += 1
+            if route in blocked:
+                blocked_count += 1
             else:
-                self._take(route, frames, now)
+                self._handle(route, frames, now)
             for frame in frames:
                 size += len(frame)
             frames = None
             if self._clock() - now > DRAIN_SECONDS:
                 break
-        self._traffic.dropped["ignored"] += ignored
-        self.is_only_ignored = received == ignored > 0
+        self._traffic.dropped["ignored"] += blocked_count
+        self.is_only_blocked = received == blocked_count > 0
         return received
 
-    def _take(self, route: bytes, frames: List[bytes], now: float) -> None:
+    def _handle(self, route: bytes, frames: List[bytes], now: float) -> None:
         try:
             event = decode(route, frames)
         except WireError as error:
-            self._drop(route, frames, error, now)
+            self._drop_malformed(route, frames, error, now)
             return
         self._traffic.received[event.kind] += 1
-        if route in self._muting.awaited:
+        if route in self._throttle.awaiting_hello:
             if event.kind not in (events.HELLO, events.GOODBYE):
-                self._waste(route, STRANGER_MICROSECONDS, now)
+                self._charge(route, STRANGER_MICROSECONDS, now)
                 self.send([effects.HelloWanted(route)])
                 return
-            self._muting.awaited.discard(route)
+            self._throttle.awaiting_hello.discard(route)
         is_known = False
         if isinstance(event, events.Hello):
             event.user = self._router.user(route)
@@ -121,24 +122,24 @@ class Intake:
         refusal = self._core.refusal
         if refusal is not None:
             self._core.refusal = None
-            self._tell_refusal(event, refusal, now)
+            self._log_rejection(event, refusal, now)
         elif isinstance(event, events.Hello):
-            self._tell_hello(event, is_known)
+            self._log_hello(event, is_known)
         if counts.vain_microseconds != vain:
-            self._waste(route, counts.vain_microseconds - vain, now)
+            self._charge(route, counts.vain_microseconds - vain, now)
 
-    def _drop(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
+    def _drop_malformed(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
         """A malformed message is counted, logged at a limited rate and dropped, and its sender is told."""
         size = sum(map(len, frames))
-        self._waste(route, MALFORMED_MICROSECONDS + size / BYTES_A_MICROSECOND, now)
+        self._charge(route, MALFORMED_MICROSECONDS + size / BYTES_A_MICROSECOND, now)
         self._traffic.dropped["malformed"] += 1
-        self._malformed_unsaid += 1
+        self._malformed_unlogged += 1
         if now >= self._next_malformed_line:
             self._next_malformed_line = now + BAD_PEER_LOG_SECONDS
-            count = self._malformed_unsaid
+            count = self._malformed_unlogged
             reason = logs.on_one_line(str(error))
             _log.warning("dropped %d malformed message(s), the last of %d bytes: %s", count, size, reason)
-            self._malformed_unsaid = 0
+            self._malformed_unlogged = 0
             self._malformed_answers = MALFORMED_ANSWERS
         if self._malformed_answers:
             self._malformed_answers -= 1
@@ -150,22 +151,24 @@ class Intake:
         peer = tables.clients.by_route.get(hello.route) or tables.agents.by_route.get(hello.route)
         return peer is not None and peer.incarnation == hello.incarnation
 
-    def _tell_hello(self, hello: events.Hello, is_known: bool) -> None:
+    def _log_hello(self, hello: events.Hello, is_known: bool) -> None:
         level = logging.DEBUG if is_known or hello.role == events.WORKER else logging.INFO
         if _log.isEnabledFor(level):
-            _log.log(level, logs.on_one_line(f"{_caller(hello)} says hello: {hello.language}, {self._origin(hello)}"))
+            _log.log(
+                level, logs.on_one_line(f"{_peer_text(hello)} says hello: {hello.language}, {self._origin(hello)}")
+            )
 
-    def _tell_refusal(self, event: events.Event, refusal: Exception, now: float) -> None:
+    def _log_rejection(self, event: events.Event, refusal: Exception, now: float) -> None:
         if isinstance(event, events.Hello):
-            who = f"{_caller(event)} ({self._origin(event)})"
+            who = f"{_peer_text(event)} ({self._origin(event)})"
         else:
             who = f"a message of {self._core.name_of(event.route)}"
-        self._refusals.note((event.kind, type(refusal)), who, str(refusal), now)
+        self._rejections.note((event.kind, type(refusal)), who, str(refusal), now)
 
     def _origin(self, hello: events.Hello) -> str:
         text = f"process {hello.pid} on {hello.host}"
-        if self.name_of_key is not None:
-            text += f", by the key of {self.name_of_key(hello.user)}"
+        if self.key_name is not None:
+            text += f", by the key of {self.key_name(hello.user)}"
         return text
 
     # -------------------------------------------------------------------------------------------------------------- out
@@ -180,38 +183,38 @@ class Intake:
                 self._traffic.dropped["unreachable"] += 1
                 self._core.undelivered(effect)
 
-    def give_up_stuck(self, now: float) -> None:
+    def drop_stuck_peers(self, now: float) -> None:
         """Of those who do not read, and for whom so much waits that there is no room: as if they had left."""
-        for route in self._router.take_stuck():
+        for route in self._router.pop_stuck():
             if self._core.knows(route):
-                who = logs.on_one_line(self._core.name_of(route))
-                _log.warning("%s does not read what it is sent, and is given up", who)
+                peer = logs.on_one_line(self._core.name_of(route))
+                _log.warning("%s does not read what it is sent, and is given up", peer)
                 self._core.handle(events.Goodbye(route, ""), now)
-            self._muting.mute(route, now)
+            self._throttle.block(route, now)
 
     # -------------------------------------------------------------------------------------------------------- bad peers
 
-    def tell_refusals(self, now: float) -> None:
+    def log_rejections(self, now: float) -> None:
         """Log those for which it was too early."""
-        self._refusals.tell(now)
+        self._rejections.log_due(now)
 
-    def listen_again(self, now: float) -> None:
+    def release_blocked(self, now: float) -> None:
         """Connections whose second is over are to say hello, as after a lost connection."""
-        muting, core = self._muting, self._core
-        for route in muting.release(now):
+        throttle, core = self._throttle, self._core
+        for route in throttle.release(now):
             if core.knows(route):
-                muting.awaited.add(route)
+                throttle.awaiting_hello.add(route)
             self.send([effects.HelloWanted(route)])
-        muting.forget_old(now, core.knows)
+        throttle.prune(now, core.knows)
 
-    def _waste(self, route: bytes, microseconds: float, now: float) -> None:
-        if self._muting.spend(route, microseconds, now) and now >= self._next_muted_line:
-            self._next_muted_line = now + BAD_PEER_LOG_SECONDS
-            who = logs.on_one_line(self._core.name_of(route))
-            _log.warning("%s wastes the scheduler's time: its messages are dropped for a second", who)
+    def _charge(self, route: bytes, microseconds: float, now: float) -> None:
+        if self._throttle.charge(route, microseconds, now) and now >= self._next_blocked_line:
+            self._next_blocked_line = now + BAD_PEER_LOG_SECONDS
+            peer = logs.on_one_line(self._core.name_of(route))
+            _log.warning("%s wastes the scheduler's time: its messages are dropped for a second", peer)
 
 
-def _caller(hello: events.Hello) -> str:
+def _peer_text(hello: events.Hello) -> str:
     """Who it says that it is."""
     role = events.ROLE_NAMES[hello.role] if 0 <= hello.role < len(events.ROLE_NAMES) else "peer"
     return " ".join(filter(None, (role, hello.name)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
 from typing import Any, Callable
 
 import zmq
 import zmq.backend
 
-from ..commands.addresses import parse_bind_address
+from ..commands.addresses import Address, parse_bind_address
 
 # Plain numbers: pyzmq's enumerations cost as much as the calls that they are for.
 EVENTS = int(zmq.EVENTS)
@@ -17,7 +19,7 @@ IS_CFFI = not hasattr(zmq.backend.Frame, "get")
 """Whether it is pyzmq's backend for PyPy, which can't say yet whom a message comes from."""
 
 
-def reader(name: str) -> Callable[[Any], bytes]:
+def metadata_reader(name: str) -> Callable[[Any], bytes]:
     """What says, of a message's frame, what ZeroMQ knows under this name of the connection that it comes from."""
     if not IS_CFFI:
         return lambda frame: frame.get(name).encode()
@@ -31,6 +33,26 @@ def reader(name: str) -> Callable[[Any], bytes]:
     cast = _cffi.ffi.cast
     wanted = name.encode()
     return lambda frame: get(int(cast("uintptr_t", frame.zmq_msg)), wanted) or b""
+
+
+class BindError(Exception):
+    """The address can't be bound; the text is one line that says why."""
+
+
+def check_path_is_free(address: Address) -> None:
+    """ZeroMQ takes an ipc path away from whoever listens there, and removes any file that is there, without a word."""
+    if address.transport != "ipc":
+        return
+    if not address.path.startswith("@") and os.path.lexists(address.path):
+        if not stat.S_ISSOCK(os.lstat(address.path).st_mode):
+            raise BindError(f"can't bind {address}: the path exists and is not a socket")
+    path = "\0" + address.path[1:] if address.path.startswith("@") else address.path
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return
+    raise BindError(f"can't bind {address}: Address already in use")
 
 
 class BoundSocket:

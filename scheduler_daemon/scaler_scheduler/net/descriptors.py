@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator, Optional, Tuple
 
-_LONGEST_NAME = 128
+_LONGEST_ENDPOINT = 128
 _LAST_RECEIVED, _BYTES_RECEIVED, _BYTES_SENT, _BYTES_RETRANSMITTED = 52, 128, 200, 208
 """Where the milliseconds since the last byte, and the numbers of bytes are in Linux' `struct tcp_info`."""
 
@@ -26,14 +26,14 @@ _LONGEST_SYN = 256
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-_NOTHING = os.open(os.devnull, os.O_RDONLY)
-_SPARE = os.dup(_NOTHING)
+_DEV_NULL = os.open(os.devnull, os.O_RDONLY)
+_SPARE = os.dup(_DEV_NULL)
 """For `duplicate`, from the beginning on."""
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Name:
+class Endpoint:
     """One end of a connection."""
 
     raw: bytes
@@ -47,22 +47,22 @@ class Name:
         return str(ipaddress.ip_address(self.address)) if self.address else "this machine"
 
 
-def local_name(descriptor: int) -> Name:
+def local_endpoint(descriptor: int) -> Endpoint:
     """Raises OSError."""
-    return _name(_libc.getsockname, descriptor)
+    return _endpoint(_libc.getsockname, descriptor)
 
 
-def remote_name(descriptor: int) -> Name:
+def remote_endpoint(descriptor: int) -> Endpoint:
     """Raises OSError."""
-    return _name(_libc.getpeername, descriptor)
+    return _endpoint(_libc.getpeername, descriptor)
 
 
-def end(descriptor: int) -> None:
+def shut_down(descriptor: int) -> None:
     """Both ways, at once. Closing it is ZeroMQ's, which takes this for the other side's end."""
     _libc.shutdown(descriptor, socket.SHUT_RDWR)  # fails where the other side was first
 
 
-def silent_seconds(descriptor: int) -> float:
+def idle_seconds(descriptor: int) -> float:
     """Since the last byte that has come, or since the connection was made; 0 where the system does not tell.
 
     Raises:
@@ -70,7 +70,7 @@ def silent_seconds(descriptor: int) -> float:
     """
     if not sys.platform.startswith("linux"):
         return 0.0
-    information = _option_of_tcp(descriptor, socket.TCP_INFO, _LAST_RECEIVED + 4)
+    information = _tcp_option(descriptor, socket.TCP_INFO, _LAST_RECEIVED + 4)
     milliseconds: int = struct.unpack_from("=I", information, _LAST_RECEIVED)[0]
     return milliseconds / 1000
 
@@ -81,7 +81,7 @@ def traffic(descriptor: int) -> Tuple[int, int]:
     Raises:
         OSError: it is closed, or the system does not tell (Linux does, from 4.19 on).
     """
-    information = _option_of_tcp(descriptor, socket.TCP_INFO, _BYTES_RETRANSMITTED + 8)
+    information = _tcp_option(descriptor, socket.TCP_INFO, _BYTES_RETRANSMITTED + 8)
     if len(information) < _BYTES_RETRANSMITTED + 8:
         raise OSError("this system does not count a connection's bytes")
     sent: int = struct.unpack_from("=Q", information, _BYTES_SENT)[0]
@@ -90,39 +90,39 @@ def traffic(descriptor: int) -> Tuple[int, int]:
     return sent, received
 
 
-def save_first_packets(listener: int) -> None:
-    """Have the system keep each new connection's first packet, for `first_sequence`. Raises OSError."""
+def save_syn_packets(listener: int) -> None:
+    """Have the system keep each new connection's first packet, for `initial_sequence`. Raises OSError."""
     value = ctypes.c_int(1)
     _check(_libc.setsockopt(listener, socket.IPPROTO_TCP, _SAVE_SYN, ctypes.byref(value), ctypes.sizeof(value)))
 
 
-def first_sequence(descriptor: int) -> Optional[int]:
+def initial_sequence(descriptor: int) -> Optional[int]:
     """TCP's number of the first byte that the other side sends. The system tells it once for each connection.
 
     Returns:
         None where the system has not kept the packet that names it.
     """
     try:
-        packet = _option_of_tcp(descriptor, _SAVED_SYN, _LONGEST_SYN)
+        packet = _tcp_option(descriptor, _SAVED_SYN, _LONGEST_SYN)
     except OSError:
         return None
     if not packet:
         return None
-    is_four = packet[0] >> 4 == 4
-    header = (packet[0] & 15) * 4 if is_four else 40
-    protocol = packet[9 if is_four else 6 : 10 if is_four else 7]
+    is_ipv4 = packet[0] >> 4 == 4
+    header = (packet[0] & 15) * 4 if is_ipv4 else 40
+    protocol = packet[9 if is_ipv4 else 6 : 10 if is_ipv4 else 7]
     if protocol != bytes([socket.IPPROTO_TCP]) or len(packet) < header + 8:
         return None
     sequence: int = struct.unpack_from(">I", packet, header + 4)[0]
     return (sequence + 1) & 0xFFFFFFFF
 
 
-def set_option(descriptor: int, option: int, value: ctypes.Array[ctypes.c_char]) -> None:
+def set_socket_option(descriptor: int, option: int, value: ctypes.Array[ctypes.c_char]) -> None:
     """Of the socket's own level. Raises OSError."""
     _check(_libc.setsockopt(descriptor, socket.SOL_SOCKET, option, value, len(value)))
 
 
-def _option_of_tcp(descriptor: int, option: int, size: int) -> bytes:
+def _tcp_option(descriptor: int, option: int, size: int) -> bytes:
     content = ctypes.create_string_buffer(size)
     length = ctypes.c_uint(size)
     _check(_libc.getsockopt(descriptor, socket.IPPROTO_TCP, option, content, ctypes.byref(length)))
@@ -143,24 +143,24 @@ def duplicate(descriptor: int) -> Iterator[int]:
         try:
             yield _SPARE
         finally:
-            os.dup2(_NOTHING, _SPARE)
+            os.dup2(_DEV_NULL, _SPARE)
 
 
-def _name(call: ctypes._NamedFuncPointer, descriptor: int) -> Name:
-    found = ctypes.create_string_buffer(_LONGEST_NAME)
-    length = ctypes.c_uint(_LONGEST_NAME)
+def _endpoint(call: ctypes._NamedFuncPointer, descriptor: int) -> Endpoint:
+    found = ctypes.create_string_buffer(_LONGEST_ENDPOINT)
+    length = ctypes.c_uint(_LONGEST_ENDPOINT)
     _check(call(descriptor, found, ctypes.byref(length)))
     raw = found.raw[: length.value]
     if len(raw) < 4:  # of a file's socket that has no name of its own
-        return Name(raw, b"", 0)
+        return Endpoint(raw, b"", 0)
     family = struct.unpack_from("=H", raw)[0] if sys.platform.startswith("linux") else raw[1]
     if family not in (socket.AF_INET, socket.AF_INET6):
-        return Name(raw, b"", 0)
+        return Endpoint(raw, b"", 0)
     port = struct.unpack_from(">H", raw, 2)[0]
     if family == socket.AF_INET:
-        return Name(raw, raw[4:8], port)
+        return Endpoint(raw, raw[4:8], port)
     mapped = ipaddress.IPv6Address(raw[8:24]).ipv4_mapped
-    return Name(raw, mapped.packed if mapped else raw[8:24], port)
+    return Endpoint(raw, mapped.packed if mapped else raw[8:24], port)
 
 
 def _check(result: int) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from . import syn_filter
-from .descriptors import Name, duplicate, first_sequence, remote_name, traffic
+from .descriptors import Endpoint, duplicate, initial_sequence, remote_endpoint, traffic
 
 HANDSHAKE_SECONDS = 10.0
 """ZMQ_HANDSHAKE_IVL of the bound sockets."""
@@ -35,7 +35,7 @@ MOST_BYTES_UNLIMITED = 1 << 20
 """A connection that sends more before its handshake is over is cut. This happens only to connections without a filter:
 the system did not keep their first packet, because it came before the listener's filter or in a flood."""
 
-_LATEST_SECONDS = HANDSHAKE_SECONDS + 1.0
+_TIMEOUT_SECONDS = HANDSHAKE_SECONDS + 1.0
 
 _GREETING_BYTES = 64
 _LEAST_HANDSHAKE_BYTES = _GREETING_BYTES + 2 + len(b"\5READY")
@@ -48,32 +48,32 @@ _KEYED_BYTES = _GREETING_BYTES + 170 + 12
 """Bytes sent in a handshake with keys that is not over: greeting, WELCOME, and the ERROR for a refused key. With READY,
 which ends the handshake, they are 301."""
 
-_ODD_SECONDS = 1.0
+_SUSPICIOUS_SECONDS = 1.0
 """A connection that is older and has used up its bytes is logged: honest handshakes take less time."""
 
-_SOONEST_LOOK_SECONDS, _UNLIMITED_LOOK_SECONDS, _LATEST_LOOK_SECONDS = 0.001, 0.005, 1.0
-_REST = 10
+_SHORTEST_CHECK_SECONDS, _UNLIMITED_CHECK_SECONDS, _LONGEST_CHECK_SECONDS = 0.001, 0.005, 1.0
+_CHECK_COST_FACTOR = 10
 """The pause after a look is at least this many times its cost, so looks take at most a tenth of the thread's time."""
 
 
 @dataclass
 class _Handshake:
     began: float
-    peer: Optional[Name] = None
+    peer: Optional[Endpoint] = None
     """None if nothing is known of the connection: it has ended or is about to be cut."""
     is_limited: bool = True
-    has_complained: bool = False
+    is_reported: bool = False
 
 
-class Complaint(NamedTuple):
+class HandshakeViolation(NamedTuple):
     descriptor: int
     text: str
     """What the connection does, for the log, where it follows the address."""
-    is_to_end: bool
+    must_cut: bool
     """Whether the connection is to be cut."""
 
 
-class Handshakes:
+class HandshakeGuard:
     """The open handshakes of one listening socket. Used by one thread; times are in seconds of the monotonic clock.
 
     Args:
@@ -84,19 +84,19 @@ class Handshakes:
         self._has_keys = has_keys
         self._open: Dict[int, _Handshake] = {}
         """By file descriptor."""
-        self._first: Dict[int, Tuple[Name, int]] = {}
+        self._first: Dict[int, Tuple[Endpoint, int]] = {}
         """By file descriptor, the newest connection of this number and the sequence number of its first byte."""
         self._succeeded = 0
         """Successful handshakes whose connections are not found yet. Too small after an open connection has ended;
         never too large."""
-        self._next_look = self._rested = 0.0
-        self._pause = _SOONEST_LOOK_SECONDS
+        self._next_check = self._earliest_check = 0.0
+        self._pause = _SHORTEST_CHECK_SECONDS
 
     def __len__(self) -> int:
         return len(self._open)
 
     @property
-    def seconds_to_look(self) -> float:
+    def seconds_to_next_check(self) -> float:
         """Call `look` again within this time."""
         return self._pause if self._open else float("inf")
 
@@ -106,14 +106,16 @@ class Handshakes:
             self._succeeded = 0
         self._open[descriptor] = _Handshake(now)
 
-    def limit(self, descriptor: int, connection: int, peer: Name, now: float) -> None:
+    def limit(self, descriptor: int, connection: int, peer: Endpoint, now: float) -> None:
         """Limit what an accepted tcp connection may send; `connection` is a duplicate of its descriptor."""
         try:
             traffic(connection)
         except OSError:
-            syn_filter.take_off(connection)  # it has ended, or the system does not count bytes: no limit is possible
+            syn_filter.remove_filter(
+                connection
+            )  # it has ended, or the system does not count bytes: no limit is possible
             return
-        first = first_sequence(connection)
+        first = initial_sequence(connection)
         if first is None and descriptor in self._first:
             # The system tells it only once for each connection. Events may be late: this connection may have been asked
             # already, in the place of an earlier one with the same descriptor.
@@ -122,18 +124,18 @@ class Handshakes:
         if first is not None:
             self._first[descriptor] = peer, first
         # Else it keeps its listener's filter, which makes it slow, and it is cut beyond MOST_BYTES_UNLIMITED.
-        is_limited = first is not None and syn_filter.limit(connection, first, MOST_BYTES)
+        is_limited = first is not None and syn_filter.limit_bytes(connection, first, MOST_BYTES)
         self._open[descriptor] = _Handshake(now, peer, is_limited)
         if not is_limited:
-            self._pause = _SOONEST_LOOK_SECONDS
+            self._pause = _SHORTEST_CHECK_SECONDS
 
     def succeeded(self) -> None:
         """libzmq has reported a successful handshake."""
         self._succeeded += 1
-        self._pause = _SOONEST_LOOK_SECONDS
-        self._next_look = self._rested
+        self._pause = _SHORTEST_CHECK_SECONDS
+        self._next_check = self._earliest_check
 
-    def gone(self, descriptor: int) -> Optional[Name]:
+    def gone(self, descriptor: int) -> Optional[Endpoint]:
         """The connection has ended. Returns its other end if its handshake was not known to be over."""
         handshake = self._open.pop(descriptor, None)
         if handshake is None:
@@ -142,7 +144,7 @@ class Handshakes:
             self._succeeded -= 1  # it may have been one of these
         return handshake.peer
 
-    def look(self, now: float) -> List[Complaint]:
+    def check(self, now: float) -> List[HandshakeViolation]:
         """Find handshakes that are over and remove the filters of their connections.
 
         All events of libzmq must have been taken before.
@@ -150,62 +152,62 @@ class Handshakes:
         Returns:
             Complaints about connections that send no handshake.
         """
-        if not self._open or now < self._next_look:
+        if not self._open or now < self._next_check:
             return []
         began = time.monotonic()
-        complaints: List[Complaint] = []
+        violations: List[HandshakeViolation] = []
         candidates: List[int] = []
-        is_all_read = is_limited = True
+        all_counted = is_limited = True
         for descriptor, handshake in list(self._open.items()):
             age = now - handshake.began
             is_limited = is_limited and handshake.is_limited
             if handshake.peer is None:
-                is_all_read = False
-                if age > _LATEST_SECONDS:
+                all_counted = False
+                if age > _TIMEOUT_SECONDS:
                     del self._open[descriptor]
                 continue
             try:
                 sent, received = _traffic(descriptor, handshake.peer)
             except OSError:
-                is_all_read = False  # it has ended; the event of libzmq is still to come
+                all_counted = False  # it has ended; the event of libzmq is still to come
                 continue
             if sent > (_KEYED_BYTES if self._has_keys else _PLAIN_BYTES):
-                self._over(descriptor)
-            elif age > _LATEST_SECONDS and sent > _GREETING_BYTES:
-                self._over(descriptor)
-            elif age > _LATEST_SECONDS:  # a version of the protocol that has no handshake
-                complaints.append(Complaint(descriptor, "does not speak ZMTP 3, and was cut", True))
+                self._finish(descriptor)
+            elif age > _TIMEOUT_SECONDS and sent > _GREETING_BYTES:
+                self._finish(descriptor)
+            elif age > _TIMEOUT_SECONDS:  # a version of the protocol that has no handshake
+                violations.append(HandshakeViolation(descriptor, "does not speak ZMTP 3, and was cut", True))
             elif received > MOST_BYTES_UNLIMITED:
                 what = f"sent {received:,} bytes instead of a handshake, and was cut"
-                complaints.append(Complaint(descriptor, what, True))
+                violations.append(HandshakeViolation(descriptor, what, True))
             else:
                 if not self._has_keys and received >= _LEAST_HANDSHAKE_BYTES:
                     candidates.append(descriptor)
-                if received >= MOST_BYTES and age > _ODD_SECONDS and not handshake.has_complained:
-                    handshake.has_complained = True
+                if received >= MOST_BYTES and age > _SUSPICIOUS_SECONDS and not handshake.is_reported:
+                    handshake.is_reported = True
                     what = f"sent {received:,} bytes instead of a handshake: more is dropped, and it will be cut"
-                    complaints.append(Complaint(descriptor, what, False))
-        if is_all_read and len(candidates) == self._succeeded:
+                    violations.append(HandshakeViolation(descriptor, what, False))
+        if all_counted and len(candidates) == self._succeeded:
             for descriptor in candidates:
-                self._over(descriptor)
-        self._rested = now + _REST * (time.monotonic() - began)
-        self._next_look = max(now + self._pause, self._rested)
-        self._pause = min(2 * self._pause, _LATEST_LOOK_SECONDS if is_limited else _UNLIMITED_LOOK_SECONDS)
-        return complaints
+                self._finish(descriptor)
+        self._earliest_check = now + _CHECK_COST_FACTOR * (time.monotonic() - began)
+        self._next_check = max(now + self._pause, self._earliest_check)
+        self._pause = min(2 * self._pause, _LONGEST_CHECK_SECONDS if is_limited else _UNLIMITED_CHECK_SECONDS)
+        return violations
 
-    def _over(self, descriptor: int) -> None:
+    def _finish(self, descriptor: int) -> None:
         handshake = self._open.pop(descriptor)
         self._succeeded -= 1  # below zero until libzmq reports this handshake too
         try:
             with duplicate(descriptor) as connection:
-                if remote_name(connection) == handshake.peer:
-                    syn_filter.take_off(connection)
+                if remote_endpoint(connection) == handshake.peer:
+                    syn_filter.remove_filter(connection)
         except OSError:
             pass  # it has ended
 
 
-def _traffic(descriptor: int, peer: Name) -> Tuple[int, int]:
+def _traffic(descriptor: int, peer: Endpoint) -> Tuple[int, int]:
     with duplicate(descriptor) as connection:
-        if remote_name(connection) != peer:
+        if remote_endpoint(connection) != peer:
             raise OSError("the number is another file's by now")
         return traffic(connection)

@@ -8,20 +8,19 @@ from typing import Any, Callable, List, Sequence, Set
 import zmq
 
 from ..commands.addresses import Address
-from .bound_socket import EVENTS, IS_CFFI, POLLIN, BoundSocket, reader
-from .rate_limit import Allowances
-from .socket_paths import BindError
+from .bound_socket import EVENTS, IS_CFFI, POLLIN, BindError, BoundSocket, metadata_reader
+from .rate_limit import RateLimits
 
 _REBIND_SECONDS = 2.0
 
-_SUBSCRIPTIONS = 1000
+_MESSAGES_PER_READ = 1000
 """Taken in one look: more would keep the loop from its work."""
 
-_MOST_SUBSCRIPTIONS, _SUBSCRIPTIONS_A_SECOND = 1000, 10
+_SUBSCRIPTION_BURST, _SUBSCRIPTIONS_PER_SECOND = 1000, 10
 """Of one connection, at once and in the long run: who watches has three, and one more for a question."""
 
 
-class Monitor(BoundSocket):
+class MonitorSocket(BoundSocket):
     """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics.
 
     Args:
@@ -35,13 +34,13 @@ class Monitor(BoundSocket):
         super().__init__(bind(address))
         self._bind = bind
         self._cut = cut
-        self._descriptor_of = reader("__fd")
-        self._said = Allowances(_MOST_SUBSCRIPTIONS, _SUBSCRIPTIONS_A_SECOND)
+        self._descriptor_of = metadata_reader("__fd")
+        self._subscription_rates = RateLimits(_SUBSCRIPTION_BURST, _SUBSCRIPTIONS_PER_SECOND)
         self._subscriptions: Set[bytes] = set()
         self.has_more = False
         """Whether subscribers may have said more than was taken at the last look."""
 
-    def bind_again(self) -> None:
+    def rebind(self) -> None:
         """Cut everybody off: whoever may connect does so again. Raises BindError."""
         self.close()
         self._subscriptions.clear()
@@ -55,7 +54,7 @@ class Monitor(BoundSocket):
                     raise
                 time.sleep(0.005)
 
-    def look(self, topics: Sequence[bytes], question: bytes) -> List[bytes]:
+    def read_subscriptions(self, topics: Sequence[bytes], question: bytes) -> List[bytes]:
         """Take what subscribers have said, up to a bound.
 
         Args:
@@ -67,7 +66,7 @@ class Monitor(BoundSocket):
         """
         found: List[bytes] = []
         self.has_more = False
-        for _ in range(_SUBSCRIPTIONS):
+        for _ in range(_MESSAGES_PER_READ):
             events: Any = self._socket.getsockopt(EVENTS)
             if not events & POLLIN:
                 return found
@@ -76,7 +75,7 @@ class Monitor(BoundSocket):
             # ZeroMQ has kept it already, and would keep any number of them.
             if message[:1] == b"\1":
                 whose = self._descriptor_of(frame)
-                if self._said.is_beyond(whose, time.monotonic()):
+                if self._subscription_rates.exceeds(whose, time.monotonic()):
                     self._cut(int(whose))
             if IS_CFFI:
                 frame.close()
@@ -92,7 +91,7 @@ class Monitor(BoundSocket):
         self.has_more = True
         return found
 
-    def is_wanted(self, topic: bytes) -> bool:
+    def has_subscribers(self, topic: bytes) -> bool:
         """Whether anybody has subscribed to it."""
         for subscription in self._subscriptions:
             if topic.startswith(subscription):

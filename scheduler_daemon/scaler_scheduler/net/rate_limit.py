@@ -8,29 +8,29 @@ _LOOK_SECONDS = 10.0
 """How often what was done long ago is forgotten."""
 
 
-class Allowances:
+class RateLimits:
     """One each, by name."""
 
-    def __init__(self, at_once: int, a_second: float) -> None:
-        self._at_once = at_once
-        self._a_second = a_second
+    def __init__(self, burst: int, per_second: float) -> None:
+        self._burst = burst
+        self._per_second = per_second
         self._used: Dict[bytes, Tuple[float, float]] = {}
         """How much of it, and when that was worked out, in seconds of the caller's clock."""
-        self._next_look = 0.0
+        self._next_check = 0.0
 
-    def is_beyond(self, name: bytes, now: float) -> bool:
+    def exceeds(self, name: bytes, now: float) -> bool:
         """It is done once more; returns whether that is too often. The count begins anew then."""
         used, then = self._used.get(name, (0.0, now))
-        used = max(0.0, used - (now - then) * self._a_second) + 1
-        if used > self._at_once:
+        used = max(0.0, used - (now - then) * self._per_second) + 1
+        if used > self._burst:
             self._used.pop(name, None)
             return True
         self._used[name] = used, now
-        if now >= self._next_look:
-            self._next_look = now + _LOOK_SECONDS
+        if now >= self._next_check:
+            self._next_check = now + _LOOK_SECONDS
             self._used = {
                 each: (level, since)
                 for each, (level, since) in self._used.items()
-                if (now - since) * self._a_second < level
+                if (now - since) * self._per_second < level
             }
         return False

@@ -10,12 +10,11 @@ from typing import Any, Callable, List, Optional, Set
 import zmq
 
 from ..commands.addresses import Address
-from .bound_socket import EVENTS, IS_CFFI, POLLIN, BoundSocket, reader
+from .bound_socket import EVENTS, IS_CFFI, POLLIN, BindError, BoundSocket, check_path_is_free, metadata_reader
 from .connections import ConnectionLimits, Connections
 from .handshake_guard import HANDSHAKE_SECONDS
-from .monitor_socket import Monitor
-from .socket_paths import BindError, refuse_taken_path
-from .zap import MAIN_DOMAIN, MONITOR_DOMAIN, Access, Doorkeeper
+from .monitor_socket import MonitorSocket
+from .zap import MAIN_DOMAIN, MONITOR_DOMAIN, Access, ZapHandler
 
 ZMQ_VERSION = zmq.zmq_version()
 
@@ -31,7 +30,7 @@ still for its lease, while its tasks end at the rate of 5,000 messages a second,
 _STUCK_MILLISECONDS = 120_000
 """A connection that takes no byte for so long is cut: its peer has lost its lease."""
 
-_CONNECTING = 4096
+_BACKLOG = 4096
 """Connections that may wait to be accepted: after a restart all peers come at once."""
 
 _LONGEST_SUBSCRIPTION = 1024
@@ -46,14 +45,14 @@ _SOCKET_FILE_MASK = 0o077
 _MONITOR_FILE_MASK = 0o007
 """Whoever can connect there can only watch: that is for the group as well."""
 
-_REFUSED_AT_ONCE = 256
+_REJECTED_PER_CALL = 256
 """One call passes over so many messages of senders without an authorized key at most."""
 
 _ROUTE_BYTES = 5
 """Of ZeroMQ's own names of connections, which begin with a zero."""
 
 
-class Context:
+class ZmqContext:
     """ZeroMQ's threads, and the sockets made in them.
 
     Args:
@@ -63,24 +62,24 @@ class Context:
 
     def __init__(self, io_threads: int, limits: ConnectionLimits, access: Optional[Access]) -> None:
         self._context = zmq.Context(io_threads)
-        self.doorkeeper = Doorkeeper(self._context, Connections(limits), access)
+        self.zap = ZapHandler(self._context, Connections(limits), access)
 
     def bind_router(self, address: Address, longest_frame: int) -> Router:
         """`longest_frame` in bytes: a connection that announces more is cut."""
         bound = self._bind(zmq.ROUTER, address, longest_frame, MAIN_DOMAIN)
-        return Router(bound, self.doorkeeper.access)
+        return Router(bound, self.zap.access)
 
-    def bind_monitor(self, address: Address) -> Monitor:
+    def bind_monitor(self, address: Address) -> MonitorSocket:
         # Who may connect to a file is the file's to say.
         domain = b"" if address.transport == "ipc" else MONITOR_DOMAIN
 
         def bind(wanted: Address) -> zmq.Socket[bytes]:
             return self._bind(zmq.XPUB, wanted, _LONGEST_SUBSCRIPTION, domain)
 
-        return Monitor(bind, address, self.doorkeeper.connections.cut_flooding)
+        return MonitorSocket(bind, address, self.zap.connections.cut_flooding_subscriber)
 
     def _bind(self, kind: int, address: Address, longest_frame: int, domain: bytes) -> zmq.Socket[bytes]:
-        refuse_taken_path(address)
+        check_path_is_free(address)
         bound = self._context.socket(kind)
         bound.setsockopt(zmq.LINGER, 0)
         bound.setsockopt(zmq.IPV6, int(address.is_ipv6))
@@ -89,7 +88,7 @@ class Context:
         bound.setsockopt(zmq.MAXMSGSIZE, longest_frame)
         bound.setsockopt(zmq.HANDSHAKE_IVL, int(HANDSHAKE_SECONDS * 1000))
         bound.setsockopt(zmq.TCP_MAXRT, _STUCK_MILLISECONDS)
-        bound.setsockopt(zmq.BACKLOG, _CONNECTING)
+        bound.setsockopt(zmq.BACKLOG, _BACKLOG)
         if kind == zmq.ROUTER:
             # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks) and its lease: this
             # bound is for those who go on asking and never read.
@@ -100,10 +99,10 @@ class Context:
         else:
             bound.setsockopt(zmq.SNDHWM, _MONITOR_QUEUE)
             bound.setsockopt(zmq.XPUB_VERBOSE, 1)  # also say of the second one with a subscription that it has come
-        has_keys = bool(domain) and self.doorkeeper.access is not None
-        self.doorkeeper.watch(bound, kind == zmq.ROUTER, has_keys)
+        has_keys = bool(domain) and self.zap.access is not None
+        self.zap.watch(bound, kind == zmq.ROUTER, has_keys)
         if has_keys:
-            self.doorkeeper.guard(bound, domain)
+            self.zap.guard(bound, domain)
         mask = os.umask(_SOCKET_FILE_MASK if kind == zmq.ROUTER else _MONITOR_FILE_MASK)
         try:
             bound.bind(str(address))
@@ -142,14 +141,14 @@ class Router(BoundSocket):
         self._read = bound.recv_multipart if self._check is None else self._check.read
 
     @property
-    def refused(self) -> int:
+    def rejected(self) -> int:
         """Messages that were dropped because no authorized key sent them."""
-        return 0 if self._check is None else self._check.refused
+        return 0 if self._check is None else self._check.rejected
 
     @property
-    def last_refused(self) -> str:
+    def last_rejected_user(self) -> str:
         """The user of the last one of them; empty where none was dropped, or its connection has no user."""
-        return "" if self._check is None else self._check.last_refused.decode(errors="replace")
+        return "" if self._check is None else self._check.last_rejected_user.decode(errors="replace")
 
     def wait(self) -> Optional[List[bytes]]:
         """The next message, waited for at most WAIT_MILLISECONDS; None when none came."""
@@ -158,13 +157,13 @@ class Router(BoundSocket):
         except zmq.Again:
             return None
 
-    def wait_briefly(self, milliseconds: int) -> Optional[List[bytes]]:
+    def wait_up_to(self, milliseconds: int) -> Optional[List[bytes]]:
         """The next message, waited for at most so long; None when none came."""
         return self.receive() if self._socket.poll(milliseconds) else None
 
     def receive(self) -> Optional[List[bytes]]:
         """The next message if one has come, else None."""
-        for _ in range(_REFUSED_AT_ONCE):
+        for _ in range(_REJECTED_PER_CALL):
             # Asking first: the exception of a receive that finds nothing costs three times as much.
             events: Any = self._socket.getsockopt(EVENTS)
             if not events & POLLIN:
@@ -180,7 +179,7 @@ class Router(BoundSocket):
 
     def send(self, route: bytes, frames: List[bytes]) -> bool:
         """Queue a message for a connection; False where there is no such connection any more, or too much waits for it,
-        which `take_stuck` then names."""
+        which `pop_stuck` then names."""
         name = route if self._check is None else route[:_ROUTE_BYTES]
         try:
             self._socket.send_multipart([name, *frames], zmq.NOBLOCK)
@@ -192,7 +191,7 @@ class Router(BoundSocket):
             return False
         return True
 
-    def take_stuck(self) -> Set[bytes]:
+    def pop_stuck(self) -> Set[bytes]:
         """Connections for which there was no room, since the last call."""
         stuck, self._stuck = self._stuck, set()
         return stuck
@@ -202,11 +201,11 @@ class UserCheck:
     """Receives messages where peers have keys: ZeroMQ tells of each message which user's connection it came from."""
 
     def __init__(self, bound: zmq.Socket[bytes], access: Access) -> None:
-        self.refused = 0
-        self.last_refused = b""
+        self.rejected = 0
+        self.last_rejected_user = b""
         self._socket = bound
         self._access = access
-        self._user_of = reader("User-Id")  # that the doorkeeper has named
+        self._user_of = metadata_reader("User-Id")  # that the ZAP handler has named
 
     def read(self, flags: int) -> Optional[List[bytes]]:
         """The next message, its user in the route; None where its sender may not speak.
@@ -228,8 +227,8 @@ class UserCheck:
                 frame.close()  # under PyPy it would hold ZeroMQ's memory until a collection
         # A name that the peer has chosen may be one that was somebody else's.
         if user not in self._access.allowed or len(route) != _ROUTE_BYTES or route[0]:
-            self.refused += 1
-            self.last_refused = user
+            self.rejected += 1
+            self.last_rejected_user = user
             return None
         frames[0] = route + user
         return frames

@@ -28,8 +28,8 @@ _SEQUENCE, _HEADER_WORDS, _FLAGS, _SYN = 4, 12, 13, 0x02  # offsets in the TCP h
 
 _LONGEST_PACKET = 8192
 _SHORTEN = (_RETURN, 0, 0, _LONGEST_PACKET)
-"""A packet is cut to this many bytes. A new connection has its listener's filter until `limit` or `take_off` replaces
-it. In this time a handshake and a hello get through, and larger messages arrive slowly."""
+"""A packet is cut to this many bytes. A new connection has its listener's filter until `limit_bytes` or `remove_filter`
+is called for it. In this time a handshake and a hello get through, and larger messages arrive slowly."""
 
 _HALF_OF_ALL = 0x80000000
 _NETWORK_HEADER = 0xFFF00000  # from here on offsets are of IP's header
@@ -38,11 +38,11 @@ _SOURCE_4, _SOURCE_6 = _NETWORK_HEADER + 12, _NETWORK_HEADER + 8
 Instruction = Tuple[int, int, int, int]
 
 
-def hold(listener: int, networks: Iterable[bytes]) -> bool:
+def hold_networks(listener: int, networks: Iterable[bytes]) -> bool:
     """Hold new connections from these networks, and from no others.
 
-    Connections that are made from now on inherit the filter, which lets little of their data through. Call `limit` or
-    `take_off` for each of them.
+    Connections that are made from now on inherit the filter, which lets little of their data through. Call
+    `limit_bytes` or `remove_filter` for each of them.
 
     Args:
         listener: the descriptor of a listening tcp socket.
@@ -52,10 +52,10 @@ def hold(listener: int, networks: Iterable[bytes]) -> bool:
         Whether this system can do it.
     """
     wanted = list(networks)
-    return _attach(listener, _program(wanted)) or not wanted
+    return _attach(listener, _hold_program(wanted)) or not wanted
 
 
-def limit(connection: int, first: int, most: int) -> bool:
+def limit_bytes(connection: int, first: int, most: int) -> bool:
     """Drop what a connection sends beyond `most` bytes. A packet that begins before the limit passes whole.
 
     Args:
@@ -69,11 +69,11 @@ def limit(connection: int, first: int, most: int) -> bool:
     return _attach(connection, _limit_program(first, most))
 
 
-def take_off(socket: int) -> None:
+def remove_filter(socket: int) -> None:
     """Remove the filter of a socket."""
     if sys.platform.startswith("linux"):
         try:
-            descriptors.set_option(socket, _DETACH, _exactly(bytes(4)))
+            descriptors.set_socket_option(socket, _DETACH, _buffer(bytes(4)))
         except OSError:
             pass  # there was no filter, or the system has none
 
@@ -85,35 +85,35 @@ def _attach(socket: int, instructions: List[Instruction]) -> bool:
     memory = ctypes.create_string_buffer(b"".join(program))
     described = struct.pack("HP", len(program), ctypes.addressof(memory))
     try:
-        descriptors.set_option(socket, _ATTACH, _exactly(described))
+        descriptors.set_socket_option(socket, _ATTACH, _buffer(described))
     except OSError:
         return False
     return True
 
 
-def _exactly(content: bytes) -> ctypes.Array[ctypes.c_char]:
+def _buffer(content: bytes) -> ctypes.Array[ctypes.c_char]:
     return ctypes.create_string_buffer(content, len(content))
 
 
-def _program(networks: List[bytes]) -> List[Instruction]:
+def _hold_program(networks: List[bytes]) -> List[Instruction]:
     """A filter that drops only first packets: connections that are being made at this time inherit it."""
     begin = [(_LOAD_BYTE, 0, 0, _FLAGS), (_IF_SET, 1, 0, _SYN), _SHORTEN]
     if b"" in networks or len(networks) > MOST_NETWORKS:
         return [*begin, _DROP]
-    fours = [(_LOAD_WORD, 0, 0, _SOURCE_4)]
-    sixes: List[Instruction] = []
+    ipv4_rules = [(_LOAD_WORD, 0, 0, _SOURCE_4)]
+    ipv6_rules: List[Instruction] = []
     for network in networks:
         words = struct.unpack(f">{len(network) // 4}I", network)
         if len(words) == 1:
-            fours += [(_IF_EQUAL, 0, 1, words[0]), _DROP]
+            ipv4_rules += [(_IF_EQUAL, 0, 1, words[0]), _DROP]
         else:
             for number, word in enumerate(words):
                 others = 2 * (len(words) - number) - 1
-                sixes += [(_LOAD_WORD, 0, 0, _SOURCE_6 + 4 * number), (_IF_EQUAL, 0, others, word)]
-            sixes.append(_DROP)
-    fours.append(_KEEP)
-    version = [(_LOAD_BYTE, 0, 0, _NETWORK_HEADER), (_SHIFT_RIGHT, 0, 0, 4), (_IF_EQUAL, 0, len(fours), 4)]
-    return [*begin, *version, *fours, *sixes, _KEEP]
+                ipv6_rules += [(_LOAD_WORD, 0, 0, _SOURCE_6 + 4 * number), (_IF_EQUAL, 0, others, word)]
+            ipv6_rules.append(_DROP)
+    ipv4_rules.append(_KEEP)
+    version = [(_LOAD_BYTE, 0, 0, _NETWORK_HEADER), (_SHIFT_RIGHT, 0, 0, 4), (_IF_EQUAL, 0, len(ipv4_rules), 4)]
+    return [*begin, *version, *ipv4_rules, *ipv6_rules, _KEEP]
 
 
 def _limit_program(first: int, most: int) -> List[Instruction]:

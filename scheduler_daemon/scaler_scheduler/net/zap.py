@@ -15,17 +15,17 @@ from typing import FrozenSet, List, Optional, Protocol, Tuple
 import zmq
 
 from .connections import Connections, Listener
-from .handshake_guard import Handshakes
+from .handshake_guard import HandshakeGuard
 
 MAIN_DOMAIN, MONITOR_DOMAIN = b"main", b"monitor"
 """What ZeroMQ calls the two addresses when it asks who may connect."""
 
-QUESTIONS_A_ROUND = 64
+REQUESTS_PER_ROUND = 64
 ROUND_SECONDS = 0.01
 """So many answers are given in that time to those who want to connect: a flood of them takes an eighth of the
 interpreter at most, and a question of somebody else's waits for what ZeroMQ's own threads are slower with anyway."""
 
-EVENTS_A_ROUND = 500
+EVENTS_PER_ROUND = 500
 """Taken in one look at a socket: a question in between waits no longer."""
 
 _EVENT_QUEUE = 100_000
@@ -40,7 +40,7 @@ _EVENTS = _LISTENING | _ACCEPTED | _SUCCEEDED | _DISCONNECTED | _STOPPED | _FAIL
 _EVENT = struct.Struct("=Hi")
 _POLLIN = int(zmq.POLLIN)
 
-_AGAIN_SECONDS = 0.1
+_RETRY_SECONDS = 0.1
 """After a failure, until it is tried again."""
 
 _log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def decode_z85(text: str) -> bytes:
     return z85.decode(text)
 
 
-class Doorkeeper:
+class ZapHandler:
     """Counts those who could not get in, and tells `connections` of those who are.
 
     Args:
@@ -82,22 +82,22 @@ class Doorkeeper:
         self, context: zmq.Context[zmq.Socket[bytes]], connections: Connections, access: Optional[Access]
     ) -> None:
         self.access = access
-        self.refused = 0
+        self.rejected = 0
         """Connections."""
-        self.last = ""
+        self.last_rejection = ""
         """About the last one of them, for the log."""
         self._context = context
         self.connections = connections
-        self._questions = context.socket(zmq.REP)
-        self._questions.setsockopt(zmq.LINGER, 0)
+        self._requests = context.socket(zmq.REP)
+        self._requests.setsockopt(zmq.LINGER, 0)
         if access is not None:
-            self._questions.bind("inproc://zeromq.zap.01")
-        self._watched: List[Tuple[zmq.Socket[bytes], Listener]] = []
+            self._requests.bind("inproc://zeromq.zap.01")
+        self._monitors: List[Tuple[zmq.Socket[bytes], Listener]] = []
         """Sockets that tell of others."""
-        self._woken, self._wake = os.pipe()
+        self._wakeup_receiver, self._wakeup_sender = os.pipe()
         """Readable when there is one more of them."""
-        _make_each_call_once(context)
-        threading.Thread(target=self._run, name="doorkeeper", daemon=True).start()
+        _warm_up_cffi(context)
+        threading.Thread(target=self._run, name="zap", daemon=True).start()
 
     def watch(self, bound: zmq.Socket[bytes], is_for_peers: bool, has_keys: bool) -> None:
         """Before the socket is bound."""
@@ -107,8 +107,8 @@ class Doorkeeper:
         told.setsockopt(zmq.LINGER, 0)
         told.setsockopt(zmq.RCVHWM, _EVENT_QUEUE)
         told.connect(address)
-        self._watched.append((told, Listener(is_for_peers, Handshakes(has_keys))))
-        os.write(self._wake, b"\0")
+        self._monitors.append((told, Listener(is_for_peers, HandshakeGuard(has_keys))))
+        os.write(self._wakeup_sender, b"\0")
 
     def guard(self, bound: zmq.Socket[bytes], domain: bytes) -> None:
         """Have those alone connect who may; before the socket is bound."""
@@ -123,85 +123,85 @@ class Doorkeeper:
             try:
                 self._serve()
             except zmq.ContextTerminated:
-                for one in (self._questions, *(told for told, _ in self._watched)):
+                for one in (self._requests, *(told for told, _ in self._monitors)):
                     one.close()
-                os.close(self._wake)
-                os.close(self._woken)
+                os.close(self._wakeup_sender)
+                os.close(self._wakeup_receiver)
                 return
             except Exception:
                 _log.exception("failed at who connects; going on")
-                time.sleep(_AGAIN_SECONDS)
+                time.sleep(_RETRY_SECONDS)
 
     def _serve(self) -> None:
         watched: Optional[List[Tuple[zmq.Socket[bytes], Listener]]] = None
         while True:
-            if watched != self._watched:
+            if watched != self._monitors:
                 poller = zmq.Poller()
-                poller.register(self._questions, zmq.POLLIN)
-                poller.register(self._woken, zmq.POLLIN)
-                watched = list(self._watched)
+                poller.register(self._requests, zmq.POLLIN)
+                poller.register(self._wakeup_receiver, zmq.POLLIN)
+                watched = list(self._monitors)
                 for told, _ in watched:
                     poller.register(told, zmq.POLLIN)
-            if (self._woken, _POLLIN) in poller.poll(int(self.connections.seconds_to_look * 1000)):
-                os.read(self._woken, 1)
-            if self._answer_all() == QUESTIONS_A_ROUND:
+            if (self._wakeup_receiver, _POLLIN) in poller.poll(int(self.connections.seconds_to_next_check * 1000)):
+                os.read(self._wakeup_receiver, 1)
+            if self._answer_requests() == REQUESTS_PER_ROUND:
                 time.sleep(ROUND_SECONDS)
             for entry in watched:
-                if not self._take_all(*entry):
-                    self._watched.remove(entry)
+                if not self._read_events(*entry):
+                    self._monitors.remove(entry)
                     entry[0].close()
-            self.connections.look(time.monotonic())
+            self.connections.check(time.monotonic())
 
-    def _answer_all(self) -> int:
-        for answered in range(QUESTIONS_A_ROUND):
-            if not self._questions.getsockopt(zmq.EVENTS) & _POLLIN:  # type: ignore[operator]
+    def _answer_requests(self) -> int:
+        for answered in range(REQUESTS_PER_ROUND):
+            if not self._requests.getsockopt(zmq.EVENTS) & _POLLIN:  # type: ignore[operator]
                 return answered
-            self._answer(self._questions.recv_multipart())
-        return QUESTIONS_A_ROUND
+            self._answer(self._requests.recv_multipart())
+        return REQUESTS_PER_ROUND
 
-    def _answer(self, question: List[bytes]) -> None:
-        version, number, domain, address, _identity, mechanism, *credentials = question
+    def _answer(self, request: List[bytes]) -> None:
+        version, number, domain, address, _identity, mechanism, *credentials = request
         key = credentials[0] if mechanism == b"CURVE" and credentials else b""
         user = self.access.user(domain, key) if self.access is not None else b""
         if not user:
-            self.last = f"the key {key.hex()} from {address.decode(errors='replace')} is not authorized there"
+            self.last_rejection = f"the key {key.hex()} from {address.decode(errors='replace')} is not authorized there"
         verdict = [b"200", b"OK"] if user else [b"400", b"not authorized"]
-        self._questions.send_multipart([version, number, *verdict, user, b""])
+        self._requests.send_multipart([version, number, *verdict, user, b""])
 
-    def _take_all(self, told: zmq.Socket[bytes], listener: Listener) -> bool:
+    def _read_events(self, told: zmq.Socket[bytes], listener: Listener) -> bool:
         """Take what ZeroMQ tells of a socket; returns False where that is closed."""
         now = time.monotonic()
         connections = self.connections
         has_failed = False
-        for _ in range(EVENTS_A_ROUND):
+        for _ in range(EVENTS_PER_ROUND):
             if not told.getsockopt(zmq.EVENTS) & _POLLIN:  # type: ignore[operator]
                 break
             event, value = _EVENT.unpack(told.recv_multipart()[0])
             if event == _ACCEPTED:
-                connections.accepted(listener, value, now)
+                connections.on_accepted(listener, value, now)
             elif event == _SUCCEEDED:
                 listener.handshakes.succeeded()
             elif event == _DISCONNECTED:
-                peer = connections.disconnected(listener, value)
+                peer = connections.on_disconnected(listener, value)
                 if has_failed and peer is not None:
-                    self.last = f"{peer.text} has no key, or the key of another server"
+                    self.last_rejection = f"{peer.text} has no key, or the key of another server"
                 has_failed = False
             elif event & _FAILURES:
-                self.refused += 1
+                self.rejected += 1
                 # ZAP's answer has named the one whose key is not authorized. Of all others libzmq does not tell the
                 # address, but says next which connection has ended.
                 has_failed = event != _FAILED_AUTH
                 if has_failed:
-                    self.last = "somebody has no key, or the key of another server"
+                    self.last_rejection = "somebody has no key, or the key of another server"
             elif event == _LISTENING:
-                connections.listening(listener, value)
+                connections.on_listening(listener, value)
             elif event == _STOPPED:
-                connections.closed(listener)
+                connections.on_closed(listener)
                 return False
         return True
 
 
-def _make_each_call_once(context: zmq.Context[zmq.Socket[bytes]]) -> None:
+def _warm_up_cffi(context: zmq.Context[zmq.Socket[bytes]]) -> None:
     """Each that the thread makes, before it is there: PyPy's cffi reads the name of a type at its first use, and two
     threads that do so at once may get each other's type, for good."""
     one, other = context.socket(zmq.PAIR), context.socket(zmq.PAIR)

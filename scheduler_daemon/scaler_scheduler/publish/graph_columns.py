@@ -7,7 +7,7 @@ from typing import Sequence
 from ..core.report.graph_view import Node
 from ..wire.columns import UINT8, UINT32, UINT64, columns_message, shrunk
 from ..wire.kinds import KIND_NAMES
-from .snapshot_columns import Texts
+from .snapshot_columns import TextTable
 
 _GRAPHS = KIND_NAMES.index("graphs")
 
@@ -20,7 +20,7 @@ def graphs_frame(total: int, nodes: Sequence[Node], incarnation: int, started: f
         incarnation: the scheduler's.
         started: when it was, in seconds of the monotonic clock.
     """
-    texts = Texts()
+    texts = TextTable()
     names = shrunk([texts.number(node.name) for node in nodes])
     keys = shrunk([texts.number(node.options.keys) for node in nodes])
     counts = [len(node.inputs) for node in nodes]

@@ -8,7 +8,7 @@ from ..core.lines import TRACEBACK_BYTES
 from ..core.state.history_rows import Rows
 from ..wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
 from ..wire.kinds import KIND_NAMES
-from .snapshot_columns import Texts
+from .snapshot_columns import TextTable
 
 _HISTORY = KIND_NAMES.index("history")
 
@@ -24,7 +24,7 @@ def history_frame(
         started: when it was, in seconds of the monotonic clock.
         tracebacks: one a row, empty where there is none; or none at all.
     """
-    texts = Texts()
+    texts = TextTable()
     kinds: List[int] = []
     times: List[int] = []
     clients: List[int] = []
@@ -36,18 +36,18 @@ def history_frame(
     durations: List[int] = []
     for run in runs:
         rows = len(run.ids)
-        kinds.extend(_full(run.kinds, rows))
-        times.extend(_full([max(0, int((seconds - started) * 1e6)) for seconds in run.seconds], rows))
-        clients.extend(_full(run.clients, rows))
+        kinds.extend(_expanded(run.kinds, rows))
+        times.extend(_expanded([max(0, int((seconds - started) * 1e6)) for seconds in run.seconds], rows))
+        clients.extend(_expanded(run.clients, rows))
         ids.extend(run.ids)
-        attempts.extend(_full(run.attempts, rows))
-        workers.extend(_full(run.workers, rows))
-        names.extend(_full([texts.number(name) for name in run.names], rows))
-        outcomes.extend(_full(run.outcomes, rows))
-        durations.extend(_full(run.durations, rows))
+        attempts.extend(_expanded(run.attempts, rows))
+        workers.extend(_expanded(run.workers, rows))
+        names.extend(_expanded([texts.number(name) for name in run.names], rows))
+        outcomes.extend(_expanded(run.outcomes, rows))
+        durations.extend(_expanded(run.durations, rows))
     functions = _functions(runs, texts)
     errors = _errors(runs, texts)
-    of_tracebacks = [texts.number(text, TRACEBACK_BYTES) for text in tracebacks] if any(tracebacks) else []
+    traceback_numbers = [texts.number(text, TRACEBACK_BYTES) for text in tracebacks] if any(tracebacks) else []
     return columns_message(
         _HISTORY,
         (
@@ -65,22 +65,22 @@ def history_frame(
             *texts.columns(),
             errors,
             functions,
-            (UINT32, of_tracebacks),
+            (UINT32, traceback_numbers),
         ),
     )
 
 
-def _functions(runs: Sequence[Rows], texts: Texts) -> Column:
+def _functions(runs: Sequence[Rows], texts: TextTable) -> Column:
     """Those that tasks with names of their own are of; empty where there are none."""
     if all(run.functions == run.names for run in runs):
         return UINT32, ()
     functions: List[int] = []
     for run in runs:
-        functions.extend(_full([texts.number(name) for name in run.functions], len(run.ids)))
+        functions.extend(_expanded([texts.number(name) for name in run.functions], len(run.ids)))
     return UINT32, shrunk(functions)
 
 
-def _errors(runs: Sequence[Rows], texts: Texts) -> Column:
+def _errors(runs: Sequence[Rows], texts: TextTable) -> Column:
     """What has failed rows say of it; empty where none does."""
     if not any(error for run in runs for error in run.errors):
         return UINT32, ()
@@ -94,5 +94,5 @@ def _errors(runs: Sequence[Rows], texts: Texts) -> Column:
 _T = TypeVar("_T")
 
 
-def _full(column: Sequence[_T], rows: int) -> Sequence[_T]:
+def _expanded(column: Sequence[_T], rows: int) -> Sequence[_T]:
     return list(column) * rows if len(column) == 1 else column

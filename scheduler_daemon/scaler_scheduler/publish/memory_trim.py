@@ -10,10 +10,10 @@ import gc
 import os
 from typing import Callable
 
-IDLE_LOOKS = 5
+IDLE_CHECKS = 5
 """So often, a second apart, there was nothing to do."""
 
-WORTH_BYTES = 32 << 20
+LEAST_GROWTH_BYTES = 32 << 20
 """Growth that makes it worth while: a collection takes 50 ms and more, in which somebody may want something again."""
 
 _STATM = "/proc/self/statm"
@@ -39,23 +39,23 @@ def release_memory() -> None:
         pass
 
 
-class Tidying:
+class MemoryTrim:
     def __init__(
         self, measure: Callable[[], int] = resident_bytes, release: Callable[[], None] = release_memory
     ) -> None:
         self._measure = measure
         self._release = release
-        self._tidy_bytes = measure()
+        self._base_bytes = measure()
         """The size when there was nothing to give back."""
-        self._idle_looks = 0
+        self._idle_checks = 0
 
-    def look(self, is_idle: bool) -> None:
+    def check(self, is_idle: bool) -> None:
         """Call it once a second.
 
         Args:
             is_idle: whether no task has been there, nor come or gone, since the last call.
         """
-        self._idle_looks = self._idle_looks + 1 if is_idle else 0
-        if self._idle_looks == IDLE_LOOKS and self._measure() > self._tidy_bytes + WORTH_BYTES:
+        self._idle_checks = self._idle_checks + 1 if is_idle else 0
+        if self._idle_checks == IDLE_CHECKS and self._measure() > self._base_bytes + LEAST_GROWTH_BYTES:
             self._release()
-            self._tidy_bytes = self._measure()
+            self._base_bytes = self._measure()

@@ -13,11 +13,11 @@ from struct import Struct
 from typing import Deque, Tuple
 
 from ..core.state.tables import HISTORY_ROWS as KEPT_ROWS
-from ..net.monitor_socket import Monitor
-from .snapshots import Status
+from ..net.monitor_socket import MonitorSocket
+from .snapshots import SnapshotWriter
 
 SNAPSHOT_SECONDS = 1.0
-LOOK_SECONDS = 0.25
+CHECK_SECONDS = 0.25
 """How often is looked whether somebody new listens at the monitor address, who then gets a snapshot at once."""
 
 HISTORY_ROWS = 10_000
@@ -26,11 +26,11 @@ HISTORY_ROWS = 10_000
 PAUSE_SECONDS = 0.02
 """Between two messages of history: a subscriber's queue is short. At most 500,000 rows go out in a second."""
 
-BUSY_PAUSE = 400
+BUSY_PAUSE_FACTOR = 400
 """While the loop is busy, the pause is so many times what the last message of history cost: a listener takes 0.25 % of
 its time (`make bench`, monitor). What a burst leaves in the history goes out when the burst is over."""
 
-LISTENED_ROWS = 500_000
+SUBSCRIBED_ROWS = 500_000
 """So many rows are kept while somebody listens: those of a burst of 160,000 tasks, which may take half a second to come
 and takes a second to go out."""
 
@@ -47,10 +47,10 @@ TOPICS: Tuple[bytes, ...] = (SNAPSHOT_TOPIC, HISTORY_TOPIC, GRAPHS_TOPIC)
 STORY_TOPIC = b"story\0\0\0"
 """The begin of a question: behind it are a task's client and id."""
 
-STORIES = 4
+STORIES_PER_TURN = 4
 """Answered in one turn: each is looked for in all that is kept."""
 
-QUESTIONS = 64
+STORY_REQUESTS = 64
 """Kept until they are answered; more are dropped: whoever means it asks again."""
 
 _TASK = Struct("<8sQQ")
@@ -59,10 +59,10 @@ _TASK = Struct("<8sQQ")
 class Publisher:
     """The monitor's side of the loop. `next` is when it has something to do, in seconds of the monotonic clock."""
 
-    def __init__(self, monitor: Monitor, status: Status, now: float) -> None:
+    def __init__(self, monitor: MonitorSocket, status: SnapshotWriter, now: float) -> None:
         self._monitor = monitor
         self._status = status
-        self.next = self._next_look = self._next_snapshot = now
+        self.next = self._next_check = self._next_snapshot = now
         self._next_row = 0
         """Of history, to be published."""
         self._send_end = 0
@@ -71,48 +71,48 @@ class Publisher:
         self._next_replay = self._next_history = self._sent_at = now
         self._sent_thread_time = time.thread_time()
         """When the last message of history was sent, by this thread's processor time."""
-        self._questions: Deque[bytes] = deque()
+        self._story_requests: Deque[bytes] = deque()
 
     @property
-    def is_in_haste(self) -> bool:
+    def has_urgent_work(self) -> bool:
         """Whether there is something to do sooner than the loop looks by itself."""
-        return self._is_sending or len(self._questions) > 0 or self._monitor.has_more
+        return self._is_sending or len(self._story_requests) > 0 or self._monitor.has_more
 
-    def turn(self, now: float) -> None:
+    def run_due(self, now: float) -> None:
         """Do what is due."""
         began = time.thread_time()
         is_due = now >= self._next_snapshot
-        if is_due or now >= self._next_look or self._monitor.has_more:
-            self._next_look = now + LOOK_SECONDS
-            self._look(is_due, now)
+        if is_due or now >= self._next_check or self._monitor.has_more:
+            self._next_check = now + CHECK_SECONDS
+            self._read_subscriptions(is_due, now)
         if is_due:
             # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
             self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
         if self._is_sending and now >= self._next_history:
             self._send_history_within_share(now)
-        self._answer()
-        self.next = min(self._next_look, self._next_snapshot)
-        if self.is_in_haste:
+        self._answer_stories()
+        self.next = min(self._next_check, self._next_snapshot)
+        if self.has_urgent_work:
             self.next = min(self.next, now + PAUSE_SECONDS)
         self._status.monitor_seconds += time.thread_time() - began
 
-    def _look(self, is_due: bool, now: float) -> None:
-        is_somebody_new = False
-        for said in self._monitor.look(TOPICS, STORY_TOPIC):
-            if said.startswith(STORY_TOPIC):
-                if len(said) == _TASK.size and len(self._questions) < QUESTIONS:
-                    self._questions.append(said)
+    def _read_subscriptions(self, is_due: bool, now: float) -> None:
+        has_new_subscriber = False
+        for subscription in self._monitor.read_subscriptions(TOPICS, STORY_TOPIC):
+            if subscription.startswith(STORY_TOPIC):
+                if len(subscription) == _TASK.size and len(self._story_requests) < STORY_REQUESTS:
+                    self._story_requests.append(subscription)
                 continue
-            is_somebody_new = True
-            if HISTORY_TOPIC.startswith(said):
+            has_new_subscriber = True
+            if HISTORY_TOPIC.startswith(subscription):
                 self._is_replay_wanted = True
-        if is_due or is_somebody_new:
-            if self._monitor.is_wanted(SNAPSHOT_TOPIC):
+        if is_due or has_new_subscriber:
+            if self._monitor.has_subscribers(SNAPSHOT_TOPIC):
                 self._monitor.publish(SNAPSHOT_TOPIC, self._status.snapshot(now, time.time()))
-            if self._monitor.is_wanted(GRAPHS_TOPIC):
+            if self._monitor.has_subscribers(GRAPHS_TOPIC):
                 self._monitor.publish(GRAPHS_TOPIC, self._status.graphs())
-        is_history_wanted = self._monitor.is_wanted(HISTORY_TOPIC)
-        self._status.keep_history(LISTENED_ROWS if is_history_wanted else KEPT_ROWS)
+        is_history_wanted = self._monitor.has_subscribers(HISTORY_TOPIC)
+        self._status.set_history_rows(SUBSCRIBED_ROWS if is_history_wanted else KEPT_ROWS)
         if not is_history_wanted:
             self._send_end, self._is_replay_wanted = 0, False
         elif not self._is_sending:
@@ -121,7 +121,7 @@ class Publisher:
                 self._is_replay_wanted = False
                 self._send_end = self._status.history_end
                 self._next_row = min(self._next_row, max(0, self._send_end - KEPT_ROWS))
-            elif is_due or self._fills_message:
+            elif is_due or self._has_full_message:
                 self._send_end = self._status.history_end
 
     @property
@@ -129,12 +129,12 @@ class Publisher:
         return self._next_row < self._send_end
 
     @property
-    def _fills_message(self) -> bool:
+    def _has_full_message(self) -> bool:
         return self._status.history_end - self._next_row >= HISTORY_ROWS
 
-    def _answer(self) -> None:
-        for _ in range(min(STORIES, len(self._questions))):
-            topic = self._questions.popleft()
+    def _answer_stories(self) -> None:
+        for _ in range(min(STORIES_PER_TURN, len(self._story_requests))):
+            topic = self._story_requests.popleft()
             _, client, task_id = _TASK.unpack(topic)
             self._monitor.publish(topic, self._status.story(client, task_id))
 
@@ -144,7 +144,9 @@ class Publisher:
         self._send_history()
         after = time.thread_time()
         is_busy = before - self._sent_thread_time > (now - self._sent_at) / 2
-        self._next_history = now + (max(PAUSE_SECONDS, BUSY_PAUSE * (after - before)) if is_busy else PAUSE_SECONDS)
+        self._next_history = now + (
+            max(PAUSE_SECONDS, BUSY_PAUSE_FACTOR * (after - before)) if is_busy else PAUSE_SECONDS
+        )
         self._sent_at, self._sent_thread_time = now, after
 
     def _send_history(self) -> None:
@@ -153,5 +155,5 @@ class Publisher:
         self._next_row, frame = self._status.history(self._next_row, HISTORY_ROWS)
         if frame:
             self._monitor.publish(HISTORY_TOPIC, frame)
-        if not self._is_sending and not self._is_replay_wanted and self._fills_message:
+        if not self._is_sending and not self._is_replay_wanted and self._has_full_message:
             self._send_end = self._status.history_end

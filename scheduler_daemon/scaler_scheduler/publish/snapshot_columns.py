@@ -40,8 +40,8 @@ RETIRES = 16
 LONG_MILLISECONDS = 1000
 """What is called long in a worker's state."""
 
-_MOST_32 = (1 << 32) - 1
-_MOST = (1 << 64) - 1
+_MAX_UINT32 = (1 << 32) - 1
+_MAX_UINT64 = (1 << 64) - 1
 """Workers say how long their tasks took, and may say anything: sums may be larger than a column's numbers."""
 
 OBJECT_TO_COME = 0
@@ -49,7 +49,7 @@ OBJECT_HERE = 1
 OBJECT_ON_HOST = 2
 
 
-class Texts:
+class TextTable:
     """Every text of a snapshot once, by numbers."""
 
     def __init__(self) -> None:
@@ -81,13 +81,13 @@ class FunctionRows(NamedTuple):
     """Of all functions, those without a row as well."""
 
 
-def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
-    everyone = list(core.tables.workers)
-    workers = everyone[:WORKER_ROWS]
+def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
+    all_workers = list(core.tables.workers)
+    workers = all_workers[:WORKER_ROWS]
     queue_size = core.limits.queue_size
     agents, number = core.tables.agents, texts.number
     states: List[int] = []
-    begun: List[Tuple[int, int, int, int, int]] = []
+    running_tasks: List[Tuple[int, int, int, int, int]] = []
     for worker in workers:
         state = AGENT_IS_HERE if agents.find(worker.agent) is not None else 0
         if worker.tasks:
@@ -96,11 +96,11 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
                 state |= DOES_NOT_ANSWER
         if worker.is_retiring:
             state |= RETIRES
-        begun.append(_begun(worker, texts, now))
-        if begun[-1][4] >= LONG_MILLISECONDS:
+        running_tasks.append(_running_task(worker, texts, now))
+        if running_tasks[-1][4] >= LONG_MILLISECONDS:
             state |= RUNS_LONG
         states.append(state)
-    clients, ids, attempts, tasks, milliseconds = zip(*begun) if begun else ((), (), (), (), ())
+    clients, ids, attempts, tasks, milliseconds = zip(*running_tasks) if running_tasks else ((), (), (), (), ())
     columns: List[Column] = [
         (WIDE, [worker.incarnation for worker in workers]),
         (WIDE, shrunk([worker.agent for worker in workers])),
@@ -113,7 +113,7 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
         (UINT8, shrunk(states)),
         (WIDE, [worker.usage[0] for worker in workers]),
         (WIDE, [worker.usage[1] for worker in workers]),
-        (UINT32, shrunk([_free(worker, queue_size) for worker in workers])),
+        (UINT32, shrunk([_free_slots(worker, queue_size) for worker in workers])),
         (UINT32, shrunk([len(worker.tasks) for worker in workers])),
         (UINT32, shrunk([worker.running for worker in workers])),
         (UINT32, shrunk([worker.suspended for worker in workers])),
@@ -125,15 +125,15 @@ def worker_columns(core: Scheduler, texts: Texts, now: float) -> WorkerRows:
         (UINT32, shrunk(tasks)),
         (WIDE, shrunk(milliseconds)),
     ]
-    running, suspended = [worker.running for worker in everyone], [worker.suspended for worker in everyone]
+    running, suspended = [worker.running for worker in all_workers], [worker.suspended for worker in all_workers]
     return WorkerRows(columns, sum(running), sum(suspended))
 
 
-def _free(worker: Worker, queue_size: int) -> int:
-    return 0 if worker.is_retiring else max(0, min(queue_size - worker.held, _MOST_32))
+def _free_slots(worker: Worker, queue_size: int) -> int:
+    return 0 if worker.is_retiring else max(0, min(queue_size - worker.held, _MAX_UINT32))
 
 
-def _begun(worker: Worker, texts: Texts, now: float) -> Tuple[int, int, int, int, int]:
+def _running_task(worker: Worker, texts: TextTable, now: float) -> Tuple[int, int, int, int, int]:
     """What it is known to run: client, id, attempt, name, milliseconds. Of suspended tasks there may be many, of those
     that run there is one, which has begun or gone on last."""
     if worker.running:
@@ -150,7 +150,7 @@ def _capabilities(worker: Worker) -> str:
     return " ".join(f"{name}={amount}" for name, amount in sorted(worker.capabilities.items()))
 
 
-def agent_columns(table: AgentTable, texts: Texts, started: float) -> List[Column]:
+def agent_columns(table: AgentTable, texts: TextTable, started: float) -> List[Column]:
     agents, number = list(islice(table, WORKER_ROWS)), texts.number
     return [
         (WIDE, [agent.incarnation for agent in agents]),
@@ -166,7 +166,7 @@ def agent_columns(table: AgentTable, texts: Texts, started: float) -> List[Colum
     ]
 
 
-def client_columns(table: ClientTable, texts: Texts) -> List[Column]:
+def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
     clients = list(table)
     if len(clients) > CLIENT_ROWS:
         clients = nlargest(CLIENT_ROWS, clients, key=lambda client: len(client.tasks) + client.waiting)
@@ -175,20 +175,20 @@ def client_columns(table: ClientTable, texts: Texts) -> List[Column]:
         (UINT32, shrunk([texts.number(client.name) for client in clients])),
         (WIDE, shrunk([client.worker for client in clients])),
         (WIDE, shrunk([client.waiting for client in clients])),
-        (WIDE, shrunk([_others(client) for client in clients])),
+        (WIDE, shrunk([_not_waiting(client) for client in clients])),
         (WIDE, shrunk([len(client.objects) for client in clients])),
         (WIDE, shrunk([client.held for client in clients])),
         (WIDE, shrunk([client.done for client in clients])),
     ]
 
 
-def _others(client: Client) -> int:
+def _not_waiting(client: Client) -> int:
     """Tasks that have objects and do not wait; `requeued` may hold some that wait no more."""
     again = sum(len(lane.requeued) for lane in client.lanes.values())
     return max(0, len(client.tasks) - again)
 
 
-def function_columns(table: FunctionTable, texts: Texts) -> FunctionRows:
+def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
     known = list(table)
     open_tasks = 0
     for function in known:
@@ -201,21 +201,21 @@ def function_columns(table: FunctionTable, texts: Texts) -> FunctionRows:
         (WIDE, shrunk([function.tasks for function in known])),
         (WIDE, shrunk([function.done for function in known])),
         (WIDE, shrunk([function.failed for function in known])),
-        (WIDE, shrunk([min(function.run_ns, _MOST) for function in known])),
+        (WIDE, shrunk([min(function.run_ns, _MAX_UINT64) for function in known])),
         (WIDE, shrunk([len(function.payload) for function in known])),
         (UINT32, shrunk([len(function.holders) for function in known])),
-        (UINT32, shrunk([texts.number(_given(function)) for function in known])),
+        (UINT32, shrunk([texts.number(_given_names(function)) for function in known])),
     ]
     return FunctionRows(columns, open_tasks)
 
 
-def _given(function: Function) -> str:
+def _given_names(function: Function) -> str:
     """A few of the names that its tasks came with."""
     names = [name[:GIVEN_LIMIT] for name in function.given[: GIVEN_NAMES - 1]]
     return ", ".join([*names, "..."] if len(function.given) == GIVEN_NAMES else names)
 
 
-def object_columns(clients: ClientTable, texts: Texts) -> List[Column]:
+def object_columns(clients: ClientTable, texts: TextTable) -> List[Column]:
     objects = list(islice(_objects(clients), OBJECT_ROWS))
     return [
         (WIDE, shrunk([stored.client.incarnation for stored in objects])),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import platform
 import socket
-import sys
 from typing import Dict, List, Sequence, Tuple
 
+from ..commands.options import interpreter
 from ..core.report.graph_view import nodes
 from ..core.report.story import story, story_tracebacks
 from ..core.scheduler import Scheduler
@@ -19,7 +18,7 @@ from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot
 from .graph_columns import graphs_frame
 from .history_columns import history_frame
 from .memory_trim import resident_bytes
-from .snapshot_columns import Texts, agent_columns, client_columns, function_columns, object_columns, worker_columns
+from .snapshot_columns import TextTable, agent_columns, client_columns, function_columns, object_columns, worker_columns
 
 _FIRST_TABLE = 7
 """Snapshot's pointer `texts`; those of the other tables follow it, as in the schema."""
@@ -35,7 +34,7 @@ class Traffic:
         self.dropped: Dict[str, int] = dict.fromkeys(reasons, 0)
 
 
-class Status:
+class SnapshotWriter:
     """Makes the snapshots of one scheduler, from its start to its end."""
 
     def __init__(self, core: Scheduler, identity: Identity, address: str, started: float) -> None:
@@ -56,7 +55,7 @@ class Status:
         """Frame 0 of the next Snapshot."""
         self._sequence += 1
         tables, counts = self._core.tables, self._core.counts
-        texts = Texts()
+        texts = TextTable()
         workers = worker_columns(self._core, texts, now)
         agents = agent_columns(tables.agents, texts, self._started)
         clients = client_columns(tables.clients, texts)
@@ -105,7 +104,7 @@ class Status:
         """The number of the next row of what happens."""
         return self._core.tables.history.end
 
-    def keep_history(self, rows: int) -> None:
+    def set_history_rows(self, rows: int) -> None:
         """Keep so many rows of what happens, at least."""
         self._core.tables.history.limit = rows
 
@@ -144,15 +143,6 @@ class Status:
             loop_durations=self.loop.by_size,
             monitor_microseconds=int(self.monitor_seconds * 1e6),
         )
-
-
-def interpreter() -> str:
-    """What runs the scheduler, for people."""
-    implementation, python = platform.python_implementation(), platform.python_version()
-    if implementation == "PyPy":
-        version = ".".join(str(part) for part in sys.implementation.version[:3])
-        return f"{implementation} {version} (Python {python})"
-    return f"{implementation} {python}"
 
 
 def _counters(names: Sequence[str], counts: Sequence[int]) -> List[Counter]:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from scaler_client.commands.module_folders import put_back, variables
+from scaler_client.commands.module_folders import restore, variables
 
 
 @pytest.mark.parametrize("own", [{}, {"PYTHONPATH": "/a:/b"}])
@@ -18,11 +18,11 @@ def test_what_the_program_has_is_put_back(monkeypatch: pytest.MonkeyPatch, own: 
     monkeypatch.setattr(sys, "path", ["", "/modules"])
     environ = {"HOME": "/home", **own, **variables()}
     assert environ["PYTHONPATH"] == f"{os.getcwd()}{os.pathsep}/modules"
-    put_back(environ)
+    restore(environ)
     assert environ == {"HOME": "/home", **own}
 
 
 def test_a_process_that_was_not_told_keeps_its_own() -> None:
     environ = {"PYTHONPATH": "/a"}
-    put_back(environ)
+    restore(environ)
     assert environ == {"PYTHONPATH": "/a"}

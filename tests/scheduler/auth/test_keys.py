@@ -13,7 +13,7 @@ import pytest
 
 from scaler_scheduler import cli
 from scaler_scheduler.auth import authorized_keys, bind_policy, key_commands
-from scaler_scheduler.auth.keyring import Gate
+from scaler_scheduler.auth.keyring import Keyring
 from scaler_scheduler.commands.addresses import parse_bind_address
 from scaler_scheduler.commands.key_files import (
     CLIENT,
@@ -110,7 +110,7 @@ def test_a_pair_for_somebody_else_is_let_in_by_its_file(keys, tmp_path, capsys):
     authorize, copy = capsys.readouterr().out.splitlines()
     assert public in authorize and copy.startswith(f"Copy server.key of the scheduler's folder to {other}: ")
     assert cli.main(["authorize", keys, f"{other}/client.key", "--as", "client", "--name", "alice"]) == 0
-    assert authorized_keys.read(keys)[public] == authorized_keys.Entry("client", public, "alice")
+    assert authorized_keys.read(keys)[public] == authorized_keys.AuthorizedKey("client", public, "alice")
     assert cli.main(["list", keys]) == 0
     assert f"client  {public} alice\n" in capsys.readouterr().out
     assert cli.main(["revoke", keys, "alice"]) == 0
@@ -158,10 +158,10 @@ def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "rename", fail)
         with pytest.raises(KeyFileError, match="No space left"):
-            authorized_keys.add(keys, authorized_keys.Entry("client", KEY, "alice"))
+            authorized_keys.add(keys, authorized_keys.AuthorizedKey("client", KEY, "alice"))
     assert Path(keys, "authorized").read_bytes() == before
     names = sorted(os.listdir(keys))
-    authorized_keys.add(keys, authorized_keys.Entry("client", KEY, "alice"))
+    authorized_keys.add(keys, authorized_keys.AuthorizedKey("client", KEY, "alice"))
     assert sorted(os.listdir(keys)) == names  # nothing else is left
     assert mode(keys, "authorized") == 0o640
 
@@ -200,16 +200,16 @@ def test_what_others_can_write_to_is_not_used(keys, name, wrong):
     os.chmod(path, wrong)
     with pytest.raises(KeyFileError) as caught:
         read_peer_keys(keys, CLIENT)
-        Gate(keys)
+        Keyring(keys)
     what = "file" if name else "folder of keys"
     assert str(caught.value) == f"others can write to the {what} {path} (mode {wrong:04o}): chmod go-w {path}"
     os.chmod(path, 0o750)
-    assert Gate(keys) and read_peer_keys(keys, CLIENT)
+    assert Keyring(keys) and read_peer_keys(keys, CLIENT)
 
 
 def test_a_sticky_folder_is_used_as_its_files_are_their_owners(keys):
     os.chmod(keys, 0o1777)
-    assert Gate(keys) and read_peer_keys(keys, CLIENT)
+    assert Keyring(keys) and read_peer_keys(keys, CLIENT)
 
 
 def test_a_secret_of_another_pair_is_named(keys, tmp_path):
@@ -235,7 +235,7 @@ def test_missing_folders_and_files_are_named(keys, tmp_path):
         read_peer_keys("/nowhere", CLIENT)
     os.unlink(os.path.join(keys, "server.key"))
     with pytest.raises(KeyFileError, match="cannot read the key .*/server.key: No such file or directory$"):
-        Gate(keys)
+        Keyring(keys)
     os.unlink(os.path.join(keys, "server.secret"))
     with pytest.raises(
         KeyFileError, match="/server.key: No such file .*: copy it from the scheduler's folder of keys$"
@@ -250,7 +250,7 @@ def test_a_folder_of_another_role_is_named(tmp_path, capsys):
         read_peer_keys(alice, WORKER)
     assert str(caught.value) == f"{alice} has a client's key; a worker needs server.key, worker.key and worker.secret"
     with pytest.raises(KeyFileError) as caught:
-        Gate(alice)
+        Keyring(alice)
     assert str(caught.value) == f"{alice} {text} server.secret"
     capsys.readouterr()
     assert complaint(capsys, "list", alice) == f"scaler_scheduler: {alice} {text} authorized"
@@ -275,69 +275,69 @@ def test_a_file_named_for_another_role_is_not_authorized(keys, tmp_path, capsys)
 
 
 def test_the_gate_lets_each_in_where_it_belongs(keys):
-    gate = Gate(keys)
+    keyring = Keyring(keys)
     for role in ROLES:
         key = read_public(keys, role)
         user = f"{role}:{key.hex()}".encode()
         domain, other = (MONITOR_DOMAIN, MAIN_DOMAIN) if role == MONITOR else (MAIN_DOMAIN, MONITOR_DOMAIN)
-        assert gate.user(domain, key) == user and gate.user(other, key) == b""
-        assert user in gate.allowed
-    assert gate.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == gate.user(MAIN_DOMAIN, b"") == b""
+        assert keyring.user(domain, key) == user and keyring.user(other, key) == b""
+        assert user in keyring.allowed
+    assert keyring.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == keyring.user(MAIN_DOMAIN, b"") == b""
 
 
 def test_refused_connections_and_dropped_messages_are_told_apart(keys, caplog):
     for key, role, name in ((KEY, "client", "alice"), (KEY2, "worker", "host2")):
-        authorized_keys.add(keys, authorized_keys.Entry(role, key, name))
-    gate = Gate(keys)
-    doorkeeper = SimpleNamespace(refused=1, last=f"the key {KEY} from 127.0.0.1 is not authorized there")
-    router = SimpleNamespace(refused=0, last_refused="")
+        authorized_keys.add(keys, authorized_keys.AuthorizedKey(role, key, name))
+    keyring = Keyring(keys)
+    zap = SimpleNamespace(rejected=1, last_rejection=f"the key {KEY} from 127.0.0.1 is not authorized there")
+    router = SimpleNamespace(rejected=0, last_rejected_user="")
     authorized_keys.remove(keys, "host2")
-    gate.read_again(len)
+    keyring.reload(len)
     caplog.clear()
-    gate.tell_refused(doorkeeper, router, 100.0)
-    router.refused, router.last_refused = 7, f"worker:{KEY2}"
-    gate.tell_refused(doorkeeper, router, 101.0)
-    gate.tell_refused(doorkeeper, router, 102.0)
+    keyring.log_rejections(zap, router, 100.0)
+    router.rejected, router.last_rejected_user = 7, f"worker:{KEY2}"
+    keyring.log_rejections(zap, router, 101.0)
+    keyring.log_rejections(zap, router, 102.0)
     assert caplog.messages == [
         f"1 connection(s) turned away; the last: the key {KEY} from 127.0.0.1 is not authorized there",
         f"7 message(s) dropped; the last: from the key of worker host2, which was revoked ({KEY2})",
     ]
     caplog.clear()
-    doorkeeper.refused, router.refused, router.last_refused = 2, 9, f"client:{KEY}"
-    gate.tell_refused(doorkeeper, router, 102.0)
+    zap.rejected, router.rejected, router.last_rejected_user = 2, 9, f"client:{KEY}"
+    keyring.log_rejections(zap, router, 102.0)
     assert not caplog.messages, "a line of each at most in ten seconds"
-    gate.tell_refused(doorkeeper, router, 120.0)
+    keyring.log_rejections(zap, router, 120.0)
     assert caplog.messages[1] == (
         f"2 message(s) dropped; the last: from the key {KEY}, on a connection that has chosen its own name"
     )
 
 
 def test_the_gate_cuts_off_whom_the_list_does_not_name_any_more(keys, caplog):
-    gate = Gate(keys)
+    keyring = Keyring(keys)
     cut = []
 
     def cut_off(users):
         cut.append(users)
         return 7
 
-    authorized_keys.add(keys, authorized_keys.Entry("client", KEY, "alice"))
-    assert not gate.read_again(cut_off) and not cut
-    assert gate.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == f"client:{KEY}".encode()
+    authorized_keys.add(keys, authorized_keys.AuthorizedKey("client", KEY, "alice"))
+    assert not keyring.reload(cut_off) and not cut
+    assert keyring.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == f"client:{KEY}".encode()
     authorized_keys.remove(keys, "alice")
-    authorized_keys.add(keys, authorized_keys.Entry("worker", KEY, "alice"))  # what it is now is somebody else
-    assert not gate.read_again(cut_off)
+    authorized_keys.add(keys, authorized_keys.AuthorizedKey("worker", KEY, "alice"))  # what it is now is somebody else
+    assert not keyring.reload(cut_off)
     assert cut == [{f"client:{KEY}"}]
     authorized_keys.remove(keys, "monitor")
-    assert gate.read_again(cut_off)
+    assert keyring.reload(cut_off)
     assert "was revoked" in caplog.text
 
 
 def test_a_list_that_became_unreadable_changes_nothing(keys, caplog):
-    gate = Gate(keys)
-    before = gate.allowed
+    keyring = Keyring(keys)
+    before = keyring.allowed
     Path(keys, "authorized").write_text("nonsense\n")
-    assert not gate.read_again(lambda users: pytest.fail("somebody is cut off"))
-    assert gate.allowed == before and "all keys stay as they were" in caplog.text
+    assert not keyring.reload(lambda users: pytest.fail("somebody is cut off"))
+    assert keyring.allowed == before and "all keys stay as they were" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -361,20 +361,20 @@ def test_addresses_of_this_machine_alone(address):
 def test_addresses_that_others_reach(address):
     wide, local = parse_bind_address(address), parse_bind_address("tcp://127.0.0.1:1")
     assert not bind_policy.is_local(wide)
-    for is_said in (bind_policy.refusal, bind_policy.insecure_warning):
-        assert str(wide) in is_said(wide, None) and str(wide) in is_said(local, wide)
-        assert not is_said(local, local) and not is_said(local, None)
+    for text_of in (bind_policy.insecure_bind_error, bind_policy.insecure_warning):
+        assert str(wide) in text_of(wide, None) and str(wide) in text_of(local, wide)
+        assert not text_of(local, local) and not text_of(local, None)
 
 
 def test_the_refusal_has_the_commands():
-    text = bind_policy.refusal(parse_bind_address("tcp://*:2345"), None)
+    text = bind_policy.insecure_bind_error(parse_bind_address("tcp://*:2345"), None)
     commands = ["scaler_scheduler keygen DIR", "scaler_scheduler --keys DIR tcp://*:2345", "scaler_cluster --keys DIR"]
     assert all(command in text for command in commands) and "\n" not in text and "--insecure" in text
 
 
 def test_a_monitor_address_runs_no_code():
     both = parse_bind_address("tcp://127.0.0.1:2390"), parse_bind_address("tcp://0.0.0.0:2391")
-    text = bind_policy.refusal(*both)
+    text = bind_policy.insecure_bind_error(*both)
     assert text.startswith("--monitor-address: tcp://0.0.0.0:2391 can be reached from other machines")
     assert "`scaler_scheduler --keys DIR tcp://127.0.0.1:2390 --monitor-address tcp://0.0.0.0:2391`" in text
     assert "`scaler_top --keys DIR`" in text
@@ -384,18 +384,18 @@ def test_a_monitor_address_runs_no_code():
 
 def test_a_list_of_nobody_is_a_list(keys, caplog):
     Path(keys, "authorized").write_text("# nobody\n")
-    gate = Gate(keys)
-    gate.warn_of_nobody()
+    keyring = Keyring(keys)
+    keyring.warn_if_empty()
     assert caplog.messages == [
         f"{keys}/authorized lists nobody, so nobody can connect: scaler_scheduler authorize {keys} PUBLICKEY --as ROLE "
         "--name NAME, then SIGHUP"
     ]
     assert cli.main(["authorize", keys, KEY, "--as", "client", "--name", "alice"]) == 0
     caplog.clear()
-    gate.read_again(lambda users: 0)
+    keyring.reload(lambda users: 0)
     assert "nobody" not in caplog.text
     assert cli.main(["revoke", keys, "alice"]) == 0
-    gate.read_again(lambda users: 0)
+    keyring.reload(lambda users: 0)
     assert "lists nobody" in caplog.text
 
 

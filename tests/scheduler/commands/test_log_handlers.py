@@ -84,12 +84,12 @@ def test_a_line_that_fits_in_part_is_lost_and_spoils_no_other(tmp_path, disk, ca
 
 def test_the_report_comes_once_a_minute_also_when_single_lines_fit(capfd):
     now = 0.0
-    losses = log_handlers.Losses("/log", clock=lambda: now)
+    losses = log_handlers.LostLines("/log", clock=lambda: now)
     for second in range(0, 180, 10):
         now = float(second)
         losses.add(OSError(errno.ENOSPC, REASON))
         if second == 100:
-            losses.forget()
+            losses.reset()
     said = [re.search(r"; (.*) lost so far", line).group(1) for line in capfd.readouterr().err.splitlines()]
     assert said == ["1 line is", "7 lines are", "2 lines are"]
 
@@ -112,9 +112,9 @@ def test_standard_error_that_is_full_ends_nothing(monkeypatch):
             raise OSError(errno.ENOSPC, REASON)
 
     monkeypatch.setattr(sys, "__stderr__", Full())
-    log_handlers.Losses("/dev/stderr").add(OSError(errno.ENOSPC, REASON))
+    log_handlers.LostLines("/dev/stderr").add(OSError(errno.ENOSPC, REASON))
     monkeypatch.setattr(sys, "__stderr__", None)
-    log_handlers.Losses("/dev/stderr").add(OSError(errno.ENOSPC, REASON))
+    log_handlers.LostLines("/dev/stderr").add(OSError(errno.ENOSPC, REASON))
 
 
 def test_what_others_have_printed_comes_before_a_line(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from scaler_scheduler.commands.systemd_notify import ServiceManager, take_variables
+from scaler_scheduler.commands.systemd_notify import SystemdNotifier, pop_variables
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ def told(there):
 
 
 def test_a_life(manager_socket):
-    manager = ServiceManager(environment(manager_socket))
+    manager = SystemdNotifier(environment(manager_socket))
     manager.ready()
     manager.status("3 workers")
     manager.status("3 workers")
     manager.status("4 workers")
-    manager.beat()
+    manager.watchdog()
     manager.stopping()
     lines = [told(manager_socket) for _ in range(5)]
     assert lines == ["READY=1", "STATUS=3 workers", "STATUS=4 workers", "WATCHDOG=1", "STOPPING=1"]
@@ -45,8 +45,8 @@ def test_a_life(manager_socket):
 
 def test_variables_are_for_this_process_alone():
     environ = {"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2", "HOME": "/"}
-    assert take_variables(environ) == {"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2"}
-    assert environ == {"HOME": "/"} and take_variables(environ) == {}
+    assert pop_variables(environ) == {"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2"}
+    assert environ == {"HOME": "/"} and pop_variables(environ) == {}
 
 
 def test_a_socket_without_a_file():
@@ -54,7 +54,7 @@ def test_a_socket_without_a_file():
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
         there.bind("\0" + name)
         there.settimeout(10)
-        manager = ServiceManager({"NOTIFY_SOCKET": "@" + name})
+        manager = SystemdNotifier({"NOTIFY_SOCKET": "@" + name})
         manager.ready()
         assert told(there) == "READY=1"
         manager.close()
@@ -62,12 +62,12 @@ def test_a_socket_without_a_file():
 
 @pytest.mark.parametrize("address", ["", "relative", "/there/is/none"])
 def test_nobody_is_told(address):
-    manager = ServiceManager({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1000000"})
+    manager = SystemdNotifier({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1000000"})
     manager.ready()
-    manager.beat()
+    manager.watchdog()
     manager.stopping()
     manager.close()
-    assert (manager.beat_seconds > 0) == address.startswith("/")
+    assert (manager.watchdog_seconds > 0) == address.startswith("/")
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_nobody_is_told(address):
     ],
 )
 def test_how_often_the_loop_says_that_it_turns(manager_socket, variables, seconds):
-    manager = ServiceManager(environment(manager_socket, **variables))
-    assert manager.beat_seconds == seconds
+    manager = SystemdNotifier(environment(manager_socket, **variables))
+    assert manager.watchdog_seconds == seconds
     manager.close()
 
 
 def test_a_manager_that_does_not_read_holds_nothing_up(manager_socket):
-    manager = ServiceManager(environment(manager_socket))
+    manager = SystemdNotifier(environment(manager_socket))
     for _ in range(10_000):
-        manager.beat()
+        manager.watchdog()
     manager.close()

@@ -17,7 +17,7 @@ from scaler_scheduler import cli
 from scaler_scheduler.auth import keyring
 from scaler_scheduler.commands import addresses, command_line, key_files, logs, machine, options
 from scaler_scheduler.config import config
-from scaler_scheduler.config.pending_config import Changes
+from scaler_scheduler.config.pending_config import PendingConfig
 
 ADDRESS = "tcp://127.0.0.1:2345"
 IS_PYPY = sys.implementation.name == "pypy"
@@ -583,7 +583,7 @@ def test_main_prints_one_line_and_returns_2(capsys):
 def test_main_hands_the_configuration_to_the_daemon(monkeypatch, tmp_path):
     given = []
     daemon = types.ModuleType("daemon")
-    daemon.run = lambda configuration, _changes: given.append(configuration) or 7
+    daemon.run = lambda configuration, _pending: given.append(configuration) or 7
     monkeypatch.setitem(sys.modules, "scaler_scheduler.daemon.loop", daemon)
     monkeypatch.setenv("PYPY_GC_NURSERY", "32M")  # else PyPy is started again in this process
     monkeypatch.setattr(sys, "argv", ["scaler_scheduler", ADDRESS, "--logging-paths", str(tmp_path / "log")])
@@ -598,15 +598,15 @@ def test_changes_wait_for_the_next_start(tmp_path, caplog):
     file = tmp_path / "scheduler.toml"
     file.write_text(f'address = "{ADDRESS}"\nio_threads = 2\n')
     arguments = command_line.parse_arguments(config.COMMAND, ["--config", str(file), "--task-retries", "1"])
-    changes = Changes(config.COMMAND, arguments, {})
-    changes.tell()
+    pending = PendingConfig(config.COMMAND, arguments, {})
+    pending.log_changes()
     assert caplog.messages == []
     file.write_text(f'address = "{ADDRESS}"\nio_threads = 3\nmemory_limit = "1G"\ntask_retries = 2\n')
-    changes.tell()
+    pending.log_changes()
     wanted = "changed, which holds from the next start on (no task is lost): io_threads, memory_limit"
     assert caplog.messages == [wanted], "what an argument says goes before the file"
     file.write_text("io_threads = 0\n")
-    changes.tell()
+    pending.log_changes()
     assert caplog.messages[1:] == [
         f"the next start will fail: {file}:1: io_threads: '0' is not a whole number from 1 to 256"
     ]

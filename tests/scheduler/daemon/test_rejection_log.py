@@ -10,14 +10,14 @@ from tests.scheduler.daemon.test_throttle import Rig
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.daemon.rejection_log import REFUSALS_LOG_SECONDS, RefusalLog
+from scaler_scheduler.daemon.rejection_log import REJECTIONS_LOG_SECONDS, RejectionLog
 
 A, B = b"a", b"b"
 
 
 def rig_with(**limits: int) -> Rig:
     rig = Rig()
-    rig.core = rig.intake._core = Scheduler(Limits(**limits), 1, rig.clock.now)
+    rig.core = rig.pump._core = Scheduler(Limits(**limits), 1, rig.clock.now)
     return rig
 
 
@@ -56,12 +56,12 @@ def test_too_many_hellos(caplog):
 
 def test_a_key_that_is_not_for_it_and_another_version(caplog):
     rig = rig_with()
-    rig.intake.name_of_key = lambda user: user[:4]
+    rig.pump.key_name = lambda user: user[:4]
     hello(rig, A, 11, "monitor:1")
     assert caplog.messages == [
         "client alice (process 7 on host, by the key of moni) is refused: its key is neither a client's nor a worker's"
     ]
-    rig.clock.now += REFUSALS_LOG_SECONDS
+    rig.clock.now += REJECTIONS_LOG_SECONDS
     hello(rig, A, 11, version=2)
     assert "protocol version 2 is not 1" in caplog.messages[-1]
 
@@ -76,17 +76,17 @@ def test_functions_and_objects_each_have_a_line(caplog):
         "a message of client alice is refused: function f2 is",
         "a message of client alice is refused: object prices (2) is",
     ]
-    rig.clock.now += REFUSALS_LOG_SECONDS
-    rig.intake.tell_refusals(rig.clock.now)
+    rig.clock.now += REJECTIONS_LOG_SECONDS
+    rig.pump.log_rejections(rig.clock.now)
     assert [line.split(" not taken")[0] for line in caplog.messages[2:]] == [
         "a message of client alice is refused (and 996 more since the last such line): function f999 is",
         "a message of client alice is refused (and 996 more since the last such line): object prices (999) is",
     ]
-    rig.clock.now += 2 * REFUSALS_LOG_SECONDS
-    rig.intake.tell_refusals(rig.clock.now)
+    rig.clock.now += 2 * REJECTIONS_LOG_SECONDS
+    rig.pump.log_rejections(rig.clock.now)
     assert len(caplog.messages) == 4, "nothing more was refused"
 
 
 def test_a_name_begins_no_line_of_its_own(caplog):
-    RefusalLog().note("kind", "client a\n[INFO]", "no\n", 1.0)
+    RejectionLog().note("kind", "client a\n[INFO]", "no\n", 1.0)
     assert caplog.messages == ["client a\\n[INFO] is refused: no\\n"]

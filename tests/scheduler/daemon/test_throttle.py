@@ -10,8 +10,8 @@ from tests.wire.vectors import ALL
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.daemon.message_pump import DRAIN_MESSAGES, IGNORED_MESSAGES, Intake
-from scaler_scheduler.daemon.throttle import BURST_SECONDS, MUTE_SECONDS, Muting
+from scaler_scheduler.daemon.message_pump import BLOCKED_MESSAGES, DRAIN_MESSAGES, MessagePump
+from scaler_scheduler.daemon.throttle import BLOCK_SECONDS, BURST_SECONDS, Throttle
 from scaler_scheduler.publish.snapshots import Traffic
 from scaler_scheduler.wire.encode import Identity
 from scaler_scheduler.wire.schema import Message
@@ -29,7 +29,7 @@ class Clock:
 
 
 class Port:
-    """What a Router is to the intake: messages that wait, and those that were sent."""
+    """What a Router is to the pump: messages that wait, and those that were sent."""
 
     def __init__(self) -> None:
         self.waiting: List[List[bytes]] = []
@@ -51,7 +51,7 @@ class Port:
         self.sent.append([route, *frames])
         return True
 
-    def take_stuck(self) -> Set[bytes]:
+    def pop_stuck(self) -> Set[bytes]:
         stuck, self.stuck = self.stuck, set()
         return stuck
 
@@ -61,11 +61,18 @@ class Rig:
         self.clock = Clock()
         self.core = Scheduler(Limits(), 1, self.clock.now)
         self.port = Port()
-        self.muting = Muting(2)
+        self.throttle = Throttle(2)
         self.traffic = Traffic()
         identity = Identity(1, "0")
         router: object = self.port
-        self.intake = Intake(router, self.core, self.traffic, identity, self.muting, self.clock)  # type: ignore[arg-type]
+        self.pump = MessagePump(
+            router,  # type: ignore[arg-type]
+            self.core,
+            self.traffic,
+            identity=identity,
+            throttle=self.throttle,
+            clock=self.clock,
+        )
 
     def say(self, route: bytes, *names: str, times: int = 1) -> None:
         """Golden messages, all at once; and as many turns as it takes."""
@@ -75,13 +82,13 @@ class Rig:
 
     def turn(self) -> None:
         while self.port.waiting:
-            assert self.intake.receive(None, self.clock.now)
-            self.intake.send(self.core.collect())
-            self.intake.give_up_stuck(self.clock.now)
+            assert self.pump.receive(None, self.clock.now)
+            self.pump.send(self.core.collect())
+            self.pump.drop_stuck_peers(self.clock.now)
 
     def pass_time(self, seconds: float) -> None:
         self.clock.now += seconds
-        self.intake.listen_again(self.clock.now)
+        self.pump.release_blocked(self.clock.now)
 
     def answers(self, route: bytes) -> List[int]:
         """Which kinds were sent to this connection since the last call."""
@@ -119,7 +126,7 @@ def test_a_stranger_who_floods_is_answered_so_far_and_no_further(rig: Rig, name:
     answers = rig.answers(BAD)
     assert set(answers) == {effects.HELLO_WANTED}
     assert len(answers) <= BURST_SECONDS / 50e-6 + 1
-    assert BAD in rig.muting.muted
+    assert BAD in rig.throttle.blocked
 
 
 def test_malformed_messages_in_a_flood(rig: Rig) -> None:
@@ -146,7 +153,7 @@ def test_cancels_of_tasks_that_are_none(rig: Rig) -> None:
 def test_others_are_heard_while_one_is_muted(rig: Rig) -> None:
     rig.say(BAD, "heartbeat", times=11_000)
     rig.answers(BAD)
-    assert rig.muting.muted.keys() == {BAD}
+    assert rig.throttle.blocked.keys() == {BAD}
     for _ in range(100):
         rig.port.waiting += [[BAD, *BY_NAME["heartbeat"].frames], [GOOD, *BY_NAME["heartbeat"].frames]]
     rig.turn()
@@ -155,21 +162,21 @@ def test_others_are_heard_while_one_is_muted(rig: Rig) -> None:
 
 
 def test_a_turn_ends_with_few_ignored_messages(rig: Rig) -> None:
-    rig.muting.mute(BAD, rig.clock.now)
+    rig.throttle.block(BAD, rig.clock.now)
     rig.port.waiting = [[BAD, b"anything"] for _ in range(100)]
-    assert rig.intake.receive(None, rig.clock.now) == IGNORED_MESSAGES < DRAIN_MESSAGES
-    assert rig.intake.is_only_ignored
+    assert rig.pump.receive(None, rig.clock.now) == BLOCKED_MESSAGES < DRAIN_MESSAGES
+    assert rig.pump.is_only_blocked
     rig.port.waiting.insert(0, [GOOD, *BY_NAME["heartbeat"].frames])
-    assert rig.intake.receive(None, rig.clock.now) == IGNORED_MESSAGES + 1
-    assert not rig.intake.is_only_ignored
+    assert rig.pump.receive(None, rig.clock.now) == BLOCKED_MESSAGES + 1
+    assert not rig.pump.is_only_blocked
 
 
 def test_who_was_muted_is_asked_for_a_hello_and_heard_after_it(rig: Rig) -> None:
     rig.say(GOOD, "heartbeat", times=11_000)
     rig.answers(GOOD)
-    rig.pass_time(MUTE_SECONDS / 2)
-    assert rig.answers(GOOD) == [] and GOOD in rig.muting.muted
-    rig.pass_time(MUTE_SECONDS / 2)
+    rig.pass_time(BLOCK_SECONDS / 2)
+    assert rig.answers(GOOD) == [] and GOOD in rig.throttle.blocked
+    rig.pass_time(BLOCK_SECONDS / 2)
     assert rig.answers(GOOD) == [effects.HELLO_WANTED]
     rig.say(GOOD, "submit")  # what was dropped may have come before it
     assert rig.answers(GOOD) == [effects.HELLO_WANTED]
@@ -184,20 +191,20 @@ def test_who_was_muted_is_asked_for_a_hello_and_heard_after_it(rig: Rig) -> None
 def test_who_goes_on_is_muted_sooner_the_second_time(rig: Rig) -> None:
     rig.say(BAD, "heartbeat", times=11_000)
     first = len(rig.answers(BAD))
-    rig.pass_time(MUTE_SECONDS)
+    rig.pass_time(BLOCK_SECONDS)
     rig.say(BAD, "heartbeat", times=11_000)
     assert len(rig.answers(BAD)) < first / 10
 
 
 def test_who_has_gone_is_forgotten(rig: Rig) -> None:
     rig.say(GOOD, "heartbeat", times=11_000)
-    rig.pass_time(MUTE_SECONDS)
-    assert rig.muting.awaited == {GOOD}
+    rig.pass_time(BLOCK_SECONDS)
+    assert rig.throttle.awaiting_hello == {GOOD}
     rig.say(GOOD, "goodbye")
-    assert rig.muting.awaited == set()
+    assert rig.throttle.awaiting_hello == set()
     rig.say(GOOD, "hello-client")
     rig.pass_time(BURST_SECONDS / 0.02)
-    assert rig.muting._wasted == {}
+    assert rig.throttle._wasted == {}
 
 
 def test_who_does_not_read_is_given_up(rig: Rig) -> None:
@@ -205,5 +212,5 @@ def test_who_does_not_read_is_given_up(rig: Rig) -> None:
     rig.port.full.add(GOOD)
     rig.say(GOOD, "heartbeat")
     assert rig.core.counts.waiting == 0 and len(rig.core.tables.clients) == 0
-    assert GOOD in rig.muting.muted
+    assert GOOD in rig.throttle.blocked
     assert rig.traffic.dropped["unreachable"] == 1

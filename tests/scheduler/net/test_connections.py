@@ -10,9 +10,15 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 
-from scaler_scheduler.net.connections import LOCAL_MONITORS, ConnectionLimits, Connections, Listener, limit_by_files
+from scaler_scheduler.net.connections import (
+    LOCAL_MONITORS,
+    ConnectionLimits,
+    Connections,
+    Listener,
+    connections_within_files,
+)
 
-LIMITS: Dict[str, Any] = {"total": 100, "of_address": 100, "a_second": 100, "silence_seconds": 60.0}
+LIMITS: Dict[str, Any] = {"total": 100, "per_address": 100, "per_second": 100, "idle_timeout_seconds": 60.0}
 
 
 class Scene:
@@ -25,7 +31,7 @@ class Scene:
         self.bound.listen(100)
         self.family = family
         self.listener = Listener(is_for_peers=True)
-        self.connections.listening(self.listener, self.bound.fileno())
+        self.connections.on_listening(self.listener, self.bound.fileno())
         self.accepted: List[socket.socket] = []
 
     def connect(self, now: float = 0.0, source: str = "", seconds: float = 5.0) -> socket.socket:
@@ -39,7 +45,7 @@ class Scene:
             client.close()
             raise
         self.accepted.append(self.bound.accept()[0])
-        self.connections.accepted(self.listener, self.accepted[-1].fileno(), now)
+        self.connections.on_accepted(self.listener, self.accepted[-1].fileno(), now)
         return client
 
     def close(self) -> None:
@@ -75,39 +81,39 @@ def test_one_more_than_there_may_be_is_cut_and_has_room_once_another_is_over(sce
     scene = tcp(scenes, total=2)
     with scene.connect() as first, scene.connect() as second, scene.connect() as third:
         assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
-        assert scene.connections.cut == 1 and len(scene.connections) == 2
-        [line] = scene.connections.take_news()
+        assert scene.connections.cut_count == 1 and len(scene.connections) == 2
+        [line] = scene.connections.pop_log_lines()
         assert "there are 2 already (--connection-limit, or open files)" in line
-        assert scene.connections.take_news() == []
-        scene.connections.disconnected(scene.listener, scene.accepted[0].fileno())
+        assert scene.connections.pop_log_lines() == []
+        scene.connections.on_disconnected(scene.listener, scene.accepted[0].fileno())
         with scene.connect() as fourth:
             assert not is_cut(fourth)
 
 
 def test_the_limit_of_an_address_is_no_other_ones(scenes: List[Scene]) -> None:
-    scene = tcp(scenes, of_address=1)
+    scene = tcp(scenes, per_address=1)
     with scene.connect(source="127.0.0.2") as first, scene.connect(source="127.0.0.2") as second:
         with scene.connect(source="127.0.0.3") as other:
             assert [is_cut(each) for each in (first, second, other)] == [False, True, False]
-    assert "127.0.0.2 has 1 already (--address-connection-limit)" in scene.connections.take_news()[0]
+    assert "127.0.0.2 has 1 already (--address-connection-limit)" in scene.connections.pop_log_lines()[0]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
 def test_an_address_that_connects_too_often_waits_and_others_do_not(scenes: List[Scene]) -> None:
-    scene = tcp(scenes, a_second=2)
+    scene = tcp(scenes, per_second=2)
     begun = [scene.connect(10.0, "127.0.0.2") for _ in range(3)]
     assert not any(map(is_cut, begun)), "none that has got in is cut"
-    assert "more than 2 connections in a second from 127.0.0.2" in scene.connections.take_news()[0]
+    assert "more than 2 connections in a second from 127.0.0.2" in scene.connections.pop_log_lines()[0]
     with pytest.raises(socket.timeout):
         scene.connect(10.1, "127.0.0.2", seconds=0.2)
     with scene.connect(10.1, "127.0.0.3", seconds=0.2) as other:
         assert not is_cut(other)
     begun[0].sendall(b"still")
     assert scene.accepted[0].recv(5) == b"still"
-    scene.connections.look(10.9)
+    scene.connections.check(10.9)
     with pytest.raises(socket.timeout):
         scene.connect(10.9, "127.0.0.2", seconds=0.2)
-    scene.connections.look(11.0)
+    scene.connections.check(11.0)
     with scene.connect(11.0, "127.0.0.2", seconds=5) as later:
         assert not is_cut(later)
     for each in begun:
@@ -116,12 +122,12 @@ def test_an_address_that_connects_too_often_waits_and_others_do_not(scenes: List
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
 def test_connections_that_are_over_before_anybody_looks_are_counted_for_who_makes_many(scenes: List[Scene]) -> None:
-    scene = tcp(scenes, a_second=5)
+    scene = tcp(scenes, per_second=5)
     nothing = os.dup(scene.bound.fileno())
     os.close(nothing)
     with scene.connect(1.0, "127.0.0.2"):
         for _ in range(5):
-            scene.connections.accepted(scene.listener, nothing, 1.0)
+            scene.connections.on_accepted(scene.listener, nothing, 1.0)
         with pytest.raises(socket.timeout):
             scene.connect(1.1, "127.0.0.2", seconds=0.2)
         scene.connect(1.1, "127.0.0.3").close()
@@ -129,7 +135,7 @@ def test_connections_that_are_over_before_anybody_looks_are_counted_for_who_make
 
 def test_of_ipv6_a_network_counts(scenes: List[Scene]) -> None:
     try:
-        scenes.append(Scene(socket.AF_INET6, ("::1", 0), a_second=1, of_address=2))
+        scenes.append(Scene(socket.AF_INET6, ("::1", 0), per_second=1, per_address=2))
     except OSError:
         pytest.skip("no IPv6 here")
     scene = scenes[-1]
@@ -137,7 +143,7 @@ def test_of_ipv6_a_network_counts(scenes: List[Scene]) -> None:
     if sys.platform.startswith("linux"):
         with pytest.raises(socket.timeout):
             scene.connect(1.0, seconds=0.2)
-    scene.connections.look(2.0)
+    scene.connections.check(2.0)
     with scene.connect(2.0) as third:
         assert is_cut(third) and not is_cut(first) and not is_cut(second)
     first.close()
@@ -145,7 +151,7 @@ def test_of_ipv6_a_network_counts(scenes: List[Scene]) -> None:
 
 
 def test_a_file_s_connections_count_in_all_alone(scenes: List[Scene], tmp_path: Any) -> None:
-    scene = Scene(socket.AF_UNIX, str(tmp_path / "socket"), total=2, of_address=1, a_second=1)
+    scene = Scene(socket.AF_UNIX, str(tmp_path / "socket"), total=2, per_address=1, per_second=1)
     scenes.append(scene)
     with scene.connect(1.0) as first, scene.connect(1.0) as second, scene.connect(1.0) as third:
         assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
@@ -163,14 +169,14 @@ def test_who_looks_by_a_monitor_s_file_can_when_all_are_taken(scenes: List[Scene
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the system does not tell")
 def test_who_says_nothing_is_cut_and_who_speaks_is_not(scenes: List[Scene]) -> None:
-    scene = tcp(scenes, silence_seconds=0.3)
+    scene = tcp(scenes, idle_timeout_seconds=0.3)
     with scene.connect(0.0) as silent, scene.connect(0.0) as speaking:
         let_pass(0.35)
         speaking.sendall(b"x")
-        scene.connections.look(0.35)
+        scene.connections.check(0.35)
         assert is_cut(silent) and not is_cut(speaking)
-        assert "nothing has come for 0.3 s" in scene.connections.take_news()[0]
-        assert scene.connections.cut == 1
+        assert "nothing has come for 0.3 s" in scene.connections.pop_log_lines()[0]
+        assert scene.connections.cut_count == 1
 
 
 def let_pass(seconds: float) -> None:
@@ -185,13 +191,13 @@ def let_pass(seconds: float) -> None:
 def test_a_number_that_is_another_file_s_by_now_is_left_alone(scenes: List[Scene]) -> None:
     scene, other = tcp(scenes, total=0), tcp(scenes)
     with other.connect() as client:
-        scene.connections.accepted(scene.listener, other.accepted[0].fileno(), 0.0)
-        assert not is_cut(client) and scene.connections.cut == 0
+        scene.connections.on_accepted(scene.listener, other.accepted[0].fileno(), 0.0)
+        assert not is_cut(client) and scene.connections.cut_count == 0
 
 
 def test_zeromq_s_sockets_are_left_as_they_are(scenes: List[Scene]) -> None:
     """One that waits would let ZeroMQ's thread stand still: PyPy's socket objects make one of it."""
-    scene = tcp(scenes, a_second=1, silence_seconds=0.01)
+    scene = tcp(scenes, per_second=1, idle_timeout_seconds=0.01)
     scene.bound.setblocking(False)
     numbers = []
     clients = [socket.create_connection(scene.bound.getsockname()) for _ in range(2)]
@@ -201,8 +207,8 @@ def test_zeromq_s_sockets_are_left_as_they_are(scenes: List[Scene]) -> None:
         accepted.setblocking(False)
         scene.accepted.append(accepted)
         numbers.append(accepted.fileno())
-        scene.connections.accepted(scene.listener, numbers[-1], 1.0)
-    scene.connections.look(3.0)
+        scene.connections.on_accepted(scene.listener, numbers[-1], 1.0)
+    scene.connections.check(3.0)
     assert [os.get_blocking(each) for each in (scene.bound.fileno(), *numbers)] == [False] * 3
     for client in clients:
         client.close()
@@ -212,11 +218,11 @@ def test_a_closed_listener_takes_its_connections_along(scenes: List[Scene]) -> N
     scene = tcp(scenes)
     with scene.connect(), scene.connect():
         assert len(scene.connections) == 2
-        scene.connections.closed(scene.listener)
+        scene.connections.on_closed(scene.listener)
         assert len(scene.connections) == 0
 
 
 def test_no_more_connections_than_open_files() -> None:
-    assert limit_by_files(100_000, 1024) == 960
-    assert limit_by_files(500, 1024) == 500
-    assert limit_by_files(500, 30) == 16
+    assert connections_within_files(100_000, 1024) == 960
+    assert connections_within_files(500, 1024) == 500
+    assert connections_within_files(500, 30) == 16

@@ -10,7 +10,7 @@ import pytest
 from tests.waiting import wait_until
 
 from scaler_scheduler.net.connections import ConnectionLimits, Connections, Listener
-from scaler_scheduler.net.handshake_guard import HANDSHAKE_SECONDS, MOST_BYTES, Handshakes
+from scaler_scheduler.net.handshake_guard import HANDSHAKE_SECONDS, MOST_BYTES, HandshakeGuard
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system has no such filter")
 
@@ -26,8 +26,8 @@ class Scene:
         self.bound = socket.socket(family)
         self.bound.bind(("127.0.0.1" if family == socket.AF_INET else "::1", 0))
         self.bound.listen(100)
-        self.listener = Listener(is_for_peers=True, handshakes=Handshakes(has_keys))
-        self.connections.listening(self.listener, self.bound.fileno())
+        self.listener = Listener(is_for_peers=True, handshakes=HandshakeGuard(has_keys))
+        self.connections.on_listening(self.listener, self.bound.fileno())
         self.sockets: List[socket.socket] = [self.bound]
 
     def connect(self, now: float = 0.0) -> Tuple[socket.socket, socket.socket]:
@@ -39,7 +39,7 @@ class Scene:
         self.sockets.append(accepted)
         for each in (client, accepted):
             each.setblocking(False)
-        self.connections.accepted(self.listener, accepted.fileno(), now)
+        self.connections.on_accepted(self.listener, accepted.fileno(), now)
         return client, accepted
 
     def close(self) -> None:
@@ -99,10 +99,10 @@ def test_what_has_got_more_than_a_handshake_is_let_through(
     scenes.append(scene)
     flow = Flow(scene.connect())
     flow.accepted.send(bytes(sent - 1 if not has_keys else 246))
-    scene.connections.look(1.0)
+    scene.connections.check(1.0)
     assert flow.is_held()
     flow.accepted.send(bytes(1 if not has_keys else 301 - 246))
-    scene.connections.look(2.0)
+    scene.connections.check(2.0)
     flow.all_comes()
     assert len(scene.listener.handshakes) == 0
 
@@ -114,10 +114,10 @@ def test_without_keys_as_many_as_have_succeeded_are_let_through(scenes: List[Sce
     flow = Flow(scene.connect())
     flow.accepted.send(GREETING + READY)
     assert flow.is_held()
-    scene.connections.look(1.0)
+    scene.connections.check(1.0)
     assert flow.is_held()
     scene.listener.handshakes.succeeded()
-    scene.connections.look(2.0)
+    scene.connections.check(2.0)
     flow.all_comes()
     assert len(scene.listener.handshakes) == 1
 
@@ -130,12 +130,12 @@ def test_one_success_of_two_that_may_be_it_lets_through_none(scenes: List[Scene]
         flow.accepted.send(GREETING + READY)
         flow.go_on()
     scene.listener.handshakes.succeeded()
-    scene.connections.look(1.0)
+    scene.connections.check(1.0)
     assert one.is_held() and other.is_held()
     one.accepted.send(b"answer")
-    scene.connections.look(2.0)
+    scene.connections.check(2.0)
     one.all_comes()
-    scene.connections.look(3.0)
+    scene.connections.check(3.0)
     assert other.is_held()
 
 
@@ -148,12 +148,12 @@ def test_a_success_of_a_connection_that_has_ended_is_no_other_ones(scenes: List[
     ended, accepted = scene.connect()
     number = accepted.fileno()
     accepted.close()
-    scene.connections.accepted(scene.listener, number, 0.5)
+    scene.connections.on_accepted(scene.listener, number, 0.5)
     scene.listener.handshakes.succeeded()
-    scene.connections.look(1.0)
+    scene.connections.check(1.0)
     assert flow.is_held()
-    scene.connections.disconnected(scene.listener, number)
-    scene.connections.look(2.0)
+    scene.connections.on_disconnected(scene.listener, number)
+    scene.connections.check(2.0)
     assert flow.is_held()
 
 
@@ -162,7 +162,7 @@ def test_an_event_that_is_late_does_not_free_the_next_connection_of_that_number(
     scenes.append(scene)
     flow = Flow(scene.connect())
     for _ in range(3):
-        scene.connections.accepted(scene.listener, flow.accepted.fileno(), 0.1)
+        scene.connections.on_accepted(scene.listener, flow.accepted.fileno(), 0.1)
     assert flow.is_held()
 
 
@@ -174,13 +174,13 @@ def test_what_libzmq_has_not_ended_is_let_through_and_what_has_no_handshake_is_c
     old.accepted.send(bytes(12))
     for flow in (slow, old):
         flow.go_on()
-    scene.connections.look(HANDSHAKE_SECONDS)
+    scene.connections.check(HANDSHAKE_SECONDS)
     assert slow.is_held() and old.is_held()
-    assert "bytes instead of a handshake: more is dropped" in scene.connections.take_news()[0]
-    scene.connections.look(HANDSHAKE_SECONDS + 2)
+    assert "bytes instead of a handshake: more is dropped" in scene.connections.pop_log_lines()[0]
+    scene.connections.check(HANDSHAKE_SECONDS + 2)
     slow.all_comes()
-    assert scene.connections.cut == 1
-    assert "127.0.0.1 does not speak ZMTP 3, and was cut" in scene.connections.take_news()[0]
+    assert scene.connections.cut_count == 1
+    assert "127.0.0.1 does not speak ZMTP 3, and was cut" in scene.connections.pop_log_lines()[0]
 
 
 def test_what_a_hello_needs_comes_before_anybody_has_looked(scenes: List[Scene]) -> None:

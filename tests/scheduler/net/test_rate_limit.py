@@ -1,19 +1,19 @@
 """How often something may be done, at once and in the long run."""
 
-from scaler_scheduler.net.rate_limit import Allowances
+from scaler_scheduler.net.rate_limit import RateLimits
 
 
 def test_so_many_at_once_and_then_so_many_a_second() -> None:
-    allowances = Allowances(3, 2)
-    assert [allowances.is_beyond(b"a", 100.0) for _ in range(3)] == [False] * 3
-    assert not allowances.is_beyond(b"b", 100.0), "each has its own"
-    assert not allowances.is_beyond(b"a", 100.5), "one has come back"
-    assert allowances.is_beyond(b"a", 100.5)
-    assert not allowances.is_beyond(b"a", 100.5), "the count begins anew"
+    rate_limits = RateLimits(3, 2)
+    assert [rate_limits.exceeds(b"a", 100.0) for _ in range(3)] == [False] * 3
+    assert not rate_limits.exceeds(b"b", 100.0), "each has its own"
+    assert not rate_limits.exceeds(b"a", 100.5), "one has come back"
+    assert rate_limits.exceeds(b"a", 100.5)
+    assert not rate_limits.exceeds(b"a", 100.5), "the count begins anew"
 
 
 def test_what_was_done_long_ago_is_forgotten() -> None:
-    allowances = Allowances(3, 2)
+    rate_limits = RateLimits(3, 2)
     for number in range(100):
-        allowances.is_beyond(b"%d" % number, float(number))
-    assert len(allowances._used) < 20
+        rate_limits.exceeds(b"%d" % number, float(number))
+    assert len(rate_limits._used) < 20

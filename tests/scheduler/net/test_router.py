@@ -14,11 +14,11 @@ import zmq
 import scaler_scheduler
 from scaler_scheduler.commands.addresses import parse_bind_address
 from scaler_scheduler.net.connections import ConnectionLimits
-from scaler_scheduler.net.router import Context, Router
+from scaler_scheduler.net.router import Router, ZmqContext
 from scaler_scheduler.net.zap import new_key_pair
 
 SECONDS = 30
-ARGUMENTS: Dict[str, Tuple[int, ...]] = {"wait_briefly": (1,)}
+ARGUMENTS: Dict[str, Tuple[int, ...]] = {"wait_up_to": (1,)}
 """What a method of this name is called with."""
 
 
@@ -49,7 +49,7 @@ class Access:
 class Scene:
     def __init__(self) -> None:
         self.access = Access()
-        self._context = Context(1, ConnectionLimits(100, 100, 1000, 60.0), self.access)
+        self._context = ZmqContext(1, ConnectionLimits(100, 100, 1000, 60.0), self.access)
         self.router = self._context.bind_router(parse_bind_address("tcp://127.0.0.1:*"), 1 << 20)
         self._peers: Any = zmq.Context()
 
@@ -85,7 +85,7 @@ def scene() -> Iterator[Scene]:
 
 
 def test_the_ways_in_are_found() -> None:
-    assert set(ways_in()) == {"wait", "wait_briefly", "receive"}
+    assert set(ways_in()) == {"wait", "wait_up_to", "receive"}
 
 
 @pytest.mark.parametrize("way", ways_in())
@@ -95,7 +95,7 @@ def test_a_user_is_in_the_route_and_a_stranger_is_refused(scene: Scene, way: str
     scene.access.allowed = frozenset([user])
     for _ in range(3):
         stranger.send_multipart([b"of a stranger", b"of two frames"])
-    while not scene.router.refused:
+    while not scene.router.rejected:
         assert getattr(scene.router, way)(*ARGUMENTS.get(way, ())) is None
     peer.send_multipart([b"of a user", b"of two frames"])
     route, *frames = scene.next(way)
@@ -108,10 +108,10 @@ def test_a_user_is_in_the_route_and_a_stranger_is_refused(scene: Scene, way: str
 def test_the_user_of_the_last_refused_message_is_known(scene: Scene) -> None:
     peer, user = scene.peer()
     peer.send(b"not yet")
-    assert scene.router.last_refused == ""
-    while not scene.router.refused:
-        scene.router.wait_briefly(10)
-    assert scene.router.last_refused == user.decode()
+    assert scene.router.last_rejected_user == ""
+    while not scene.router.rejected:
+        scene.router.wait_up_to(10)
+    assert scene.router.last_rejected_user == user.decode()
 
 
 def test_a_connection_that_has_named_itself_is_refused(scene: Scene) -> None:
@@ -121,8 +121,8 @@ def test_a_connection_that_has_named_itself_is_refused(scene: Scene) -> None:
     peer.setsockopt(zmq.ROUTING_ID, b"12345")
     peer.connect(str(scene.router.address))
     peer.send(b"by another's name")
-    while not scene.router.refused:
-        assert scene.router.wait_briefly(1) is None
+    while not scene.router.rejected:
+        assert scene.router.wait_up_to(1) is None
 
 
 def test_only_the_reader_and_the_monitor_receive_from_bound_sockets() -> None:
@@ -134,10 +134,10 @@ def test_only_the_reader_and_the_monitor_receive_from_bound_sockets() -> None:
                 if isinstance(node, ast.Attribute) and node.attr.startswith("recv"):
                     found.add((path.name, getattr(owner, "name", "")))
     assert found == {
-        ("router.py", "Router"),  # names the socket's method as its reader, once
+        ("router.py", "Router"),  # names the method of the socket, once
         ("router.py", "UserCheck"),
-        ("monitor_socket.py", "Monitor"),
-        ("zap.py", "Doorkeeper"),
-        ("zap.py", "_make_each_call_once"),
+        ("monitor_socket.py", "MonitorSocket"),
+        ("zap.py", "ZapHandler"),
+        ("zap.py", "_warm_up_cffi"),
     }
     assert inspect.getsource(Router).count("recv") == 1

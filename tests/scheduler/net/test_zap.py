@@ -9,7 +9,7 @@ import pytest
 import zmq
 
 from scaler_scheduler.net.connections import ConnectionLimits, Connections
-from scaler_scheduler.net.zap import MAIN_DOMAIN, Doorkeeper, new_key_pair
+from scaler_scheduler.net.zap import MAIN_DOMAIN, ZapHandler, new_key_pair
 
 SECONDS = 30
 
@@ -30,20 +30,20 @@ def test_a_failure_does_not_keep_others_out(caplog: pytest.LogCaptureFixture) ->
     has_failed = threading.Event()
 
     class Failing(Connections):
-        def look(self, now: float) -> None:
+        def check(self, now: float) -> None:
             if not failed:
                 failed.append("look")
                 has_failed.set()
                 raise ValueError("once")
-            super().look(now)
+            super().check(now)
 
     context: Any = zmq.Context()
     access = Access()
-    doorkeeper = Doorkeeper(context, Failing(ConnectionLimits(100, 100, 100, 60.0)), access)
+    zap = ZapHandler(context, Failing(ConnectionLimits(100, 100, 100, 60.0)), access)
     try:
         bound, client = context.socket(zmq.ROUTER), context.socket(zmq.DEALER)
-        doorkeeper.watch(bound, is_for_peers=True, has_keys=True)
-        doorkeeper.guard(bound, MAIN_DOMAIN)
+        zap.watch(bound, is_for_peers=True, has_keys=True)
+        zap.guard(bound, MAIN_DOMAIN)
         assert has_failed.wait(SECONDS)
         bound.bind("tcp://127.0.0.1:*")
         client.curve_serverkey = access.public

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
-from scaler_scheduler.publish.memory_trim import IDLE_LOOKS, WORTH_BYTES, Tidying, release_memory, resident_bytes
+from scaler_scheduler.publish.memory_trim import (
+    IDLE_CHECKS,
+    LEAST_GROWTH_BYTES,
+    MemoryTrim,
+    release_memory,
+    resident_bytes,
+)
 
 MEBIBYTE = 1 << 20
 
@@ -23,21 +29,21 @@ class Process:
 
 def test_when_it_is_given_back():
     process = Process()
-    tidying = Tidying(lambda: process.size, process.release)
-    process.size += 2 * WORTH_BYTES
+    trim = MemoryTrim(lambda: process.size, process.release)
+    process.size += 2 * LEAST_GROWTH_BYTES
     for _ in range(3):
-        for _ in range(IDLE_LOOKS - 1):
-            tidying.look(True)
-        tidying.look(False)
+        for _ in range(IDLE_CHECKS - 1):
+            trim.check(True)
+        trim.check(False)
     assert not process.released, "it has had something to do"
-    for _ in range(10 * IDLE_LOOKS):
-        tidying.look(True)
+    for _ in range(10 * IDLE_CHECKS):
+        trim.check(True)
     assert process.released == 1, "once in an idle time"
-    for grown, released in ((WORTH_BYTES, 1), (1, 2)):
+    for grown, released in ((LEAST_GROWTH_BYTES, 1), (1, 2)):
         process.size += grown
-        tidying.look(False)
-        for _ in range(IDLE_LOOKS):
-            tidying.look(True)
+        trim.check(False)
+        for _ in range(IDLE_CHECKS):
+            trim.check(True)
         assert process.released == released
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.worker.agent.agent_host import BUSY, Host
 
-from scaler_client.commands.systemd_notify import ServiceManager
+from scaler_client.commands.systemd_notify import SystemdNotifier
 from scaler_worker.agent.service_report import ServiceReport
 
 
@@ -32,7 +32,7 @@ def told(there: socket.socket) -> list[str]:
 
 def test_a_life(there: socket.socket) -> None:
     host = Host(workers=2, welcomed=False)
-    report = ServiceReport(ServiceManager({"NOTIFY_SOCKET": there.getsockname(), "WATCHDOG_USEC": "6000000"}), 10.0)
+    report = ServiceReport(SystemdNotifier({"NOTIFY_SOCKET": there.getsockname(), "WATCHDOG_USEC": "6000000"}), 10.0)
     report.update(host.session, 10.0)
     silent = "STATUS=2 workers, 0 busy; the scheduler at tcp://s:1 does not answer"
     assert told(there) == ["READY=1", "WATCHDOG=1", silent]
@@ -52,7 +52,7 @@ def test_a_life(there: socket.socket) -> None:
 
 
 def test_without_a_watchdog_there_is_no_beat(there: socket.socket) -> None:
-    report = ServiceReport(ServiceManager({"NOTIFY_SOCKET": there.getsockname()}), 10.0)
+    report = ServiceReport(SystemdNotifier({"NOTIFY_SOCKET": there.getsockname()}), 10.0)
     report.update(Host().session, 10.0)
     assert "WATCHDOG=1" not in told(there) and report.next_beat == float("inf")
 
@@ -60,6 +60,6 @@ def test_without_a_watchdog_there_is_no_beat(there: socket.socket) -> None:
 def test_without_a_service_manager_nobody_looks_at_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     host = Host()
     monkeypatch.setattr(type(host.session), "status", lambda _: pytest.fail("looked"))
-    report = ServiceReport(ServiceManager({}), 10.0)
+    report = ServiceReport(SystemdNotifier({}), 10.0)
     report.update(host.session, 10.0)
     assert report.next_beat == float("inf")

@@ -21,7 +21,7 @@ import zmq
 
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.commands.options import UNAVAILABLE
-from scaler_client.commands.systemd_notify import ServiceManager, take_variables
+from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.net.curve import SERVING_CUT_SECONDS, secure, warn_of_secrets
 from scaler_client.net.host_lookup import warn_if_unresolved
 from scaler_client.net.sockets import Reconnects, receive
@@ -96,7 +96,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     except KeyFileError as error:
         return fail(str(error))
     warn_of_secrets(keys, config.address)
-    variables = take_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
+    variables = pop_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
     signals = SignalSocket()
@@ -121,7 +121,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}", UNAVAILABLE)
         warn_if_unresolved(config.address, _log)
-        manager = ServiceManager(variables)
+        manager = SystemdNotifier(variables)
         agent = _Agent(config, incarnation, connection, reconnects, starter, signals, page, objects.path, manager, keys)
         try:
             return agent.serve()
@@ -163,7 +163,7 @@ class _Agent:
         signals: SignalSocket,
         page: StatePage,
         directory: str,
-        manager: ServiceManager,
+        manager: SystemdNotifier,
         keys: PeerKeys | None,
     ) -> None:
         """`directory` is that of the files of objects."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scaler_client.commands.systemd_notify import ServiceManager
+from scaler_client.commands.systemd_notify import SystemdNotifier
 
 from .session import AgentSession
 
@@ -14,23 +14,23 @@ class ServiceReport:
     """Ready at once, when the workers are being started. Whether a scheduler answers is part of the status and no
     condition: hosts may be started in any order."""
 
-    def __init__(self, manager: ServiceManager, now: float) -> None:
+    def __init__(self, manager: SystemdNotifier, now: float) -> None:
         self._manager = manager
         self._next_status = now
         self._is_ready = self._is_stopping = False
-        self.next_beat = now if manager.beat_seconds else float("inf")
+        self.next_beat = now if manager.watchdog_seconds else float("inf")
         """When `tell` is to be called next, at the latest."""
 
     def update(self, session: AgentSession, now: float) -> None:
         """Called in every turn of the agent's loop."""
-        if not self._manager.is_there:
+        if not self._manager.is_connected:
             return
         if not self._is_ready:
             self._is_ready = True
             self._manager.ready()
         if now >= self.next_beat:
-            self.next_beat = now + self._manager.beat_seconds
-            self._manager.beat()
+            self.next_beat = now + self._manager.watchdog_seconds
+            self._manager.watchdog()
         if now >= self._next_status:
             self._next_status = now + STATUS_SECONDS
             self._manager.status(session.status())

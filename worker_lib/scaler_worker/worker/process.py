@@ -216,7 +216,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
 
 def main() -> None:
     """Where the agent can't fork: `python -m scaler_worker.worker.process SETTINGS_AS_JSON`."""
-    module_folders.put_back(os.environ)
+    module_folders.restore(os.environ)
     settings = worker_settings_from(json.loads(sys.argv[1]))
     set_up_logging(settings.logging_level, settings.logging_paths)
     exit_at_end_of(sys.stdin.fileno())
