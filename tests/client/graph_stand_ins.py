@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.client.session.stand_ins import joined_session
 
-from scaler_client.api.data_api import ObjectsAndGraphs
+from scaler_client.api.data_api import DataApi
 from scaler_client.api.task_options import TaskOptions
 from scaler_client.nested.task_host import RunningTask
 from scaler_client.pickling.custom_serializer import call_dumper
@@ -64,7 +64,7 @@ class SessionIoThread:
         self.cancelled += ids()
 
 
-class SessionClient(ObjectsAndGraphs):
+class SessionClient(DataApi):
     """A client that has joined."""
 
     def __init__(
@@ -84,7 +84,7 @@ class SessionClient(ObjectsAndGraphs):
         return None
 
     def _wire_options(self, task: RunningTask | None, profiling: bool | None) -> Options | None:
-        return self._options.wire(profiling=profiling)
+        return self._options.to_wire(profiling=profiling)
 
 
 class Cluster:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from scaler_client.futures.open_graphs import GraphTasks
+from scaler_client.futures.open_graphs import GraphRows, GraphTasks
 from scaler_client.pickling.functions import Function
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Role, TaskName
@@ -107,18 +107,20 @@ class ClientHost:
         keep = bytearray([Keep.YES]) * len(scripts)
         for row in targets:
             keep[row] = Keep.BOTH if row in inputs else Keep.NO
-        graph = GraphTasks(
+        graph_rows = GraphRows(
             {function.number: function for function in functions},
             [function.number for function in functions],
             [script.payload() for script in scripts],
             inputs,
             [len(script.inputs) for script in scripts],
-            bytes(keep),
             refs,  # type: ignore[arg-type]
+        )
+        graph = GraphTasks(
+            graph_rows,
+            bytes(keep),
             {row: futures[row] for row in targets},  # type: ignore[misc]
-            None if options == Options() else options,
-            None,
             str,
+            options=None if options == Options() else options,
         )
         self.session.submit_graph(graph)
         asked = [futures[row] for row in targets]

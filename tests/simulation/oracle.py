@@ -128,11 +128,11 @@ class Future:
             raise SimulationError(f"task {self.script.key} ({self.owner}, id {self.task_id}) {text}")
 
 
-class Chunk(map.Chunk):
+class Chunk(map.MapChunk):
     """The tasks of a map that were handed over together, with a future for each to compare what comes."""
 
     def __init__(self, function: Function, futures: list[Future], payloads: list[Payload]) -> None:
-        super().__init__(function, payloads, map.Progress(threading.Event()), futures[0].options)
+        super().__init__(function, payloads, map.MapProgress(threading.Event()), futures[0].options)
         self.futures = futures
         for future in futures:
             future.is_of_map = True

@@ -35,7 +35,7 @@ class SharedArrays:
             ClientClosedError: the client is disconnected.
         """
         # What a serializer of the user's makes of a batch has no place for references.
-        if "numpy" in sys.modules and not self._client._has_own_serializer:
+        if "numpy" in sys.modules and not self._client._has_custom_serializer:
             batch.items = [(fn, self._all(args), self._all_named(named)) for fn, args, named in batch.items]
 
     def _all(self, values: Any) -> Any:

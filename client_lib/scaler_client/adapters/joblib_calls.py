@@ -150,7 +150,7 @@ def _on_behalf_of(task: RunningTask | None, client: Client) -> Iterator[None]:
         return
     awaits = slot_wait.Awaits(client._io_thread, task)
     awaits.count = 1
-    slot_wait.keep_awaits(awaits)
+    slot_wait.set_awaits(awaits)
     try:
         yield
     finally:

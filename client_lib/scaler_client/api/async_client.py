@@ -14,20 +14,19 @@ from typing import Any, NoReturn, TypeVar, overload
 
 from ..futures.notebook import html_table
 from ..graphs.order import check_backend
-from ..nested.slot_await import OutOfSlot
+from ..nested.slot_await import SlotFreeAwait
 from ..pickling.custom_serializer import Serializer
 from ..pickling.references import ObjectRef
 from . import async_graphs
-from .async_future import AsyncTaskFuture, Deliveries, LoopEvent
-from .blocking_call import in_thread
+from .async_future import AsyncTaskFuture, CompletionQueue
 from .client import Client, check_arguments
-from .data_api import NOTHING
+from .event_loop import LoopEvent, run_in_thread
 from .graph import submit_graph
 from .local_cluster import LocalCluster
 from .map import Arguments, MapRun, check_one_iterable
-from .progress import SHOW_SECONDS, showing
-from .submit import NOT_GIVEN, profiling_and_keywords
-from .wait import checked
+from .progress import REFRESH_SECONDS, progress_bar
+from .submit import NOT_GIVEN, split_profiling_argument
+from .wait import checked_futures
 
 A = TypeVar("A", bound="AsyncClient")
 T = TypeVar("T")
@@ -61,7 +60,7 @@ class AsyncClient:
             address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output, keys
         )
         check_backend(graph_backend)
-        self._make = functools.partial(
+        self._make_client = functools.partial(
             Client,
             address,
             profiling,
@@ -73,7 +72,7 @@ class AsyncClient:
             keys,
         )
         self._client: Client | None = None
-        self._deliveries: Deliveries | None = None
+        self._completions: CompletionQueue | None = None
 
     async def connect(self) -> None:
         """Find the scheduler.
@@ -84,18 +83,18 @@ class AsyncClient:
         """
         if self._client is not None and not self._client._io_thread.is_closed:
             raise RuntimeError(f"{self!r} is connected already")
-        made = in_thread(self._make)
+        connecting = run_in_thread(self._make_client)
         try:
-            self._client = await asyncio.wrap_future(made)
+            self._client = await asyncio.wrap_future(connecting)
         except asyncio.CancelledError:
-            made.add_done_callback(_leave)
+            connecting.add_done_callback(_disconnect_unclaimed)
             raise
-        self._deliveries = Deliveries(asyncio.get_running_loop())
+        self._completions = CompletionQueue(asyncio.get_running_loop())
 
     async def disconnect(self) -> None:
         """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
         if self._client is not None:
-            await asyncio.wrap_future(in_thread(self._client.disconnect))
+            await asyncio.wrap_future(run_in_thread(self._client.disconnect))
 
     async def __aenter__(self: A) -> A:
         await self.connect()
@@ -157,10 +156,10 @@ class AsyncClient:
             RuntimeError: the client is not connected, as ClientClosedError where it was.
         """
         client = self._connected
-        assert self._deliveries is not None
-        keywords, is_profiled = profiling_and_keywords(fn, profiling, kwargs)
+        assert self._completions is not None
+        keywords, is_profiled = split_profiling_argument(fn, profiling, kwargs)
         return AsyncTaskFuture(
-            client._io_thread, client._submit_call(fn, args, keywords, is_profiled), self._deliveries
+            client._io_thread, client._submit_call(fn, args, keywords, is_profiled), self._completions
         )
 
     async def map(
@@ -173,14 +172,14 @@ class AsyncClient:
         check_one_iterable("AsyncClient", others, "client.map(fn, zip(xs, ys))")
         io_thread = self._connected._io_thread
         plan = self._connected._map_plan(fn, iterable, progress)
-        news = LoopEvent(io_thread)
-        with showing(progress, iterable) as bar:
-            run = MapRun(io_thread, plan, news, bar)
+        changed = LoopEvent(io_thread)
+        with progress_bar(progress, iterable) as bar:
+            run = MapRun(io_thread, plan, changed, bar)
             try:
                 for _ in run.submit():
                     await asyncio.sleep(0)  # the loop's others have their turn
-                for _ in run.take():
-                    await news.wait(SHOW_SECONDS if progress else None)
+                for _ in run.collect():
+                    await changed.wait(REFRESH_SECONDS if progress else None)
                 return run.results
             except BaseException:
                 run.cancel_rest()
@@ -193,8 +192,8 @@ class AsyncClient:
             TypeError: one is no future of an event loop.
             BaseException: what the first one that fails has raised, at once; the others are left as they are.
         """
-        gathered: asyncio.Future[list[T]] = asyncio.gather(*checked(futures, asyncio.Future))
-        return await OutOfSlot(self._connected._io_thread, gathered)
+        gathered: asyncio.Future[list[T]] = asyncio.gather(*checked_futures(futures, asyncio.Future))
+        return await SlotFreeAwait(self._connected._io_thread, gathered)
 
     def as_completed(self, futures: Iterable[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         """The futures in the order in which they end, for `async for`.
@@ -202,27 +201,27 @@ class AsyncClient:
         Raises:
             TypeError: one is no future of an event loop.
         """
-        return self._completed(list(dict.fromkeys(checked(futures, asyncio.Future))))
+        return self._completed(list(dict.fromkeys(checked_futures(futures, asyncio.Future))))
 
     async def _completed(self, futures: list[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
-        ended: deque[asyncio.Future[T]] = deque()
-        news = LoopEvent(self._connected._io_thread)
+        done_futures: deque[asyncio.Future[T]] = deque()
+        completed = LoopEvent(self._connected._io_thread)
 
-        def note(future: asyncio.Future[T]) -> None:
-            ended.append(future)
-            news.set_here()
+        def on_done(future: asyncio.Future[T]) -> None:
+            done_futures.append(future)
+            completed.set_in_loop()
 
         for future in futures:
-            future.add_done_callback(note)
+            future.add_done_callback(on_done)
         try:
             for _ in futures:
-                while not ended:
-                    news.clear()
-                    await news.wait()
-                yield ended.popleft()
+                while not done_futures:
+                    completed.clear()
+                    await completed.wait()
+                yield done_futures.popleft()
         finally:
             for future in futures:
-                future.remove_done_callback(note)
+                future.remove_done_callback(on_done)
 
     @overload
     async def send_object(self, obj: Any, /, *, name: str = "") -> ObjectRef: ...
@@ -230,7 +229,7 @@ class AsyncClient:
     @overload
     async def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
 
-    async def send_object(self, first: Any, second: Any = NOTHING, /, *, name: str = "") -> ObjectRef:
+    async def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "") -> ObjectRef:
         """Have the scheduler keep an object, as `Client.send_object` does; it is pickled in another thread."""
         return await async_graphs.send_object(self._connected, first, second, name)
 
@@ -241,10 +240,10 @@ class AsyncClient:
         errors are those of `Client.submit_graph`.
         """
         client = self._connected
-        assert self._deliveries is not None
+        assert self._completions is not None
         futures: dict[Any, AsyncTaskFuture[Any]] = {}
         return [
-            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client._io_thread, task, self._deliveries))
+            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client._io_thread, task, self._completions))
             for task in submit_graph(client, graph, keys)
         ]
 
@@ -258,13 +257,13 @@ class AsyncClient:
 
     async def clear(self) -> None:
         """Cancel this client's tasks that have not begun, as `Client.clear` does."""
-        over = LoopEvent(self._connected._io_thread)
-        self._connected._begin_clear(over.set)
-        await over.wait()
+        cleared = LoopEvent(self._connected._io_thread)
+        self._connected._begin_clear(cleared.set)
+        await cleared.wait()
 
     async def shutdown(self) -> None:
         """End the scheduler, its clusters, and this client with them. Raises as `Client.shutdown` does."""
-        await async_graphs.shut_down(self._connected)
+        await async_graphs.shutdown_scheduler(self._connected)
         await self.disconnect()
 
     def __repr__(self) -> str:
@@ -276,7 +275,7 @@ class AsyncClient:
         return self._client._repr_html_()
 
 
-def _leave(made: Future[Client]) -> None:
+def _disconnect_unclaimed(connecting: Future[Client]) -> None:
     """Nobody waits for this client any more."""
-    if made.exception() is None:
-        made.result().disconnect()
+    if connecting.exception() is None:
+        connecting.result().disconnect()

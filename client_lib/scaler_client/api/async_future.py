@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import ClientClosedError
 from ..futures.profiling import NOT_DONE, ProfilingInfo
 from ..nested import slot_await, task_host
+from .event_loop import call_in_loop
 
 if TYPE_CHECKING:
     from ..futures.future import TaskFuture
@@ -18,26 +19,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Deliveries:
+class CompletionQueue:
     """Carries futures that have ended into a loop: many at a time, as each call from another thread wakes the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._ended: deque[AsyncTaskFuture[Any]] = deque()
-        self._is_called = False
+        self._done_futures: deque[AsyncTaskFuture[Any]] = deque()
+        self._is_scheduled = False
 
     def put(self, future: AsyncTaskFuture[Any]) -> None:
         """Called by any thread."""
         # Appended before the look; `_deliver` says that it is not called any more before it takes anything.
-        self._ended.append(future)
-        if not self._is_called:
-            self._is_called = True
-            call_in(self.loop, self._deliver)
+        self._done_futures.append(future)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            call_in_loop(self.loop, self._deliver)
 
     def _deliver(self) -> None:
-        self._is_called = False
-        for _ in range(len(self._ended)):
-            self._ended.popleft().take()
+        self._is_scheduled = False
+        for _ in range(len(self._done_futures)):
+            self._done_futures.popleft()._complete()
 
 
 class AsyncTaskFuture(asyncio.Future[T]):
@@ -46,11 +47,11 @@ class AsyncTaskFuture(asyncio.Future[T]):
     It is an `asyncio.Future` to whatever takes one. Cancelling it, or the coroutine that awaits it, stops the task.
     """
 
-    def __init__(self, io_thread: IoThread, task: TaskFuture[T], deliveries: Deliveries) -> None:
-        super().__init__(loop=deliveries.loop)
+    def __init__(self, io_thread: IoThread, task: TaskFuture[T], completions: CompletionQueue) -> None:
+        super().__init__(loop=completions.loop)
         self._io_thread = io_thread
         self._task = task
-        self._deliveries = deliveries
+        self._completions = completions
         task.add_done_callback(self._task_ended)
 
     def cancel(self, msg: Any | None = None) -> bool:
@@ -83,7 +84,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if task_host.host is None or self.done():
             return super().__await__()
-        return slot_await.awaiting(self._io_thread, self)
+        return slot_await.await_without_slot(self._io_thread, self)
 
     __iter__ = __await__
 
@@ -97,9 +98,9 @@ class AsyncTaskFuture(asyncio.Future[T]):
         """Called in the client's thread of callbacks: large results are unpickled there, not in the loop's."""
         if not task.cancelled():
             task.exception()
-        self._deliveries.put(self)
+        self._completions.put(self)
 
-    def take(self) -> None:
+    def _complete(self) -> None:
         """End as the task has ended; called in the loop's thread."""
         if self.done():
             return
@@ -114,46 +115,3 @@ class AsyncTaskFuture(asyncio.Future[T]):
             self.set_result(self._task.result())
         else:
             self.set_exception(error)
-
-
-class LoopEvent:
-    """An event that any thread sets and one coroutine waits for; a task gives up its slot meanwhile."""
-
-    def __init__(self, io_thread: IoThread) -> None:
-        self._io_thread = io_thread
-        self._loop = asyncio.get_running_loop()
-        self._is_set = False
-        self._gate: asyncio.Future[None] | None = None
-
-    def set(self) -> None:
-        """Called by any thread."""
-        call_in(self._loop, self.set_here)
-
-    def set_here(self) -> None:
-        """The same, called in the loop's thread."""
-        self._is_set = True
-        if self._gate is not None and not self._gate.done():
-            self._gate.set_result(None)
-
-    def clear(self) -> None:
-        self._is_set = False
-
-    async def wait(self, seconds: float | None = None) -> None:
-        """Until it is set, or the time is over."""
-        if self._is_set:
-            return
-        gate = self._gate = self._loop.create_future()
-        timer = None if seconds is None else self._loop.call_later(seconds, self.set_here)
-        try:
-            await slot_await.OutOfSlot(self._io_thread, gate)
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-
-def call_in(loop: asyncio.AbstractEventLoop, call: Any) -> None:
-    """Have it called in the loop's thread, unless the loop is closed."""
-    try:
-        loop.call_soon_threadsafe(call)
-    except RuntimeError:
-        pass  # nobody waits there any more

@@ -10,23 +10,23 @@ from typing import Any, TypeVar
 
 from ..commands.addresses import ADDRESS_VARIABLE, parse_connect_address
 from ..commands.key_files import absolute
-from ..futures.notebook import Link, counted, html_table, rows_of
+from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..graphs.order import check_backend
 from ..io import nested_connections
 from ..io.connection import Connection
 from ..nested import slot_wait, task_host
 from ..pickling.custom_serializer import Serializer, call_dumper, check_serializer
-from .data_api import ObjectsAndGraphs, shut_down
-from .local_cluster import LocalCluster, page_of
-from .submit import DISCONNECTED, Handle
-from .task_options import LONGEST_TIMEOUT_SECONDS, TaskOptions, checked_bool, shown_number
+from .data_api import DataApi, shutdown_scheduler
+from .local_cluster import LocalCluster, page_address
+from .submit import DISCONNECTED, NestedHandle
+from .task_options import MAX_TIMEOUT_SECONDS, TaskOptions, checked_bool, number_text
 
 C = TypeVar("C", bound="Client")
 
 _log = logging.getLogger(__name__)
 
 
-class Client(ObjectsAndGraphs):
+class Client(DataApi):
     """A connection to a scheduler, for any number of threads.
 
     It can be passed to tasks. A subclass arrives as itself, with its attributes; its `__init__` is not called there.
@@ -73,7 +73,7 @@ class Client(ObjectsAndGraphs):
         given = check_arguments(
             address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output, keys
         )
-        self._keys = _given_keys(address, keys)
+        self._keys = _resolve_keys(address, keys)
         check_backend(graph_backend)
         options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
         self._set_up(given, timeout_seconds, heartbeat_interval_seconds, serializer, options)
@@ -95,7 +95,7 @@ class Client(ObjectsAndGraphs):
             self._connection = nested_connections.attach(
                 task_host.host, address or "", *self._timeouts, scheduler, self._keys
             )
-            handle = Handle()
+            handle = NestedHandle()
         else:
             self._connect(address or os.environ.get(ADDRESS_VARIABLE))
         functions = self._connection.functions(serializer)
@@ -130,14 +130,21 @@ class Client(ObjectsAndGraphs):
         Raises:
             ClientClosedError: the client is disconnected.
         """
-        over = slot_wait.event_for(self._io_thread)
-        self._begin_clear(over.set)
-        over.wait()
+        cleared = slot_wait.make_event(self._io_thread)
+        self._begin_clear(cleared.set)
+        cleared.wait()
 
-    def _begin_clear(self, over: Callable[[], None]) -> None:
-        """Ask for what `clear` does; `over` is called in another thread when it is done. Raises as `clear` does."""
+    def _begin_clear(self, on_done: Callable[[], None]) -> None:
+        """Start what `clear` does, without waiting.
+
+        Args:
+            on_done: called by the I/O thread when it is done.
+
+        Raises:
+            ClientClosedError: the client is disconnected.
+        """
         task = self._current_task()
-        self._io_thread.clear(None if task is None else task.name, over)
+        self._io_thread.clear(None if task is None else task.name, on_done)
 
     def dask_get(self, dsk: Any, keys: Any, **_options: Any) -> Any:
         """dask's graphs on the workers: `dask.compute(collection, scheduler=client.dask_get)`.
@@ -183,7 +190,7 @@ class Client(ObjectsAndGraphs):
             ProtectedSchedulerError: the scheduler is not to be ended by clients, which is the default.
             ClientClosedError: the client is disconnected.
         """
-        shut_down(self)
+        shutdown_scheduler(self)
         self.disconnect()
 
     def __enter__(self: C) -> C:
@@ -198,18 +205,18 @@ class Client(ObjectsAndGraphs):
         options = None if self._options == _NO_OPTIONS else self._options
         # The folder's name, not the keys: another host has its own there, or none.
         told = self.address, self._connection.scheduler, self._timeouts, self._serializer, options, self._keys
-        attributes = {name: value for name, value in self.__dict__.items() if name not in OWN_ATTRIBUTES}
+        attributes = {name: value for name, value in self.__dict__.items() if name not in CONNECTION_ATTRIBUTES}
         return _unpickled, (type(self), *told, attributes)
 
     def __repr__(self) -> str:
-        page = page_of(self.address)
-        return f"<{type(self).__name__} of {self.address}, {self._state()}{', page ' if page else ''}{page}>"
+        page = page_address(self.address)
+        return f"<{type(self).__name__} of {self.address}, {self._status()}{', page ' if page else ''}{page}>"
 
     def _repr_html_(self) -> str:
-        rows = {"address": self.address, "this client": self._state()}
+        rows = {"address": self.address, "this client": self._status()}
         if not self._is_disconnected:
-            rows.update(rows_of(self._connection.latest_snapshot()))
-        page = page_of(self.address)
+            rows.update(snapshot_rows(self._connection.latest_snapshot()))
+        page = page_address(self.address)
         if page:
             rows["page"] = Link(page)
         return html_table(type(self).__name__, rows)
@@ -218,18 +225,18 @@ class Client(ObjectsAndGraphs):
     def _is_disconnected(self) -> bool:
         return self._io_thread.is_closed or (self._handle is not None and self._handle.is_closed)
 
-    def _state(self) -> str:
+    def _status(self) -> str:
         if self._is_disconnected:
             return "disconnected"
-        tasks = counted(self._connection.open_tasks, "open task")
+        tasks = count_text(self._connection.open_tasks, "open task")
         return tasks if self._connection.has_joined else f"{tasks}, not connected"
 
 
 _NO_OPTIONS = TaskOptions()
 
 
-OWN_ATTRIBUTES = frozenset({
-    "_connection", "_dump_call", "_functions", "_handle", "_io_thread", "_is_plain", "_keys", "_options",
+CONNECTION_ATTRIBUTES = frozenset({
+    "_connection", "_dump_call", "_functions", "_handle", "_io_thread", "_sends_no_options", "_keys", "_options",
     "_own_cluster", "_serializer", "_timeouts",
 })  # fmt: skip
 """What a client has that does not travel as it is; others are a subclass's."""
@@ -270,16 +277,16 @@ def check_arguments(
         raise TypeError(f"keys must be a folder's path, not {keys!r}")
     _check_positive("timeout_seconds", timeout_seconds)
     _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
-    return _given_address(address)
+    return _resolve_address(address)
 
 
-def _given_keys(address: Any, keys: Any) -> str | None:
+def _resolve_keys(address: Any, keys: Any) -> str | None:
     if keys is not None:
         return absolute(keys)
     return address.keys if address is not None and isinstance(address, LocalCluster) else None
 
 
-def _given_address(address: Any) -> str | None:
+def _resolve_address(address: Any) -> str | None:
     if address is None:
         return None
     if isinstance(address, LocalCluster):
@@ -294,6 +301,6 @@ def _given_address(address: Any) -> str | None:
 def _check_positive(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, not {value!r}")
-    if not 0 < value <= LONGEST_TIMEOUT_SECONDS:
-        wanted = f"a number of seconds above 0 and at most {LONGEST_TIMEOUT_SECONDS:g}"
-        raise ValueError(f"{name} must be {wanted}, not {shown_number(value)}")
+    if not 0 < value <= MAX_TIMEOUT_SECONDS:
+        wanted = f"a number of seconds above 0 and at most {MAX_TIMEOUT_SECONDS:g}"
+        raise ValueError(f"{name} must be {wanted}, not {number_text(value)}")

@@ -13,14 +13,11 @@ from ..nested import slot_wait
 from ..pickling.references import ObjectRef
 from ..protocol.utf8_text import checked_text
 from . import graph as graphs
-from .submit import Submitter, shown_as_client
-
-NOTHING: Any = object()
-"""In the place of an argument that is not given."""
+from .submit import NOT_GIVEN, Submitter, as_client_members
 
 
-@shown_as_client
-class ObjectsAndGraphs(Submitter):
+@as_client_members
+class DataApi(Submitter):
     """The part of a client that makes the scheduler keep values."""
 
     @overload
@@ -29,7 +26,7 @@ class ObjectsAndGraphs(Submitter):
     @overload
     def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
 
-    def send_object(self, first: Any, second: Any = NOTHING, /, *, name: str = "") -> ObjectRef:
+    def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "") -> ObjectRef:
         """Have the scheduler keep an object, and hosts that tasks read it on: `send_object(obj)`,
         `send_object("name", obj)` or `send_object(obj, name="name")`.
 
@@ -46,7 +43,7 @@ class ObjectsAndGraphs(Submitter):
             MessageTooLargeError: it has more bytes in one frame than the scheduler takes.
             ClientClosedError: the client is disconnected.
         """
-        name, value = name_and_value(first, second, name)
+        name, value = parse_send_object(first, second, name)
         task = self._current_task()
         return objects.send_object(self._io_thread, value, name, self._serializer, None if task is None else task.name)
 
@@ -81,7 +78,7 @@ class ObjectsAndGraphs(Submitter):
         return graphs.get(self, graph, keys)
 
 
-def name_and_value(first: Any, second: Any, name: Any) -> tuple[str, Any]:
+def parse_send_object(first: Any, second: Any, name: Any) -> tuple[str, Any]:
     """What `send_object` was given.
 
     Raises:
@@ -89,7 +86,7 @@ def name_and_value(first: Any, second: Any, name: Any) -> tuple[str, Any]:
         ValueError: UTF-8 can't encode the name.
     """
     value = first
-    if second is not NOTHING:
+    if second is not NOT_GIVEN:
         if name:
             raise TypeError(f"the object has two names: {first!r} and {name!r}")
         name, value = first, second
@@ -98,21 +95,27 @@ def name_and_value(first: Any, second: Any, name: Any) -> tuple[str, Any]:
     return checked_text("an object's name", name), value
 
 
-def shut_down(client: Submitter) -> None:
+def shutdown_scheduler(client: Submitter) -> None:
     """End the scheduler and its clusters; returns when it is going.
 
     Raises:
         ProtectedSchedulerError: it is not to be ended by clients.
         ClientClosedError: the client is disconnected.
     """
-    over = slot_wait.event_for(client._io_thread)
-    refusals = begin_shut_down(client._io_thread, over.set)
-    over.wait()
-    raise_refusal(refusals)
+    answered = slot_wait.make_event(client._io_thread)
+    refusals = request_shutdown(client._io_thread, answered.set)
+    answered.wait()
+    raise_if_refused(refusals)
 
 
-def begin_shut_down(io_thread: IoThread, over: Callable[[], None]) -> list[str]:
-    """Ask for it; `over` is called, in another thread, when the answer is there. Returns where a refusal will be.
+def request_shutdown(io_thread: IoThread, on_answer: Callable[[], None]) -> list[str]:
+    """Ask the scheduler to shut down.
+
+    Args:
+        on_answer: called by the I/O thread when the answer has arrived.
+
+    Returns:
+        A list that holds the text of the refusal once `on_answer` was called; empty if the scheduler agrees.
 
     Raises:
         ClientClosedError: the client is disconnected.
@@ -122,13 +125,13 @@ def begin_shut_down(io_thread: IoThread, over: Callable[[], None]) -> list[str]:
     def answered(refusal: str | None) -> None:
         if refusal is not None:
             refusals.append(refusal)
-        over()
+        on_answer()
 
     io_thread.call_soon(lambda session: session.shut_down(answered))
     return refusals
 
 
-def raise_refusal(refusals: list[str]) -> None:
+def raise_if_refused(refusals: list[str]) -> None:
     """Raise ProtectedSchedulerError where there is one."""
     if refusals:
         raise ProtectedSchedulerError(refusals[0])

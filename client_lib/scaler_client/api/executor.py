@@ -42,7 +42,7 @@ class ClusterExecutor(concurrent.futures.Executor):
         self._client = client
         self._io_thread = client._io_thread
         self._loss = self._io_thread.loss
-        self._entering = threading.RLock()  # pickling arguments runs foreign code
+        self._submit_lock = threading.RLock()  # pickling arguments runs foreign code
         self._is_shut_down = False
         # What is waited for at the end. Futures that nobody has kept leave it as soon as they are done.
         self._futures: weakref.WeakSet[TaskFuture[Any]] = weakref.WeakSet()
@@ -55,7 +55,7 @@ class ClusterExecutor(concurrent.futures.Executor):
             concurrent.futures.BrokenExecutor: the scheduler was lost, as SchedulerLostError.
             TypeError: the function or an argument can't be pickled, or `fn` can't be called.
         """
-        with self._entering:
+        with self._submit_lock:
             if self._is_shut_down:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             if self._io_thread.loss is not self._loss:
@@ -91,10 +91,10 @@ class ClusterExecutor(concurrent.futures.Executor):
         calls = zip(*iterables)
         if chunksize == 1:
             return self._results(itertools.starmap(functools.partial(self.submit, fn), calls), deadline, buffersize, 1)
-        chunk_fn = functools.partial(_call_all, fn)
+        chunk_fn = functools.partial(_call_chunk, fn)
         chunks = iter(lambda: list(itertools.islice(calls, chunksize)), [])
         futures = (self.submit(chunk_fn, chunk) for chunk in chunks)
-        return _flattened(self._results(futures, deadline, buffersize, chunksize))
+        return _flatten(self._results(futures, deadline, buffersize, chunksize))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls. The client stays as it is.
@@ -103,7 +103,7 @@ class ClusterExecutor(concurrent.futures.Executor):
             wait: until all calls are over.
             cancel_futures: cancel those that have not begun.
         """
-        with self._entering:
+        with self._submit_lock:
             self._is_shut_down = True
             futures = [future for future in self._futures if not future.done()]
         if cancel_futures:
@@ -120,13 +120,13 @@ class ClusterExecutor(concurrent.futures.Executor):
 
         def next_result() -> T:
             nonlocal first
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                result = futures[0].result(left)
+                result = futures[0].result(remaining)
             except Exception as error:
                 if futures[0].done() and not futures[0].cancelled():
-                    which = f"item {first}" if chunksize == 1 else f"items {first} to {first + chunksize - 1}"
-                    add_note(error, f"of {which} of map")
+                    items = f"item {first}" if chunksize == 1 else f"items {first} to {first + chunksize - 1}"
+                    add_note(error, f"of {items} of map")
                 raise
             first += chunksize
             futures.popleft()
@@ -156,12 +156,12 @@ class ClusterExecutor(concurrent.futures.Executor):
         return f"<{type(self).__name__} of {self._client!r}{', shut down' if self._is_shut_down else ''}>"
 
 
-def _call_all(fn: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> list[T]:
+def _call_chunk(fn: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> list[T]:
     """What one task of a `map` with chunks does."""
     return [fn(*arguments) for arguments in calls]
 
 
-def _flattened(chunks: Iterator[list[T]]) -> Iterator[T]:
+def _flatten(chunks: Iterator[list[T]]) -> Iterator[T]:
     for chunk in chunks:
         chunk.reverse()
         while chunk:

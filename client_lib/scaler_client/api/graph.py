@@ -11,7 +11,7 @@ from ..futures.future import TaskFuture
 from ..futures.open_graphs import GraphTasks
 from ..graphs.nodes import Nodes
 from ..graphs.order import order
-from ..graphs.rows import RowMaker
+from ..graphs.rows import RowBuilder
 from ..io import objects
 from ..nested import slot_wait
 from ..nested.task_host import RunningTask
@@ -19,15 +19,15 @@ from ..pickling.references import ObjectRef
 from ..protocol.messages import Keep
 from .submit import Submitter
 
-MOST_NAMED = 3
+MAX_NAMED_KEYS = 3
 """Keys that the scheduler is told of a graph, for people."""
-LONGEST_KEY = 50
+MAX_KEY_LENGTH = 50
 """Characters of each."""
 
 _DASK_NODES = "dask._task_spec"
 
 
-class Plan:
+class GraphPlan:
     """A graph that is ready to be submitted, nothing of which has been sent. Any thread may make it.
 
     Args:
@@ -51,10 +51,10 @@ class Plan:
         self._options = client._wire_options(task, None)
         nodes = Nodes(graph)
         wanted = nodes.positions(self.keys)
-        self._maker = RowMaker(client, nodes)
-        self._maker.add(order(nodes, wanted, client._options.graph_backend))
+        self._builder = RowBuilder(client, nodes)
+        self._builder.add(order(nodes, wanted, client._options.graph_backend))
         self._targets: dict[int, TaskFuture[Any]] = {}
-        places = self._maker.places
+        places = self._builder.places
         self.futures = [
             self._targets.get(places[each]) or self._future(each, nodes)  # type: ignore[arg-type]
             for each in wanted
@@ -62,14 +62,14 @@ class Plan:
         """One for each key."""
         self._tasks = self._graph_tasks() if self._targets else None
 
-    def submit(self, news: Callable[[], None] | None = None) -> None:
-        """Hand it over. `news` is called, in another thread, when a key has failed, and when all are there.
+    def submit(self, on_change: Callable[[], None] | None = None) -> None:
+        """Hand it over. `on_change` is called, in another thread, when a key has failed, and when all are there.
 
         Raises:
             ClientClosedError: the client is disconnected.
         """
         if self._tasks is not None:
-            self._tasks.news = news
+            self._tasks.on_change = on_change
             self._io_thread.call_soon(self._submit_all)
 
     @property
@@ -103,18 +103,18 @@ class Plan:
 
     def _submit_all(self, session: Any) -> None:
         assert self._tasks is not None
-        for reference in self._maker.new_objects:
+        for reference in self._builder.new_objects:
             objects.send(session, reference)
         session.submit_graph(self._tasks)
 
     def _future(self, position: int, nodes: Nodes) -> TaskFuture[Any]:
-        place = self._maker.places[position]
+        place = self._builder.places[position]
         if place is None or place < 0:
             value = nodes.values[position]
             if type(value) is not ObjectRef:
                 return TaskFuture.finished(self._io_thread, value)
-            place = self._maker.places[position] = self._maker.add_object(value)
-        rows = self._maker.rows
+            place = self._builder.places[position] = self._builder.add_object(value)
+        rows = self._builder.rows
         future: TaskFuture[Any] = TaskFuture(self._io_thread, rows.functions[rows.numbers[place]], b"")
         if self._options is not None:
             future.options = self._options
@@ -123,44 +123,39 @@ class Plan:
         return future
 
     def _graph_tasks(self) -> GraphTasks:
-        rows = self._maker.rows
+        rows = self._builder.rows
         read = set(rows.inputs)
         keep = bytearray([Keep.YES]) * len(rows.numbers)
         for row in self._targets:
             keep[row] = Keep.BOTH if row in read else Keep.NO
         return GraphTasks(
-            rows.functions,
-            rows.numbers,
-            rows.payloads,
-            rows.inputs,
-            rows.input_counts,
+            rows,
             bytes(keep),
-            rows.objects,
             self._targets,
-            self._options,
-            self._parent,
-            self._maker.names(),
-            _named(self.keys),
+            self._builder.names(),
+            options=self._options,
+            parent=self._parent,
+            keys=_keys_text(self.keys),
         )
 
 
 def submit_graph(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
     """Have the nodes run that these keys need; returns the keys' futures. Raises as Plan does."""
-    plan = Plan(client, graph, keys, client._current_task())
+    plan = GraphPlan(client, graph, keys, client._current_task())
     plan.submit()
     return plan.futures
 
 
 def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
     """The same, and wait: the keys' values. What the first node that fails raises is raised; the rest is cancelled."""
-    plan = Plan(client, graph, keys, client._current_task())
-    over = slot_wait.event_for(client._io_thread)
-    plan.submit(over.set)
+    plan = GraphPlan(client, graph, keys, client._current_task())
+    changed = slot_wait.make_event(client._io_thread)
+    plan.submit(changed.set)
     try:
         while plan.is_open:
             client._io_thread.check_can_wait()
-            over.wait()
-            over.clear()
+            changed.wait()
+            changed.clear()
         plan.raise_failure()
     except BaseException:
         plan.cancel_rest()
@@ -168,21 +163,21 @@ def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dic
     return plan.values()
 
 
-def _named(keys: Sequence[Hashable]) -> str:
+def _keys_text(keys: Sequence[Hashable]) -> str:
     """The first keys, as people see them, for drawings of the graph."""
-    said = ", ".join(map(_said, keys[:MOST_NAMED]))
-    more = len(keys) - MOST_NAMED
-    return f"{said} and {more:,} more" if more > 0 else said
+    text = ", ".join(map(_key_text, keys[:MAX_NAMED_KEYS]))
+    more = len(keys) - MAX_NAMED_KEYS
+    return f"{text} and {more:,} more" if more > 0 else text
 
 
-def _said(key: Hashable) -> str:
+def _key_text(key: Hashable) -> str:
     """One key. Whatever its `__repr__` does, the graph is submitted, and the text can be encoded."""
     try:
         text = key if isinstance(key, str) else repr(key)
     except Exception:
         text = type(key).__name__
-    if len(text) > LONGEST_KEY:
-        text = text[: LONGEST_KEY - 1] + "\u2026"
+    if len(text) > MAX_KEY_LENGTH:
+        text = text[: MAX_KEY_LENGTH - 1] + "\u2026"
     return text.encode("utf-8", "replace").decode()
 
 

@@ -25,20 +25,20 @@ from ..commands.addresses import Address, AddressError, parse_bind_address
 from ..commands.install_hints import install_hint, packages_hint
 from ..commands.key_files import KEYS_VARIABLE, absolute
 from ..commands.logs import LEVELS
-from ..futures.notebook import Link, counted, html_table, rows_of
+from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io.interrupts import interrupts_deferred
 from ..monitor.default_address import derived_monitor
 from ..monitor.newest_snapshot import Watch
 from ..protocol.snapshots import Snapshot
 from . import local_options
-from .local_options import Chosen
+from .local_options import LaunchCommands
 from .task_options import checked_bool
 
-MOST_WORKERS = 10_000
+MAX_WORKERS = 10_000
 """The most workers that `scaler_cluster` accepts."""
 SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
 START_SECONDS = 60.0
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 STOP_SECONDS = 10.0
 """Each command promises to end within 5 seconds. After this time it is killed."""
 JOIN_SECONDS = 10.0
@@ -46,15 +46,15 @@ JOIN_SECONDS = 10.0
 PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
 UI_LIBRARIES = ("aiohttp", "prometheus_client")
 
-_pages: dict[str, str] = {}
+_page_addresses: dict[str, str] = {}
 """The addresses of the pages of this process' clusters, by the scheduler's address."""
 
 Cluster = TypeVar("Cluster", bound="LocalCluster")
 
 
-def page_of(address: str) -> str:
+def page_address(address: str) -> str:
     """The address of the page for this scheduler, if a local cluster of this process has one; else empty."""
-    return _pages.get(address, "").partition("?")[0]  # a token may follow, which is not shown
+    return _page_addresses.get(address, "").partition("?")[0]  # a token may follow, which is not shown
 
 
 class LocalCluster:
@@ -111,19 +111,21 @@ class LocalCluster:
                 keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
             )
         else:  # most clusters: asking the commands takes some tenths of a second
-            chosen = Chosen(next(schedulers), [], [])
-        self._address = _from_here(bind)
-        if _is_listened_at(self._address):
+            chosen = LaunchCommands(next(schedulers), [], [])
+        self._address = _reachable_address(bind)
+        if _is_listening(self._address):
             raise RuntimeError(f"the address {bind} is in use")
         self._is_local = _is_local(bind)
         self._keys = _checked_keys(keys, bind)
-        monitor = _from_here(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
+        monitor = (
+            _reachable_address(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
+        )
         self._watch = Watch(bind, monitor)
         self._ui_address = ""
-        self._joined_by = time.monotonic() + JOIN_SECONDS
+        self._join_deadline = time.monotonic() + JOIN_SECONDS
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._owner = os.getpid()
-        self._stopping = threading.RLock()  # a signal's handler may come in between
+        self._owner_pid = os.getpid()
+        self._stop_lock = threading.RLock()  # a signal's handler may come in between
         atexit.register(self.shutdown)
         parent = ["--parent-process", str(os.getpid())]
         common = [*parent, "--keys", self._keys, *level]
@@ -182,16 +184,16 @@ class LocalCluster:
 
     def shutdown(self) -> None:
         """End all processes, the scheduler last, and wait for them. A second call, or one in a child, does nothing."""
-        if os.getpid() != self._owner:
+        if os.getpid() != self._owner_pid:
             return
-        with self._stopping:
+        with self._stop_lock:
             for process in reversed(self._processes):
                 _stop(process)
                 if process.stdout is not None:
                     process.stdout.close()
             self._processes = []
-        if self._ui_address and _pages.get(self.address) == self._ui_address:
-            del _pages[self.address]
+        if self._ui_address and _page_addresses.get(self.address) == self._ui_address:
+            del _page_addresses[self.address]
         self._ui_address = ""
         self._watch.close()
         atexit.unregister(self.shutdown)
@@ -212,18 +214,18 @@ class LocalCluster:
     def _wait_until_bound(self) -> None:
         """Wait until the scheduler listens at the address. Raises RuntimeError."""
         deadline = time.monotonic() + START_SECONDS
-        while not _is_listened_at(self._address):
+        while not _is_listening(self._address):
             self._check_running()
             if time.monotonic() > deadline:
                 raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
 
     def _wait_for_page(self) -> None:
         """Wait until scaler_ui prints the address of its page, in its first line. Raises RuntimeError."""
         output = self._processes[-1].stdout
         assert output is not None
         deadline = time.monotonic() + START_SECONDS
-        while not select.select([output], [], [], LOOK_SECONDS)[0]:
+        while not select.select([output], [], [], POLL_SECONDS)[0]:
             self._check_running()
             if time.monotonic() > deadline:
                 raise RuntimeError(f"scaler_ui did not start within {START_SECONDS:g} seconds")
@@ -231,16 +233,16 @@ class LocalCluster:
         if not self._ui_address:
             self._processes[-1].wait(START_SECONDS)
             self._check_running()
-        _pages[self.address] = self._ui_address
+        _page_addresses[self.address] = self._ui_address
 
     def _check_running(self) -> None:
         """Raises RuntimeError if a command has ended; the command itself has said why."""
         for name, process in zip(PROGRAMS, self._processes):
             if process.poll() is not None:
-                status = f"exit status {process.returncode}{self._likely_reason(name)}"
+                status = f"exit status {process.returncode}{self._likely_cause(name)}"
                 raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
 
-    def _likely_reason(self, name: str) -> str:
+    def _likely_cause(self, name: str) -> str:
         if name != "scaler_scheduler" or self._keys or self._is_local:
             return ""
         return " (an address that other machines reach needs keys=)"
@@ -254,12 +256,12 @@ class LocalCluster:
         self.shutdown()
 
     def __repr__(self) -> str:
-        page = page_of(self.address)
+        page = page_address(self.address)
         return f"<{type(self).__name__} at {self._address}, {self._state()}{', page ' if page else ''}{page}>"
 
     def _repr_html_(self) -> str:
-        rows = {"address": self.address, "workers": self._state(), **rows_of(self._snapshot())}
-        page = page_of(self.address)
+        rows = {"address": self.address, "workers": self._state(), **snapshot_rows(self._snapshot())}
+        page = page_address(self.address)
         if page:
             rows["page"] = Link(page)
         return html_table(type(self).__name__, rows)
@@ -276,13 +278,13 @@ class LocalCluster:
             counts.append(snapshot.workers)
             return counts[-1] == counts[-2] > 0  # the final number is not known here: take it when it stops growing
 
-        left = self._joined_by - time.monotonic()
+        left = self._join_deadline - time.monotonic()
         return self._watch.wait(0, left, has_all) if left > 0 else self._watch.latest()
 
     def _state(self) -> str:
         if self.is_shut_down:
             return "shut down"
-        return "a worker for each core" if self._n_workers is None else counted(self._n_workers, "worker")
+        return "a worker for each core" if self._n_workers is None else count_text(self._n_workers, "worker")
 
 
 class SchedulerClusterCombo(LocalCluster):
@@ -322,8 +324,8 @@ def _checked_count(n_workers: Any) -> int | None:
         return None
     if isinstance(n_workers, bool) or not isinstance(n_workers, int):
         raise TypeError(f"n_workers must be a whole number, not {n_workers!r}")
-    if not 0 < n_workers <= MOST_WORKERS:
-        raise ValueError(f"n_workers must be from 1 to {MOST_WORKERS}, not {n_workers}")
+    if not 0 < n_workers <= MAX_WORKERS:
+        raise ValueError(f"n_workers must be from 1 to {MAX_WORKERS}, not {n_workers}")
     return n_workers
 
 
@@ -365,7 +367,7 @@ def _with_port(bind: Address) -> Address:
     return dataclasses.replace(bind, port=_free_port()) if bind.transport == "tcp" and bind.port == 0 else bind
 
 
-def _from_here(bind: Address) -> Address:
+def _reachable_address(bind: Address) -> Address:
     """The address to connect to from this machine: the loopback interface if the scheduler binds every interface."""
     return dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
 
@@ -396,7 +398,7 @@ def _installed_schedulers(python: str | None) -> Iterator[list[str]]:
     return itertools.chain([first], commands)
 
 
-def _is_listened_at(address: Address) -> bool:
+def _is_listening(address: Address) -> bool:
     family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
     target: Any = (address.host, address.port)
     if address.transport == "ipc":

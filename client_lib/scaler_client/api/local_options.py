@@ -34,7 +34,7 @@ RENAMED = {
 }
 """Keywords of the SchedulerClusterCombo of opengris-scaler, and the options here with the same meaning."""
 
-WITHOUT_EFFECT = {
+IGNORED = {
     "allocate_policy": "the scheduler balances load by itself",
     "hard_processor_suspend": "a task that waits for others gives up its slot, and its process goes on",
     "load_balance_seconds": "the scheduler balances load by itself, all the time",
@@ -49,7 +49,7 @@ WITHOUT_EFFECT = {
 }
 """Keywords of the same class that have no effect here, and why."""
 
-REFUSED = {
+REJECTED = {
     "num_of_workers": "n_workers= is that option",
     "parent_process": "the cluster sets it itself",
     "security_config": "keys= is the folder of keys for connections that are encrypted",
@@ -67,20 +67,20 @@ def taken(given: Options) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for keyword, value in given.items():
-        if keyword in REFUSED:
-            raise TypeError(f"a local cluster takes no {keyword}=: {REFUSED[keyword]}")
+        if keyword in REJECTED:
+            raise TypeError(f"a local cluster takes no {keyword}=: {REJECTED[keyword]}")
         key = RENAMED.get(keyword, keyword)
         if key in found:
             raise TypeError(f"{key}= and {keyword}= are the same option: give one of them")
-        if keyword in WITHOUT_EFFECT:
-            _log.warning("%s= has no effect: %s", keyword, WITHOUT_EFFECT[keyword])
+        if keyword in IGNORED:
+            _log.warning("%s= has no effect: %s", keyword, IGNORED[keyword])
         elif value is not None:
             found[key] = value
     return found
 
 
 @dataclass(frozen=True)
-class Chosen:
+class LaunchCommands:
     """The command that starts the scheduler, and the arguments for both commands."""
 
     scheduler: list[str]
@@ -96,7 +96,7 @@ def check(
     n_workers: int | None = None,
     may_leave_out_uvloop: bool = True,
     keywords: Sequence[str] = (),
-) -> Chosen:
+) -> LaunchCommands:
     """Have both commands check the options.
 
     Args:
@@ -116,8 +116,8 @@ def check(
     """
     text = "".join(f"{key} = {_toml(key, value)}\n" for key, value in options.items())
     count = "" if n_workers is None else f"num_of_workers = {n_workers}\n"
-    of_cluster = _Answer(cluster, text + count, module_folders.variables())
-    answers = (_Answer(command, text) for command in schedulers)
+    of_cluster = _CheckResult(cluster, text + count, module_folders.variables())
+    answers = (_CheckResult(command, text) for command in schedulers)
     of_scheduler, options = _scheduler_for(options, answers, may_leave_out_uvloop)
     for key in options:
         if key in of_scheduler.unknown and key in of_cluster.unknown:
@@ -126,10 +126,10 @@ def check(
     for key, complaint in {**of_cluster.wrong, **of_scheduler.wrong}.items():
         if key in options:
             raise ValueError(f"{key}: {complaint}")
-    return Chosen(of_scheduler.command, of_scheduler.arguments(options), of_cluster.arguments(options))
+    return LaunchCommands(of_scheduler.command, of_scheduler.arguments(options), of_cluster.arguments(options))
 
 
-class _Answer:
+class _CheckResult:
     """A command's answer to `--check-config` with a TOML file.
 
     Raises:
@@ -175,7 +175,9 @@ _PLACE = re.compile(rf"{_FILE}(?::\d+)?: ")
 _COMPLAINT = re.compile(rf"{_FILE}(?::\d+)?: (?P<key>\w+): ((?P<unknown>unknown key)(?P<suggestion>.*)|(?P<wrong>.*))")
 
 
-def _scheduler_for(options: Options, answers: Iterator[_Answer], may_leave_out_uvloop: bool) -> tuple[_Answer, Options]:
+def _scheduler_for(
+    options: Options, answers: Iterator[_CheckResult], may_leave_out_uvloop: bool
+) -> tuple[_CheckResult, Options]:
     """The answer of the chosen scheduler command, and the options that this scheduler is started with."""
     first = next(answers)
     complaint = first.wrong.get("event_loop")
@@ -213,7 +215,7 @@ def _toml(key: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_quoted(key, name)} = {_toml(key, one)}" for name, one in value.items()) + "}"
     if isinstance(value, (list, tuple, set, frozenset)):
-        return "[" + ", ".join(_toml(key, one) for one in _in_order(value)) + "]"
+        return "[" + ", ".join(_toml(key, one) for one in _in_stable_order(value)) + "]"
     raise TypeError(f"{key} must be a string, number, bool, list or dict, not {shown(value)}")
 
 
@@ -235,7 +237,7 @@ def _argument(key: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return f"--{name}={','.join(each if amount is True else f'{each}={amount}' for each, amount in value.items())}"
     if isinstance(value, (list, tuple, set, frozenset)):
-        parts = [os.fspath(each) if isinstance(each, os.PathLike) else str(each) for each in _in_order(value)]
+        parts = [os.fspath(each) if isinstance(each, os.PathLike) else str(each) for each in _in_stable_order(value)]
         for part in parts:
             if "," in part:
                 raise ValueError(f"{key}: {shown(part)} has a comma, which separates values")
@@ -243,5 +245,5 @@ def _argument(key: str, value: Any) -> str:
     return f"--{name}={os.fspath(value) if isinstance(value, os.PathLike) else value}"
 
 
-def _in_order(values: Iterable[Any]) -> Iterable[Any]:
+def _in_stable_order(values: Iterable[Any]) -> Iterable[Any]:
     return sorted(values, key=str) if isinstance(values, (set, frozenset)) else values

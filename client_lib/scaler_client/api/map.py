@@ -15,7 +15,7 @@ from ..pickling.functions import Function
 from ..pickling.load_failures import add_note, name_task
 from ..protocol.messages import Options, Outcome, Payload, TaskName
 from ..session.result_sinks import CHUNK_ROWS
-from .progress import SHOW_SECONDS, ProgressBar, showing
+from .progress import REFRESH_SECONDS, ProgressBar, progress_bar
 
 if TYPE_CHECKING:
     from ..io.io_thread import IoThread
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class News(Protocol):
+class ChangeEvent(Protocol):
     """What whoever runs a `map` waits for."""
 
     def set(self) -> None:
@@ -32,22 +32,22 @@ class News(Protocol):
     def clear(self) -> None: ...
 
 
-class Progress:
+class MapProgress:
     """What the I/O thread tells whoever runs a `map`."""
 
-    def __init__(self, news: News) -> None:
-        self.news = news
+    def __init__(self, changed: ChangeEvent) -> None:
+        self.changed = changed
         self.has_failed = False
 
 
-class Chunk:
+class MapChunk:
     """Tasks of a map that went to the I/O thread together; the owner of their ids."""
 
     def __init__(
         self,
         function: Function,
         payloads: list[Payload],
-        progress: Progress,
+        progress: MapProgress,
         options: Options | None = None,
         parent: TaskName | None = None,
     ) -> None:
@@ -77,18 +77,18 @@ class Chunk:
         self.answers[position] = answer
         if outcome:
             self.outcomes[position] = outcome
-            self._tell_failure()
+            self._signal_failure()
         self._left -= 1
         if self._left:
             return False
         self._payloads = []
         self.is_done = True
-        self._progress.news.set()
+        self._progress.changed.set()
         return True
 
     def fail(self, _task_id: int, error: BaseException) -> None:
         self.error = error
-        self._tell_failure()
+        self._signal_failure()
 
     def open_ids(self) -> list[int]:
         """Tasks that have no answer yet."""
@@ -99,9 +99,9 @@ class Chunk:
         """How many tasks have their answer."""
         return self.count - self._left
 
-    def _tell_failure(self) -> None:
+    def _signal_failure(self) -> None:
         self._progress.has_failed = True
-        self._progress.news.set()
+        self._progress.changed.set()
 
 
 Arguments = Union[tuple[Any, ...], list[Any]]
@@ -129,17 +129,17 @@ class MapRun(Generic[T]):
     """A `map` under way: tasks are handed over in chunks, and each chunk is read as soon as all of it is there.
 
     Args:
-        news: set by the I/O thread when there is something to look at.
+        changed: set by the I/O thread when there is something to look at.
         bar: shows how many are done.
     """
 
-    def __init__(self, io_thread: IoThread, plan: MapPlan[T], news: News, bar: ProgressBar | None) -> None:
+    def __init__(self, io_thread: IoThread, plan: MapPlan[T], changed: ChangeEvent, bar: ProgressBar | None) -> None:
         self.results: list[T] = []
         self._io_thread = io_thread
         self._plan = plan
-        self._progress = Progress(news)
+        self._progress = MapProgress(changed)
         self._bar = bar
-        self._chunks: list[Chunk] = []
+        self._chunks: list[MapChunk] = []
 
     def submit(self) -> Iterator[None]:
         """Hand the tasks over; yields after each chunk."""
@@ -148,7 +148,7 @@ class MapRun(Generic[T]):
         for payloads in _payload_chunks(plan.dump_call, plan.iterable):
             if self._progress.has_failed:
                 return
-            chunk = Chunk(plan.function, payloads, self._progress, plan.options, plan.parent)
+            chunk = MapChunk(plan.function, payloads, self._progress, plan.options, plan.parent)
             self._chunks.append(chunk)
             self._io_thread.submit_chunk(chunk, plan.function, payloads)
             total += len(payloads)
@@ -157,8 +157,8 @@ class MapRun(Generic[T]):
         if self._bar is not None:
             self._bar.show_total(total)
 
-    def take(self) -> Iterator[None]:
-        """Read the results; yields where it is time to wait for news.
+    def collect(self) -> Iterator[None]:
+        """Read the results; yields where it is time to wait for changed.
 
         Raises:
             BaseException: what the first failed task raised.
@@ -168,7 +168,7 @@ class MapRun(Generic[T]):
             while not chunk.is_done and not progress.has_failed:
                 self._io_thread.check_can_wait()
                 yield
-                progress.news.clear()
+                progress.changed.clear()
                 self._show()
             if progress.has_failed:
                 _raise_first_failure(self._io_thread, self._plan.function, self._chunks)
@@ -190,16 +190,16 @@ def run_map(io_thread: IoThread, plan: MapPlan[T]) -> list[T]:
 
     Raises what the first failed task raised, and cancels the others.
     """
-    news = slot_wait.event_for(io_thread)
+    changed = slot_wait.make_event(io_thread)
     # A task gives up its slot to wait, and takes it again to look: not ten times a second.
-    look_seconds = SHOW_SECONDS if plan.progress and plan.parent is None else None
-    with showing(plan.progress, plan.iterable) as bar:
-        run = MapRun(io_thread, plan, news, bar)
+    poll_seconds = REFRESH_SECONDS if plan.progress and plan.parent is None else None
+    with progress_bar(plan.progress, plan.iterable) as bar:
+        run = MapRun(io_thread, plan, changed, bar)
         try:
             for _ in run.submit():
                 pass
-            for _ in run.take():
-                news.wait(look_seconds)
+            for _ in run.collect():
+                changed.wait(poll_seconds)
             return run.results
         except BaseException:
             run.cancel_rest()
@@ -241,7 +241,7 @@ def _as_tuple(arguments: Any, position: int) -> tuple[Any, ...]:
     )
 
 
-def _read(function: Function, chunk: Chunk, before: int) -> list[Any]:
+def _read(function: Function, chunk: MapChunk, before: int) -> list[Any]:
     if function.answers_pickles:
         try:
             return list(map(serializer.loads, chunk.answers))  # type: ignore[arg-type]
@@ -252,19 +252,19 @@ def _read(function: Function, chunk: Chunk, before: int) -> list[Any]:
         assert answer is not None
         value, error = function.read_answer(Outcome.VALUE, answer)
         if error is not None:
-            _note_item(error, function, chunk, position, before)
+            _add_item_note(error, function, chunk, position, before)
             raise error
         values.append(value)
     return values
 
 
-def _note_item(error: BaseException, function: Function, chunk: Chunk, position: int, before: int) -> None:
+def _add_item_note(error: BaseException, function: Function, chunk: MapChunk, position: int, before: int) -> None:
     name = "" if chunk.options is None else chunk.options.name
     name_task(error, f"{name or function.name}#{chunk.first + position}")
     add_note(error, f"of item {before + position} of map")
 
 
-def _raise_first_failure(io_thread: IoThread, function: Function, chunks: list[Chunk]) -> None:
+def _raise_first_failure(io_thread: IoThread, function: Function, chunks: list[MapChunk]) -> None:
     before = 0
     for chunk in chunks:
         for position in sorted(chunk.outcomes):
@@ -276,14 +276,14 @@ def _raise_first_failure(io_thread: IoThread, function: Function, chunks: list[C
                 raise CancelledError("the map's tasks were cancelled")
             _, error = function.read_answer(chunk.outcomes[position], answer)
             if error is not None:
-                _note_item(error, function, chunk, position, before)
+                _add_item_note(error, function, chunk, position, before)
                 raise error
         if chunk.error is not None:
             raise chunk.error
         before += chunk.count
 
 
-def _cancel_rest(io_thread: IoThread, chunks: list[Chunk]) -> None:
+def _cancel_rest(io_thread: IoThread, chunks: list[MapChunk]) -> None:
     for chunk in chunks:
         if not chunk.is_done and chunk.error is None:
             try:

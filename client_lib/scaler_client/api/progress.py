@@ -8,7 +8,7 @@ from typing import Any
 
 from ..commands.install_hints import install_hint
 
-SHOW_SECONDS = 0.1
+REFRESH_SECONDS = 0.1
 """Between two looks at how many tasks are done."""
 
 
@@ -42,7 +42,7 @@ class ProgressBar:
 
 
 @contextlib.contextmanager
-def showing(progress: bool, iterable: Iterable[Any]) -> Iterator[ProgressBar | None]:
+def progress_bar(progress: bool, iterable: Iterable[Any]) -> Iterator[ProgressBar | None]:
     """A bar for the time of the block, if one is wanted. Raises as ProgressBar does."""
     if not progress:
         yield None

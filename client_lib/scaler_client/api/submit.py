@@ -29,7 +29,7 @@ T = TypeVar("T")
 DISCONNECTED = "the client is disconnected"
 
 
-def shown_as_client(part: type[C]) -> type[C]:
+def as_client_members(part: type[C]) -> type[C]:
     """A class decorator: to errors and help the methods of this part of a client are `Client`'s, as to its users."""
     for name, member in vars(part).items():
         if isinstance(member, FunctionType) and not name.startswith("_"):
@@ -42,7 +42,7 @@ NOT_GIVEN: Any = object()
 """In the place of an argument for which None means something."""
 
 
-def profiling_and_keywords(
+def split_profiling_argument(
     fn: Callable[..., Any], profiling: Any, kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], bool | None]:
     """Whose the argument `profiling` of a submit is: the function's keywords, and what the task asks for."""
@@ -57,13 +57,13 @@ def profiling_and_keywords(
     return kwargs, profiling
 
 
-class Handle:
+class NestedHandle:
     """What a client inside a worker, and its views, can disconnect from."""
 
     is_closed = False
 
 
-@shown_as_client
+@as_client_members
 class Submitter:
     """Submits tasks that ask for certain options.
 
@@ -81,22 +81,22 @@ class Submitter:
         dump_call: DumpCall,
         serializer: Serializer | type | None,
         options: TaskOptions,
-        handle: Handle | None,
+        handle: NestedHandle | None,
     ) -> None:
         self._io_thread = io_thread
         self._functions = functions
         self._dump_call = dump_call
         self._serializer = serializer
         self._handle = handle
-        self._take_options(options)
+        self._set_options(options)
 
-    def _take_options(self, options: TaskOptions) -> None:
+    def _set_options(self, options: TaskOptions) -> None:
         self._options = options
         # Looked at once a task: everything else about options is off the way of tasks that ask for nothing.
-        self._is_plain = self._handle is None and not options.retry_on and options.wire() is None
+        self._sends_no_options = self._handle is None and not options.retry_on and options.to_wire() is None
 
     @property
-    def _has_own_serializer(self) -> bool:
+    def _has_custom_serializer(self) -> bool:
         """Whether functions, arguments and results become bytes in a way of the user's."""
         return self._serializer is not None
 
@@ -128,8 +128,16 @@ class Submitter:
         """
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
-        view._take_options(
-            self._options.with_given(timeout, retries, retry_on, priority, name, capabilities, profiling)
+        view._set_options(
+            self._options.replace_given(
+                timeout=timeout,
+                retries=retries,
+                retry_on=retry_on,
+                priority=priority,
+                name=name,
+                capabilities=capabilities,
+                profiling=profiling,
+            )
         )
         return view
 
@@ -147,8 +155,8 @@ class Submitter:
             TypeError: the function or an argument can't be pickled, or `fn` can't be called.
             ClientClosedError: the client is disconnected, or belongs to a parent process.
         """
-        if not self._is_plain or profiling is not NOT_GIVEN or type(fn) is NamedFunction:
-            return self._submit_call(fn, args, *profiling_and_keywords(fn, profiling, kwargs))
+        if not self._sends_no_options or profiling is not NOT_GIVEN or type(fn) is NamedFunction:
+            return self._submit_call(fn, args, *split_profiling_argument(fn, profiling, kwargs))
         future: TaskFuture[T] = TaskFuture(self._io_thread, self._functions.get(fn), self._dump_call(args, kwargs))
         self._io_thread.submit(future)
         return future
@@ -258,5 +266,5 @@ class Submitter:
     def _wire_options(self, task: RunningTask | None, profiling: bool | None) -> Options | None:
         """What travels with a child of this task, or with a task that is nobody's child."""
         if task is None:
-            return self._options.wire(profiling=profiling)
-        return self._options.wire(task.depth + 1, task.priority, profiling, task.stream_output)
+            return self._options.to_wire(profiling=profiling)
+        return self._options.to_wire(task.depth + 1, task.priority, profiling, task.stream_output)

@@ -13,16 +13,16 @@ from ..pickling.retry_policy import RetryOn
 from ..protocol.messages import Options
 from ..protocol.utf8_text import checked_text
 
-LONGEST_TIMEOUT_SECONDS = 1e9
+MAX_TIMEOUT_SECONDS = 1e9
 """About 30 years."""
 
-RETRIES_OF_RETRY_ON = 3
+DEFAULT_RETRY_ON_RETRIES = 3
 """How often a task is tried again on its exceptions where only those are named."""
 
 _HIGHEST_32_BITS = 2**31 - 1
 _LOWEST_32_BITS = -(2**31)
 _HIGHEST_AMOUNT = 2**32 - 1
-_LONGEST_NUMBER = 40
+_MAX_NUMBER_LENGTH = 40
 """Characters that an error repeats of a wrong one."""
 
 _PLAIN = Options()
@@ -44,7 +44,7 @@ class TaskOptions:
     graph_backend: str = PYTHON
     """Which way graphs are analysed in the client."""
     stream_output: bool = False
-    _wires: dict[tuple[int, int, bool, bool], Options | None] = field(
+    _wire_cache: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -52,8 +52,16 @@ class TaskOptions:
         parts = (self.timeout, self.retries, self.retry_on, self.priority, self.name, self.capabilities, self.profiling)
         return TaskOptions, (*parts, self.graph_backend, self.stream_output)
 
-    def with_given(
-        self, timeout: Any, retries: Any, retry_on: Any, priority: Any, name: Any, capabilities: Any, profiling: Any
+    def replace_given(
+        self,
+        *,
+        timeout: Any = None,
+        retries: Any = None,
+        retry_on: Any = None,
+        priority: Any = None,
+        name: Any = None,
+        capabilities: Any = None,
+        profiling: Any = None,
     ) -> TaskOptions:
         """These with others in their place; None leaves one as it is.
 
@@ -77,7 +85,7 @@ class TaskOptions:
             given["profiling"] = checked_bool("profiling", profiling)
         return dataclasses.replace(self, **given)
 
-    def wire(
+    def to_wire(
         self, depth: int = 0, priority: int = 0, profiling: bool | None = None, stream_output: bool = False
     ) -> Options | None:
         """What travels with a task; None where it asks for nothing. The same object for the same arguments.
@@ -91,15 +99,15 @@ class TaskOptions:
         wants_output = self.stream_output or stream_output
         key = (depth, priority, self.profiling if profiling is None else profiling, wants_output)
         try:
-            return self._wires[key]
+            return self._wire_cache[key]
         except KeyError:
-            options = self._wire(*key)
-            return self._wires.setdefault(key, None if options == _PLAIN else options)
+            options = self._build_wire(*key)
+            return self._wire_cache.setdefault(key, None if options == _PLAIN else options)
 
-    def _wire(self, depth: int, priority: int, profiling: bool, stream_output: bool) -> Options:
+    def _build_wire(self, depth: int, priority: int, profiling: bool, stream_output: bool) -> Options:
         retries = self.retries
         if retries is None:
-            retries = RETRIES_OF_RETRY_ON if self.retry_on else -1
+            retries = DEFAULT_RETRY_ON_RETRIES if self.retry_on else -1
         return Options(
             priority=priority if self.priority is None else self.priority,
             depth=depth,
@@ -118,13 +126,13 @@ def checked_bool(name: str, value: Any) -> bool:
     return checked
 
 
-def shown_number(value: float) -> str:
+def number_text(value: float) -> str:
     """A number that is out of range, for an error: Python refuses to write integers of thousands of digits."""
     try:
         text = repr(value)
     except ValueError:
         return "a number of thousands of digits"
-    return text if len(text) <= _LONGEST_NUMBER else f"{text[:_LONGEST_NUMBER]}..."
+    return text if len(text) <= _MAX_NUMBER_LENGTH else f"{text[:_MAX_NUMBER_LENGTH]}..."
 
 
 def _checked_type(name: str, value: Any, kind: type, what: str) -> Any:
@@ -136,9 +144,9 @@ def _checked_type(name: str, value: Any, kind: type, what: str) -> Any:
 def _checked_timeout(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"timeout must be a number of seconds, not {value!r}")
-    if not 0 < value <= LONGEST_TIMEOUT_SECONDS:
-        limits = f"above 0 and at most {LONGEST_TIMEOUT_SECONDS:g} seconds"
-        raise ValueError(f"timeout must be {limits}, not {shown_number(value)}")
+    if not 0 < value <= MAX_TIMEOUT_SECONDS:
+        limits = f"above 0 and at most {MAX_TIMEOUT_SECONDS:g} seconds"
+        raise ValueError(f"timeout must be {limits}, not {number_text(value)}")
     return float(value)
 
 
@@ -146,7 +154,7 @@ def _checked_integer(name: str, value: Any, lowest: int, highest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if not lowest <= value <= highest:
-        raise ValueError(f"{name} must be from {lowest} to {highest}, not {shown_number(value)}")
+        raise ValueError(f"{name} must be from {lowest} to {highest}, not {number_text(value)}")
     return int.__index__(value)  # of an IntEnum, for one, the number: Cap'n Proto takes exact ones alone
 
 

@@ -14,7 +14,7 @@ from ..nested import task_host
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 0.1
+SINGLE_WAIT_SECONDS = 0.1
 """How long `gather` waits for one future alone: waiting for many at once costs ten times as much a future."""
 
 _RETURN_WHEN = (
@@ -26,7 +26,7 @@ _RETURN_WHEN = (
 
 def as_completed(futures: Iterable[Future[T]], timeout: float | None) -> Iterator[Future[T]]:
     """The futures in the order in which they end."""
-    return concurrent.futures.as_completed(checked(futures, Future), checked_timeout(timeout))
+    return concurrent.futures.as_completed(checked_futures(futures, Future), checked_timeout(timeout))
 
 
 def wait(
@@ -35,17 +35,17 @@ def wait(
     """Those that have ended, and the others."""
     if return_when not in _RETURN_WHEN:
         raise ValueError(f"return_when must be one of {', '.join(_RETURN_WHEN)}, not {return_when!r}")
-    done, others = concurrent.futures.wait(checked(futures, Future), checked_timeout(timeout), return_when)
+    done, others = concurrent.futures.wait(checked_futures(futures, Future), checked_timeout(timeout), return_when)
     return done, others
 
 
 def gather(futures: Iterable[Future[T]]) -> list[T]:
     """Their results, in their order; what the first one that fails has raised is raised as soon as that is known."""
-    listed: list[Future[T]] = checked(futures, Future)
+    listed: list[Future[T]] = checked_futures(futures, Future)
     results = []
     for position, future in enumerate(listed):
         if not _is_done_soon(future):
-            _wait_for_failure(listed[position:])
+            _wait_for_first_failure(listed[position:])
         results.append(future.result())
     return results
 
@@ -54,13 +54,13 @@ def _is_done_soon(future: Future[Any]) -> bool:
     if task_host.host is not None:
         return future.done()  # a task gives up its slot once for all of them
     try:
-        future.exception(PATIENCE_SECONDS)
+        future.exception(SINGLE_WAIT_SECONDS)
     except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
         pass
     return future.done()
 
 
-def _wait_for_failure(futures: list[Future[Any]]) -> None:
+def _wait_for_first_failure(futures: list[Future[Any]]) -> None:
     """Until one has failed, which is raised, or all have ended."""
     done, others = concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
     if others:
@@ -69,7 +69,7 @@ def _wait_for_failure(futures: list[Future[Any]]) -> None:
                 future.result()
 
 
-def checked(futures: Iterable[Any], kind: type) -> list[Any]:
+def checked_futures(futures: Iterable[Any], kind: type) -> list[Any]:
     """The futures as a list.
 
     Raises:

@@ -33,9 +33,9 @@ CANCELLED = "CANCELLED"
 CANCELLED_AND_NOTIFIED = "CANCELLED_AND_NOTIFIED"
 FINISHED = "FINISHED"
 
-_OVER = (CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED)
+_DONE_STATES = (CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED)
 
-_NUMBER_SECONDS = 0.1
+_TASK_ID_SECONDS = 0.1
 """How long the text of a future that was just submitted waits for its task's number, at the most."""
 
 _log = logging.getLogger(__name__)
@@ -48,11 +48,11 @@ class FailedNode(NamedTuple):
     """Its function's name."""
     row: int
     task_id: int
-    name_of: Callable[[int], str]
+    row_name: Callable[[int], str]
     """Names the row."""
 
 
-_making = threading.Lock()
+_lazy_lock = threading.Lock()
 """Held while a future gets its condition: one for all, as it is rare and short."""
 
 
@@ -75,28 +75,30 @@ class TaskFuture(Future[T]):
     It is a `concurrent.futures.Future` to `wait`, `as_completed` and `asyncio.wrap_future`, and can be awaited.
     """
 
-    # Only the I/O thread ends a future (state, then wake-up), and only waiters make a latch (that first, then a look at
-    # the state): in whichever order the two meet, one sees the other. That is what spares the lock.
+    # Two races are settled without a lock.
     #
-    # The standard library's functions hold the condition while they look at the state twice: nothing may end a future
-    # under their hands. So the I/O thread says that it is about to (`_is_ending`), then looks for a condition, and ends
-    # the future under it where there is one. Who makes a condition then looks whether the future is ending: in
-    # whichever order these two meet, one sees the other, and who waits lets the I/O thread go first.
+    # Finishing and waiting: only the I/O thread finishes a future. It sets the state, then releases the latches. A
+    # waiter adds its latch, then reads the state. In either order, one of the two sees what the other has written.
+    #
+    # Finishing and the standard library: its functions hold the condition while they read the state twice, and the
+    # state must not change in between. The I/O thread sets `_is_finishing`, then looks for a condition; if there is
+    # one, it finishes the future under it. A thread that makes a condition then reads `_is_finishing` and lets the I/O
+    # thread go first. Again, one of the two sees what the other has written.
 
-    # What most futures never change are class attributes: setting twelve fields costs a third of a submit.
+    # Defaults are class attributes: setting twelve fields in `__init__` costs a third of a submit.
     _state = PENDING
     _outcome: int = Outcome.VALUE
     _answer: Payload | None = None
     _result: Any = None
     _exception: BaseException | None = None
     _lazy_condition: threading.Condition | None = None
-    _is_ending = False
+    _is_finishing = False
     _lazy_waiters: list[Any] | None = None
     _latches: list[threading.Lock] | None = None
     _done_callbacks: Any = ()
     _function_name = ""
     """Once the function itself is not needed any more."""
-    _measured: tuple[int, int, int] | None = None
+    _profile: tuple[int, int, int] | None = None
     task_id = -1
     options: Options | None = None
     parent: TaskName | None = None
@@ -125,11 +127,11 @@ class TaskFuture(Future[T]):
     def _condition(self) -> threading.Condition:
         condition = self._lazy_condition
         if condition is None:
-            with _making:
+            with _lazy_lock:
                 condition = self._lazy_condition
                 if condition is None:
                     condition = self._lazy_condition = threading.Condition()
-        while self._is_ending and self._state not in _OVER:
+        while self._is_finishing and self._state not in _DONE_STATES:
             time.sleep(0)  # the I/O thread is between two lines of `resolve`
         return condition
 
@@ -141,7 +143,7 @@ class TaskFuture(Future[T]):
     def _waiters(self) -> list[Any]:
         waiters = self._lazy_waiters
         if waiters is None:
-            waiters = self._lazy_waiters = [] if task_host.host is None else slot_wait.Waiters(self._io_thread)
+            waiters = self._lazy_waiters = [] if task_host.host is None else slot_wait.SlotWaiters(self._io_thread)
         return waiters
 
     @_waiters.setter
@@ -175,7 +177,7 @@ class TaskFuture(Future[T]):
 
     def done(self) -> bool:
         """Whether the task was cancelled or has ended."""
-        return self._state in _OVER
+        return self._state in _DONE_STATES
 
     def result(self, timeout: float | None = None) -> T:
         """The task's return value, waited for.
@@ -191,9 +193,9 @@ class TaskFuture(Future[T]):
             BaseException: whatever the task raised.
         """
         if self._state != FINISHED:
-            self._await(timeout)
+            self._wait(timeout)
         if self._answer is not None:
-            self._read()
+            self._load_answer()
         if self._exception is not None:
             try:
                 raise self._exception
@@ -205,9 +207,9 @@ class TaskFuture(Future[T]):
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """What the task raised, waited for; None when it returned. Raises what `result` raises beside that."""
         if self._state != FINISHED:
-            self._await(timeout)
+            self._wait(timeout)
         if self._answer is not None:
-            self._read()
+            self._load_answer()
         return self._exception
 
     def profiling_info(self) -> ProfilingInfo:
@@ -217,12 +219,12 @@ class TaskFuture(Future[T]):
             ValueError: the task is not done, was not submitted with profiling, or did not come to its end on a worker.
             concurrent.futures.CancelledError: the task was cancelled.
         """
-        if self._state not in _OVER:
+        if self._state not in _DONE_STATES:
             raise ValueError(NOT_DONE)
         if self._state != FINISHED:
             raise CancelledError()
-        if self._measured is not None:
-            return profiling_info(*self._measured)
+        if self._profile is not None:
+            return profiling_info(*self._profile)
         if self.options is None or not self.options.profiling:
             raise ValueError("the task was not profiled: submit it with profiling=True")
         raise ValueError("the task was not profiled: it did not come to its end on a worker")
@@ -233,34 +235,34 @@ class TaskFuture(Future[T]):
         They run in a thread of the client's own, so that a slow one delays other callbacks and nothing else.
         """
         with self._condition:
-            if self._state not in _OVER:
+            if self._state not in _DONE_STATES:
                 self._done_callbacks = [*self._done_callbacks, fn]
                 return
-        _call(fn, self)
+        _run_callback(fn, self)
 
     def __await__(self) -> Generator[Any, None, T]:
-        if task_host.host is None or self._state in _OVER:
+        if task_host.host is None or self._state in _DONE_STATES:
             return asyncio.wrap_future(self).__await__()
-        return slot_await.awaiting(self._io_thread, asyncio.wrap_future(self))
+        return slot_await.await_without_slot(self._io_thread, asyncio.wrap_future(self))
 
     def __repr__(self) -> str:
         if self._answer is not None and self._state == FINISHED:
-            self._read()  # it says what was returned or raised
+            self._load_answer()  # it says what was returned or raised
         kind, _, rest = super().__repr__().partition(" at ")
-        return f"{kind} {self._numbered_name()} at {rest}"
+        return f"{kind} {self._task_label()} at {rest}"
 
     def _repr_html_(self) -> str:
         state = self._state.partition("_")[0].lower()
         if self._state == FINISHED:
             error = self.exception()
             state += f", returned {type(self._result).__name__}" if error is None else f", raised {error!r}"
-        return html_table(type(self).__name__, {"task": self._numbered_name(), "state": state})
+        return html_table(type(self).__name__, {"task": self._task_label(), "state": state})
 
-    def _numbered_name(self) -> str:
+    def _task_label(self) -> str:
         """As in "square#3", by which the task can be looked up."""
         # The I/O thread gives the number, usually within a millisecond. Without end nobody waits for text: the thread
         # may be held up, or be the one that asks.
-        deadline = time.monotonic() + _NUMBER_SECONDS
+        deadline = time.monotonic() + _TASK_ID_SECONDS
         while self.task_id < 0 and self._state == PENDING and time.monotonic() < deadline:
             time.sleep(0.001)
         return self._task_name() + (f"#{self.task_id}" if self.task_id >= 0 else "")
@@ -282,7 +284,7 @@ class TaskFuture(Future[T]):
 
     def resolve(self, _task_id: int, outcome: int, answer: Payload) -> None:
         """End the future with what came from the scheduler."""
-        if self._state in _OVER:
+        if self._state in _DONE_STATES:
             return
         self._payload = None
         state = FINISHED
@@ -292,25 +294,25 @@ class TaskFuture(Future[T]):
             if outcome:
                 self._outcome = outcome
             self._answer = answer
-        self._is_ending = True
+        self._is_finishing = True
         if self._lazy_condition is None:
             self._state = state
         else:
-            self._end_watched(state)
+            self._finish_locked(state)
         if self._latches is not None:
             self._release_latches(self._latches)
 
     def fail(self, _task_id: int, error: BaseException) -> None:
         """End the future with an error of the client's own."""
-        if self._state in _OVER:
+        if self._state in _DONE_STATES:
             return
         self._payload = None
         self._exception = error
-        self._is_ending = True
+        self._is_finishing = True
         if self._lazy_condition is None:
             self._state = FINISHED
         else:
-            self._end_watched(FINISHED)
+            self._finish_locked(FINISHED)
         if self._latches is not None:
             self._release_latches(self._latches)
 
@@ -320,17 +322,17 @@ class TaskFuture(Future[T]):
 
     def measured(self, duration: int, cpu_time: int, peak: int) -> None:
         """What the worker measured, in nanoseconds and bytes; called before `resolve`."""
-        if self._state not in _OVER:
-            self._measured = duration, cpu_time, peak
+        if self._state not in _DONE_STATES:
+            self._profile = duration, cpu_time, peak
 
     @staticmethod
     def _release_latches(latches: list[threading.Lock]) -> None:
         for latch in tuple(latches):  # a copy: who gives up waiting takes its own out meanwhile
             latch.release()
 
-    def _end_watched(self, state: str) -> None:
+    def _finish_locked(self, state: str) -> None:
         """End a future that has a condition, and tell whoever waits."""
-        self._is_ending = False  # who holds the condition must get on for us to get it
+        self._is_finishing = False  # who holds the condition must get on for us to get it
         with self._condition:
             self._state = state
             for waiter in self._lazy_waiters or ():
@@ -350,25 +352,25 @@ class TaskFuture(Future[T]):
             callbacks, self._done_callbacks = self._done_callbacks, ()
         for callback in callbacks:
             try:
-                _call(callback, self)
+                _run_callback(callback, self)
             except BaseException:  # such as SystemExit, which would end the thread, and with it all other callbacks
                 _log.exception("exception calling callback for %r", self)
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
-    def _await(self, timeout: float | None) -> None:
+    def _wait(self, timeout: float | None) -> None:
         """Wait until the future is finished; raise where it is cancelled or not in time."""
         # A bare lock as a latch: a Condition's wait makes one too, and three more objects around it.
         latch = threading.Lock()
         latch.acquire()
         latches = self._latches
         if latches is None:
-            with _making:
+            with _lazy_lock:
                 latches = self._latches
                 if latches is None:
                     latches = self._latches = []
         latches.append(latch)
-        if self._state not in _OVER:
+        if self._state not in _DONE_STATES:
             self._io_thread.check_can_wait()
             if task_host.host is None:
                 latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
@@ -381,7 +383,7 @@ class TaskFuture(Future[T]):
             latches.remove(latch)
             raise TimeoutError()
 
-    def _read(self) -> None:
+    def _load_answer(self) -> None:
         """Turn the answer's bytes into result or exception."""
         answer, function = self._answer, self._function
         if answer is None or function is None:
@@ -392,13 +394,13 @@ class TaskFuture(Future[T]):
             if exception is not None:
                 name_task(exception, f"{self._task_name()}#{self.task_id}")
         else:
-            place = node.name_of(node.row)
+            place = node.row_name(node.row)
             result, exception = function.read_answer(self._outcome, answer, node.function, place)
             if exception is not None:
                 name_task(exception, f"{node.function}#{node.task_id}")
                 add_note(exception, f"of {place}")
         # Not under the lock: unpickling runs foreign code. Of two threads that read at once, the first decides.
-        with _making:
+        with _lazy_lock:
             if self._answer is not None:
                 self._result = result
                 self._exception = exception
@@ -407,7 +409,7 @@ class TaskFuture(Future[T]):
                 self._function = self.failed_node = None
 
 
-def _call(callback: Callable[[Any], object], future: Future[Any]) -> None:
+def _run_callback(callback: Callable[[Any], object], future: Future[Any]) -> None:
     try:
         callback(future)
     except Exception:

@@ -7,11 +7,11 @@ from html import escape
 
 from ..protocol.snapshots import Snapshot
 
-LONGEST_SHOWN = 200
+MAX_CELL_LENGTH = 200
 """Characters of a value."""
 
 
-def counted(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
     """As in `1 worker` and `2 workers`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
@@ -28,15 +28,15 @@ def html_table(title: str, rows: Mapping[str, object]) -> str:
 
 def _cell(value: object) -> str:
     text = str(value)
-    if len(text) > LONGEST_SHOWN:
-        text = text[:LONGEST_SHOWN] + "..."
+    if len(text) > MAX_CELL_LENGTH:
+        text = text[:MAX_CELL_LENGTH] + "..."
     shown = escape(text)
     if isinstance(value, Link):
         shown = f'<a href="{escape(value)}" target="_blank">{shown}</a>'
     return f"<td style='text-align:left'>{shown}</td>"
 
 
-def rows_of(snapshot: Snapshot | None) -> dict[str, str]:
+def snapshot_rows(snapshot: Snapshot | None) -> dict[str, str]:
     """What a scheduler says of itself, as far as anybody shows it."""
     if snapshot is None:
         return {}

@@ -6,83 +6,94 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..pickling.functions import Function
 from ..pickling.references import ObjectRef, ReadingCall, reading_call
 from ..protocol.messages import Keep, Options, Outcome, Payload, Submit, TaskName
 from .future import FailedNode, TaskFuture
 
-ENDED_WELL = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
+SUCCESS_OUTCOMES = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
-_BLAME_LAST = {Outcome.CANCELLED.value: 1, Outcome.INPUT_LOST.value: 2}
+_CAUSE_RANK = {Outcome.CANCELLED.value: 1, Outcome.INPUT_LOST.value: 2}
 
-MOST_RECOVERIES = 10
+MAX_RECOVERIES = 10
 """How often a graph is submitted again because results of its nodes were lost with their hosts, without any progress in
 between: what one host can't send to another is lost for ever."""
 
 
+class GraphRows(NamedTuple):
+    """The rows of a graph, in an order in which inputs come before their readers."""
+
+    functions: dict[int, Function]
+    """The functions by their numbers."""
+    numbers: list[int]
+    """For each row the number of its function."""
+    payloads: list[Payload]
+    inputs: list[int]
+    """The inputs of all rows, one row after the other: a row's position, or `~k` for the k-th of `objects`."""
+    input_counts: list[int]
+    """For each row how many of `inputs` it reads."""
+    objects: list[ObjectRef]
+
+
 class GraphTasks:
-    """The owner of a graph's ids. Its rows are in an order in which inputs come before what reads them.
+    """The tasks of one submitted graph: the owner of their ids.
 
     Args:
-        functions: by their numbers.
-        numbers, payloads, input_counts, keep: of each row.
-        inputs: what rows read, all rows' behind one another: rows, and `~k` for the k-th of `objects`.
-        targets: those whose results are asked for, by their rows.
-        options, parent: what the tasks ask for, and the task that submits them.
-        name_of: what errors call a row; called in any thread.
-        keys: what people know the graph by.
+        rows: the graph's rows.
+        keep: for each row what becomes of its result, one `Keep` value a byte.
+        targets: the futures of the rows whose results were asked for, by row.
+        row_name: returns the text that names a row in errors; called in any thread.
+        options: the options of the tasks.
+        parent: the task that submits the graph, if one does.
+        keys: the graph's keys, as people see them.
     """
 
     def __init__(
         self,
-        functions: dict[int, Function],
-        numbers: list[int],
-        payloads: list[Payload],
-        inputs: list[int],
-        input_counts: list[int],
+        rows: GraphRows,
         keep: bytes,
-        objects: list[ObjectRef],
         targets: dict[int, TaskFuture[Any]],
-        options: Options | None,
-        parent: TaskName | None,
-        name_of: Callable[[int], str],
+        row_name: Callable[[int], str],
+        *,
+        options: Options | None = None,
+        parent: TaskName | None = None,
         keys: str = "",
     ) -> None:
         self.first = -1
-        self.count = len(numbers)
+        self.count = len(rows.numbers)
         self.targets = targets
         """Those that are not answered."""
         self.options = options
         self.parent = parent
         self.failed: TaskFuture[Any] | None = None
         """The first target that ended without a value."""
-        self.news: Callable[[], None] | None = None
+        self.on_change: Callable[[], None] | None = None
         """Called by the I/O thread when a target has failed, and when all are answered."""
-        self._functions = functions
-        self._numbers = numbers
-        self._payloads = payloads
-        self._inputs = inputs
-        self._input_counts = input_counts
+        self._functions = rows.functions
+        self._numbers = rows.numbers
+        self._payloads = rows.payloads
+        self._inputs = rows.inputs
+        self._input_counts = rows.input_counts
         self._keep = keep
-        self._asked_for = len(targets)
-        self._objects = objects
+        self._target_count = len(targets)
+        self._objects = rows.objects
         self._ends: list[int] = []
         """Where the inputs of each row end; made when somebody needs it."""
         self._readers: dict[int, int] = {}
         """How many rows that were needed, and not withdrawn since, read each of these; made when somebody needs it."""
         self._has_failed = False
         """Whether any row has ended without a value. Until then `resolve`, called for every row, notes nothing."""
-        self._ended_well: set[int] = set()
+        self._succeeded_rows: set[int] = set()
         """Rows that have ended with a value since then."""
         self._recoveries = 0
         """How often the graph was submitted again since a row ended well for the first time."""
-        self._name_of = name_of
+        self._row_name = row_name
         self._keys = keys
-        self._failures: dict[int, int] = {}
+        self._causes: dict[int, int] = {}
         """Rows that have ended without a value, and for each the one whose failure it is."""
-        self._endings: dict[int, tuple[int, Payload]] = {}
+        self._failure_answers: dict[int, tuple[int, Payload]] = {}
         """Outcome and payload of the latter."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
@@ -95,64 +106,64 @@ class GraphTasks:
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         row = task_id - self.first
-        if self._has_failed and outcome in ENDED_WELL:
-            self._failures.pop(row, None)  # of an earlier run, which a scheduler that is gone has told of
-            if row not in self._ended_well:
-                self._ended_well.add(row)
+        if self._has_failed and outcome in SUCCESS_OUTCOMES:
+            self._causes.pop(row, None)  # of an earlier run, which a scheduler that is gone has told of
+            if row not in self._succeeded_rows:
+                self._succeeded_rows.add(row)
                 self._recoveries = 0
         future = self.targets.pop(row, None)
         if future is None:
             return False  # what is kept, or has failed, is no news to anybody here
-        failed = self._failures.get(row)
+        failed = self._causes.get(row)
         if failed is not None:
-            outcome, answer = self._endings[failed]
+            outcome, answer = self._failure_answers[failed]
             future.failed_node = FailedNode(
-                self._functions[self._numbers[failed]].name, failed, self.first + failed, self._name_of
+                self._functions[self._numbers[failed]].name, failed, self.first + failed, self._row_name
             )
         future.resolve(task_id, outcome, answer)
-        self._tell(future, outcome != Outcome.VALUE)
+        self._notify(future, outcome != Outcome.VALUE)
         return not self.targets
 
     def record_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
         self._has_failed = True
         for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
             row = task_id - self.first
-            failed = self._failed_first(row, outcome, answer)
+            failed = self._cause_of(row, outcome, answer)
             if failed == row:
                 if outcome == Outcome.CANCELLED and row not in self.targets:
                     # Users cancel targets only. The scheduler cancels a row whose result no row needs any more, because
                     # its readers have failed: that is no failure, and these readers may be submitted again.
                     continue
-                self._endings[row] = outcome, answer
-            self._failures[row] = failed
+                self._failure_answers[row] = outcome, answer
+            self._causes[row] = failed
 
-    def _failed_first(self, row: int, outcome: int, answer: Payload) -> int:
+    def _cause_of(self, row: int, outcome: int, answer: Payload) -> int:
         """The row whose failure this one's is. All that it reads is noted already."""
-        causes = [self._failures[each] for each in self._rows_read_by(row) if each in self._failures]
+        causes = [self._causes[each] for each in self._rows_read_by(row) if each in self._causes]
         if outcome != Outcome.INPUT_LOST:
             # Others that it reads may be cancelled by now, as nobody needs them any more.
-            return next((each for each in causes if self._endings[each] == (outcome, answer)), row)
+            return next((each for each in causes if self._failure_answers[each] == (outcome, answer)), row)
         # It came to the scheduler when that had happened, and hears of an input that is not there: what it raises is
         # what those raise that were there.
-        return min(causes, key=lambda each: _BLAME_LAST.get(self._endings[each][0], 0), default=row)
+        return min(causes, key=lambda each: _CAUSE_RANK.get(self._failure_answers[each][0], 0), default=row)
 
     def can_resubmit(self, task_id: int) -> bool:
         row = task_id - self.first
-        if self._recoveries == MOST_RECOVERIES or row not in self.targets:
+        if self._recoveries == MAX_RECOVERIES or row not in self.targets:
             return False
-        return self._endings[self._failures[row]][0] == Outcome.INPUT_LOST
+        return self._failure_answers[self._causes[row]][0] == Outcome.INPUT_LOST
 
     def begin_recovery(self) -> None:
         """That is about to be done."""
         self._recoveries += 1
-        self._failures.clear()
-        self._endings.clear()
+        self._causes.clear()
+        self._failure_answers.clear()
 
     def fail(self, task_id: int, error: BaseException) -> None:
         future = self.targets.pop(task_id - self.first, None)
         if future is not None:
             future.fail(task_id, error)
-            self._tell(future, True)
+            self._notify(future, True)
 
     def start(self, task_id: int) -> None:
         future = self.targets.get(task_id - self.first)
@@ -167,11 +178,11 @@ class GraphTasks:
     def open_ids(self) -> list[int]:
         return [self.first + row for row in list(self.targets)]
 
-    def _tell(self, future: TaskFuture[Any], has_failed: bool) -> None:
+    def _notify(self, future: TaskFuture[Any], has_failed: bool) -> None:
         if has_failed and self.failed is None:
             self.failed = future
-        if self.news is not None and (self.failed is not None or not self.targets):
-            self.news()
+        if self.on_change is not None and (self.failed is not None or not self.targets):
+            self.on_change()
 
     # ------------------------------------------------------------------------------------------------- what to submit
 
@@ -184,7 +195,7 @@ class GraphTasks:
         if self._inputs:
             batch.inputs, batch.input_counts = self._ids(self._inputs), self._input_counts
         if any(self._keep):
-            is_new = len(self.targets) == self._asked_for
+            is_new = len(self.targets) == self._target_count
             batch.keep = self._keep if is_new else bytes(map(self._keep_of, range(self.count)))
         return batch
 
@@ -206,7 +217,7 @@ class GraphTasks:
     def cancel_node(self, task_id: int) -> list[int]:
         if not self._readers:
             self._count_readers()
-        withdrawn = self._with_readers(task_id - self.first)
+        withdrawn = self._row_and_readers(task_id - self.first)
         stack = list(withdrawn)
         while stack:
             for each in self._rows_read_by(stack.pop()):
@@ -216,7 +227,7 @@ class GraphTasks:
                     stack.append(each)
         return [self.first + row for row in sorted(withdrawn)]
 
-    def _with_readers(self, row: int) -> set[int]:
+    def _row_and_readers(self, row: int) -> set[int]:
         """The row, and all that need it."""
         rows = {row}
         if self._readers[row]:

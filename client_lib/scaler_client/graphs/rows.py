@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from ..futures.open_graphs import GraphRows
 from ..io import objects
 from ..pickling.call_pickles import CALL_BEGIN, CALL_END, SIMPLE, TAKEN, simple
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
 from ..pickling.references import NodeRef, ObjectRef, ReadingCall, Reference
-from ..protocol.messages import Payload
 from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, same
 from .nodes import ALIAS, CALL, LITERAL, TREE_OF_CALLS, Nodes, is_call
 
@@ -35,18 +35,7 @@ class Caller(Protocol):
     def _function(self, fn: Callable[..., Any]) -> Function: ...
 
 
-class Rows(NamedTuple):
-    """As GraphTasks takes them."""
-
-    functions: dict[int, Function]
-    numbers: list[int]
-    payloads: list[Payload]
-    inputs: list[int]
-    input_counts: list[int]
-    objects: list[ObjectRef]
-
-
-class RowMaker:
+class RowBuilder:
     """Goes through the nodes of a graph, inputs first.
 
     Args:
@@ -55,7 +44,7 @@ class RowMaker:
     """
 
     def __init__(self, caller: Caller, nodes: Nodes) -> None:
-        self.rows = Rows({}, [], [], [], [], [])
+        self.rows = GraphRows({}, [], [], [], [], [])
         self.places: list[int | None] = [None] * len(nodes)
         """Of each node by its position: its row, `~k` where it is the k-th object, None where it is a literal."""
         self.new_objects: list[ObjectRef] = []

@@ -120,7 +120,7 @@ class IoThread:
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
-        answered = slot_wait.event_for(self)
+        answered = slot_wait.make_event(self)
 
         def ask() -> None:
             if future.done():

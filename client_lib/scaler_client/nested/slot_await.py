@@ -11,24 +11,24 @@ import threading
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar
 
-from .slot_wait import Awaits, SlotReporter, current_task, keep_awaits, open_awaits
+from .slot_wait import Awaits, SlotReporter, current_task, open_awaits, set_awaits
 from .task_host import RunningTask, TaskStoppedError
 
 T = TypeVar("T")
 
-LOOK_SECONDS = 0.1
+STOP_CHECK_SECONDS = 0.1
 
-Gate = asyncio.Future  # what the coroutine waits at
+Waiter = asyncio.Future  # what the coroutine waits at
 
 
 class LoopAwaits(Awaits):
     def __init__(self, io_thread: SlotReporter, task: RunningTask) -> None:
         super().__init__(io_thread, task)
         self._loop = asyncio.get_running_loop()
-        self._gates: list[Gate[Any]] = []
+        self._waiters: list[Waiter[Any]] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def enter(self, answer: asyncio.Future[Any]) -> Gate[Any]:
+    def enter(self, future: asyncio.Future[Any]) -> Waiter[Any]:
         """One more; the first gives up the slot."""
         if not self.count:
             try:
@@ -37,21 +37,21 @@ class LoopAwaits(Awaits):
             except BaseException:
                 self.io_thread.resume(self.task.name)
                 raise
-            self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+            self._timer = self._loop.call_later(STOP_CHECK_SECONDS, self._check_stopped)
         self.count += 1
-        gate = self._loop.create_future()
-        self._gates.append(gate)
-        answer.add_done_callback(lambda _: _pass_on(answer, gate))
-        gate.add_done_callback(lambda _: answer.cancel() if gate.cancelled() else None)
-        return gate
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        future.add_done_callback(lambda _: _copy_outcome(future, waiter))
+        waiter.add_done_callback(lambda _: future.cancel() if waiter.cancelled() else None)
+        return waiter
 
-    def leave(self, gate: Gate[Any]) -> None:
+    def leave(self, waiter: Waiter[Any]) -> None:
         """One less; the last takes the slot again. Raises TaskStoppedError."""
         # A coroutine that was left unfinished may be closed by any thread's garbage collection, which can't take the
         # slot for the task: it then stays suspended.
         if self.thread != threading.get_ident():
             return
-        self._gates.remove(gate)
+        self._waiters.remove(waiter)
         self.count -= 1
         if self.count:
             return
@@ -62,14 +62,14 @@ class LoopAwaits(Awaits):
         finally:
             self.io_thread.resume(self.task.name)
 
-    def _look(self) -> None:
+    def _check_stopped(self) -> None:
         if self._is_stopped():
             self._timer = None
-            for gate in self._gates:
-                if not gate.done():
-                    gate.set_exception(TaskStoppedError("the task was stopped while it waited"))
+            for waiter in self._waiters:
+                if not waiter.done():
+                    waiter.set_exception(TaskStoppedError("the task was stopped while it waited"))
         else:
-            self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+            self._timer = self._loop.call_later(STOP_CHECK_SECONDS, self._check_stopped)
 
     def _is_stopped(self) -> bool:
         latch = threading.Lock()
@@ -77,39 +77,39 @@ class LoopAwaits(Awaits):
         return not latch.locked()  # nothing but the task's being stopped keeps it from a free latch
 
 
-def _pass_on(answer: asyncio.Future[Any], gate: Gate[Any]) -> None:
-    if gate.done():
+def _copy_outcome(future: asyncio.Future[Any], waiter: Waiter[Any]) -> None:
+    if waiter.done():
         return
-    if answer.cancelled():
-        gate.cancel()
-    elif answer.exception() is not None:
-        gate.set_exception(answer.exception())  # type: ignore[arg-type]
+    if future.cancelled():
+        waiter.cancel()
+    elif future.exception() is not None:
+        waiter.set_exception(future.exception())  # type: ignore[arg-type]
     else:
-        gate.set_result(answer.result())
+        waiter.set_result(future.result())
 
 
-def awaiting(io_thread: SlotReporter, answer: asyncio.Future[Any]) -> Generator[Any, None, Any]:
-    """`await answer`, which one of this client's futures ends, with the slot of the calling task given up."""
+def await_without_slot(io_thread: SlotReporter, future: asyncio.Future[Any]) -> Generator[Any, None, Any]:
+    """`await future`, which one of this client's futures ends, with the slot of the calling task given up."""
     task = current_task(io_thread)
     if task is None:
-        return (yield from asyncio.Future.__await__(answer))  # not its own, which may have come here
+        return (yield from asyncio.Future.__await__(future))  # not its own, which may have come here
     awaits = open_awaits(task.name)
     if not isinstance(awaits, LoopAwaits):
         awaits = LoopAwaits(io_thread, task)
-        keep_awaits(awaits)
-    gate = awaits.enter(answer)
+        set_awaits(awaits)
+    waiter = awaits.enter(future)
     try:
-        return (yield from gate.__await__())
+        return (yield from waiter.__await__())
     finally:
-        awaits.leave(gate)
+        awaits.leave(waiter)
 
 
-class OutOfSlot(Generic[T]):
+class SlotFreeAwait(Generic[T]):
     """`await`s a future of the event loop, which this client's futures end, with the calling task's slot given up."""
 
-    def __init__(self, io_thread: SlotReporter, answer: asyncio.Future[T]) -> None:
+    def __init__(self, io_thread: SlotReporter, future: asyncio.Future[T]) -> None:
         self._io_thread = io_thread
-        self._answer = answer
+        self._future = future
 
     def __await__(self) -> Generator[Any, None, T]:
-        return awaiting(self._io_thread, self._answer)
+        return await_without_slot(self._io_thread, self._future)

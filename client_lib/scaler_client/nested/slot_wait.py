@@ -51,7 +51,7 @@ def open_awaits(name: TaskName | None = None) -> Awaits | None:
     return awaits
 
 
-def keep_awaits(awaits: Awaits) -> None:
+def set_awaits(awaits: Awaits) -> None:
     """These are the calling thread's."""
     _local.awaits = awaits
 
@@ -69,13 +69,13 @@ def current_task(io_thread: SlotReporter) -> RunningTask | None:
     return task
 
 
-def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, is_over: Callable[[], bool]) -> None:
+def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, is_done: Callable[[], bool]) -> None:
     """Acquire the latch, which the I/O thread releases; inside a task, without keeping its slot.
 
     Args:
         io_thread: whose answers are waited for.
         timeout: seconds after which it gives up; None never does.
-        is_over: whether what is waited for is there.
+        is_done: whether what is waited for is there.
 
     Raises:
         TaskStoppedError: the task was stopped.
@@ -85,7 +85,7 @@ def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, 
         latch.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
     elif open_awaits(task.name) is not None:
         task.wait(latch, timeout)
-        if timeout is None and not is_over():
+        if timeout is None and not is_done():
             raise TaskStoppedError("the task was stopped while it waited")
     else:
         try:
@@ -136,12 +136,12 @@ class Event:
         return self._is_set
 
 
-def event_for(io_thread: SlotReporter) -> threading.Event | Event:
+def make_event(io_thread: SlotReporter) -> threading.Event | Event:
     """An event that the calling thread is to wait for."""
     return threading.Event() if current_task(io_thread) is None else Event(io_thread)
 
 
-class Waiters(list[Any]):
+class SlotWaiters(list[Any]):
     """A future's waiters, as the functions of concurrent.futures put them in, inside a worker."""
 
     def __init__(self, io_thread: SlotReporter) -> None:

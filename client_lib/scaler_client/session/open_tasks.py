@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..futures.open_graphs import ENDED_WELL
+from ..futures.open_graphs import SUCCESS_OUTCOMES
 from ..protocol.messages import Outcome, Payload, Resolved, TaskName
 from .result_sinks import CHUNK_BITS, ChunkSink, GraphSink, ResultSink, SingleSink
 
@@ -112,7 +112,7 @@ class OpenTasks:
             graph = graphs.get(key)
             if graph is None:
                 continue
-            if outcome not in ENDED_WELL:
+            if outcome not in SUCCESS_OUTCOMES:
                 failed.setdefault(graph, []).append((task_id, outcome, answer))
             elif graph.resolve(task_id, outcome, answer):
                 self._drop_graph(graph)

@@ -156,7 +156,7 @@ def test_a_subclass_stays_one(running: RunningScheduler) -> None:
             assert type(other) is OwnClient and other.tagged(3) == ("a", 9)
             assert other._options.name == "mine"
     with Client(running.address) as plain:
-        assert vars(plain).keys() <= client_module.OWN_ATTRIBUTES
+        assert vars(plain).keys() <= client_module.CONNECTION_ATTRIBUTES
 
 
 def test_a_client_whose_tasks_are_all_profiled(scheduler: FakeScheduler) -> None:

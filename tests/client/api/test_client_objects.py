@@ -28,7 +28,7 @@ def add(x: int, y: int) -> int:
     return x + y
 
 
-def in_thread(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+def run_in_thread(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
     """What a call returns or raises, in a thread of its own."""
     results: list[Any] = []
 
@@ -62,7 +62,7 @@ def test_an_object_and_a_task_that_reads_it(scheduler: FakeScheduler, client: Cl
 
 def test_a_map_that_reads(scheduler: FakeScheduler, client: Client) -> None:
     ref = client.send_object([1])
-    thread, results = in_thread(lambda: client.map(add, [(1, 2), (ref, 3), (4, ref)]))
+    thread, results = run_in_thread(lambda: client.map(add, [(1, 2), (ref, 3), (4, ref)]))
     submitted = scheduler.receive("submit")
     assert (submitted["inputs"], submitted["inputCounts"]) == ([0, 0], [0, 1, 1])
     scheduler.resolve(submitted["ids"], dumps(7))
@@ -132,7 +132,7 @@ GRAPH = {"a": (inc, 1), "b": (inc, "a"), "c": (add, "a", "b")}
 
 
 def test_get(scheduler: FakeScheduler, client: Client) -> None:
-    thread, results = in_thread(lambda: client.get(GRAPH, ["c", "b"]))
+    thread, results = run_in_thread(lambda: client.get(GRAPH, ["c", "b"]))
     submitted = scheduler.receive("submit")
     first = submitted["ids"][0]
     assert submitted["inputs"] == [first, first, first + 1] and submitted["inputCounts"] == [0, 1, 2]
@@ -146,7 +146,7 @@ def test_get(scheduler: FakeScheduler, client: Client) -> None:
 
 
 def test_get_of_what_fails_cancels_the_rest(scheduler: FakeScheduler, client: Client) -> None:
-    thread, results = in_thread(lambda: client.get({**GRAPH, "d": (inc, 1)}, ["c", "d"]))
+    thread, results = run_in_thread(lambda: client.get({**GRAPH, "d": (inc, 1)}, ["c", "d"]))
     submitted = scheduler.receive("submit")
     d = submitted["ids"][3]
     scheduler.resolve([d], pickle.dumps((ZeroDivisionError("no"), "frames\n")), outcome=Outcome.EXCEPTION)
@@ -156,7 +156,7 @@ def test_get_of_what_fails_cancels_the_rest(scheduler: FakeScheduler, client: Cl
 
 
 def test_get_ends_with_its_client(scheduler: FakeScheduler, client: Client) -> None:
-    thread, results = in_thread(lambda: client.get(GRAPH, ["c"]))
+    thread, results = run_in_thread(lambda: client.get(GRAPH, ["c"]))
     scheduler.receive("submit")
     client.disconnect()
     thread.join(WAIT_SECONDS)
@@ -169,7 +169,7 @@ def test_get_ends_with_its_client(scheduler: FakeScheduler, client: Client) -> N
 def test_a_target_is_cancelled_as_any_task(scheduler: FakeScheduler, client: Client) -> None:
     (future,) = client.submit_graph(GRAPH, ["c"])
     scheduler.receive("submit")
-    thread, results = in_thread(future.cancel)
+    thread, results = run_in_thread(future.cancel)
     assert scheduler.receive("cancel")["ids"] == [future.task_id]
     scheduler.resolve([future.task_id], outcome=Outcome.CANCELLED)
     thread.join(WAIT_SECONDS)
@@ -186,7 +186,7 @@ def test_the_back_end_of_a_client(scheduler: FakeScheduler) -> None:
 
 def test_shutdown(scheduler: FakeScheduler, client: Client) -> None:
     future = client.submit(inc, 1)
-    thread, results = in_thread(client.shutdown)
+    thread, results = run_in_thread(client.shutdown)
     scheduler.receive("shutdown")
     scheduler.say("goodbye", reason="a client has asked for it")
     thread.join(WAIT_SECONDS)
@@ -196,7 +196,7 @@ def test_shutdown(scheduler: FakeScheduler, client: Client) -> None:
 
 
 def test_shutdown_of_a_protected_scheduler(scheduler: FakeScheduler, client: Client) -> None:
-    thread, results = in_thread(client.shutdown)
+    thread, results = run_in_thread(client.shutdown)
     scheduler.receive("shutdown")
     scheduler.say("error", text="protected: this scheduler is not ended by clients")
     thread.join(WAIT_SECONDS)

@@ -93,7 +93,7 @@ def test_map_is_the_builtin(running_client: Client, iterables: Any, chunksize: i
 
 def test_chunks_are_tasks(running: RunningScheduler, running_client: Client) -> None:
     assert sum(running_client.executor().map(abs, range(100), chunksize=10)) == sum(range(100))
-    assert running.names == ["partial(_call_all)"] * 10
+    assert running.names == ["partial(_call_chunk)"] * 10
 
 
 def test_map_submits_at_once_and_yields_as_results_come(executor: Executor) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scaler_client.api import local_options
-from scaler_client.api.local_options import Chosen, check, taken
+from scaler_client.api.local_options import LaunchCommands, check, taken
 
 NO_UVLOOP = "/dev/stdin:1: event_loop: no uvloop here"
 
@@ -54,16 +54,16 @@ def test_keywords_by_another_name(keyword: str, key: str) -> None:
         taken({key: 5, keyword: 5})
 
 
-@pytest.mark.parametrize("keyword", local_options.WITHOUT_EFFECT)
+@pytest.mark.parametrize("keyword", local_options.IGNORED)
 def test_keywords_without_effect_are_taken_and_said(keyword: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert taken({keyword: 5, "io_threads": 2}) == {"io_threads": 2}
-    assert caplog.messages == [f"{keyword}= has no effect: {local_options.WITHOUT_EFFECT[keyword]}"]
+    assert caplog.messages == [f"{keyword}= has no effect: {local_options.IGNORED[keyword]}"]
 
 
-@pytest.mark.parametrize("keyword", local_options.REFUSED)
+@pytest.mark.parametrize("keyword", local_options.REJECTED)
 def test_options_that_are_no_keywords(keyword: str) -> None:
-    with pytest.raises(TypeError, match=f"^a local cluster takes no {keyword}=: {local_options.REFUSED[keyword]}$"):
+    with pytest.raises(TypeError, match=f"^a local cluster takes no {keyword}=: {local_options.REJECTED[keyword]}$"):
         taken({keyword: 5})
 
 
@@ -107,7 +107,7 @@ nothing = ""
     assert (commands.asked("s"), commands.asked("c")) == (wanted, wanted + "num_of_workers = 3\n")
     arguments = ["--on", "--no-off", "--number=2", "--of-enum=3", "--share=0.5", "--negative=-1"]
     arguments += ['--text=a "b" \\ é \x7f\n', "--folder=/a b", "--several=a,b", "--names=a,b", "--table=gpu=2,x"]
-    assert chosen == Chosen(commands.make("s"), arguments, arguments)
+    assert chosen == LaunchCommands(commands.make("s"), arguments, arguments)
 
 
 @pytest.mark.parametrize(

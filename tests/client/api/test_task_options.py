@@ -14,7 +14,7 @@ NAMES = ("timeout", "retries", "retry_on", "priority", "name", "capabilities", "
 
 
 def given(options: TaskOptions | None = None, **values: Any) -> TaskOptions:
-    return (options or TaskOptions()).with_given(**{name: values.get(name) for name in NAMES})
+    return (options or TaskOptions()).replace_given(**{name: values.get(name) for name in NAMES})
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def given(options: TaskOptions | None = None, **values: Any) -> TaskOptions:
     ],
 )
 def test_what_travels(values: dict[str, Any], field: str, expected: Any) -> None:
-    wire = given(**values).wire()
+    wire = given(**values).to_wire()
     assert wire is not None
     assert getattr(wire, field) == expected
 
 
 @pytest.mark.parametrize("values", [{}, {"profiling": False}, {"name": ""}, {"priority": 0}, {"capabilities": ()}])
 def test_what_asks_for_nothing(values: dict[str, Any]) -> None:
-    assert given(**values).wire() is None
+    assert given(**values).to_wire() is None
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,18 @@ def test_later_options_stand_beside_earlier_ones() -> None:
 
 
 def test_inside_a_task() -> None:
-    assert TaskOptions().wire(2, 9) == Options(depth=2, priority=9)
-    assert TaskOptions(priority=0).wire(2, 9) == Options(depth=2)
-    assert TaskOptions(profiling=True).wire(1, 0, False) == Options(depth=1)
+    assert TaskOptions().to_wire(2, 9) == Options(depth=2, priority=9)
+    assert TaskOptions(priority=0).to_wire(2, 9) == Options(depth=2)
+    assert TaskOptions(profiling=True).to_wire(1, 0, False) == Options(depth=1)
 
 
 def test_equal_questions_get_the_same_object() -> None:
     options = given(retries=2)
-    assert options.wire(1, 0) is options.wire(1, 0)
-    assert options.wire(1, 0) is not options.wire(2, 0)
+    assert options.to_wire(1, 0) is options.to_wire(1, 0)
+    assert options.to_wire(1, 0) is not options.to_wire(2, 0)
 
 
 def test_they_can_be_pickled() -> None:
     options = given(timeout=2, retry_on=(OSError,), capabilities={"gpu": 1})
-    options.wire()
+    options.to_wire()
     assert pickle.loads(pickle.dumps(options)) == options

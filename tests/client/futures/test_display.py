@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster
 from scaler_client.commands.addresses import Address, parse_connect_address
-from scaler_client.futures.notebook import Link, counted, html_table
+from scaler_client.futures.notebook import Link, count_text, html_table
 from scaler_client.monitor.newest_snapshot import Watch
 from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 
@@ -81,7 +81,7 @@ def test_a_link_can_be_clicked() -> None:
 
 
 def test_counted() -> None:
-    assert [counted(count, "worker") for count in (0, 1, 2000)] == ["0 workers", "1 worker", "2,000 workers"]
+    assert [count_text(count, "worker") for count in (0, 1, 2000)] == ["0 workers", "1 worker", "2,000 workers"]
 
 
 # ------------------------------------------------------------------------------------------------------------- futures

@@ -60,7 +60,7 @@ def test_what_each_state_answers(state: str, done: bool, is_running: bool, is_ca
 
 
 def test_repr_waits_for_the_number_of_a_new_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(future_module, "_NUMBER_SECONDS", 60)
+    monkeypatch.setattr(future_module, "_TASK_ID_SECONDS", 60)
     future = pending()
     number = threading.Timer(0.01, lambda: setattr(future, "task_id", 17))
     number.start()

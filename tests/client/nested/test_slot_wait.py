@@ -15,7 +15,7 @@ import pytest
 from tests.client.nested.stand_ins import PATIENCE_SECONDS, FakeHost, FakeTask, NestedIoThread, hosted
 from tests.client.stand_ins import FakeIoThread, end_with_exception, end_with_value, in_threads, pending, with_value
 
-from scaler_client.api.map import Chunk, MapPlan, run_map
+from scaler_client.api.map import MapChunk, MapPlan, run_map
 from scaler_client.futures.future import TaskFuture
 from scaler_client.nested import slot_wait, task_host
 from scaler_client.nested.task_host import TaskStoppedError
@@ -148,7 +148,7 @@ def test_futures_of_another_scheduler(task: FakeTask) -> None:
 def test_outside_of_workers_the_standard_waiters_are_left_alone() -> None:
     assert task_host.host is None
     assert type(pending()._waiters) is list
-    assert type(slot_wait.event_for(FakeIoThread())) is threading.Event  # type: ignore[arg-type]
+    assert type(slot_wait.make_event(FakeIoThread())) is threading.Event  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------------------- await
@@ -260,10 +260,10 @@ class MapIoThread(NestedIoThread):
 
     def __init__(self, task: FakeTask) -> None:
         super().__init__(task)
-        self.chunks: list[Chunk] = []
+        self.chunks: list[MapChunk] = []
         self.cancelled = 0
 
-    def submit_chunk(self, chunk: Chunk, _function: Function, payloads: list[Any]) -> None:
+    def submit_chunk(self, chunk: MapChunk, _function: Function, payloads: list[Any]) -> None:
         chunk.submitted(1000 * len(self.chunks))
         self.chunks.append(chunk)
 

@@ -338,7 +338,7 @@ def test_the_first_failure_is_news_to_who_waits(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     tasks = graph_tasks(client)
     news: list[Any] = []
-    tasks.news = lambda: news.append(tasks.failed)
+    tasks.on_change = lambda: news.append(tasks.failed)
     answer(client.session, tasks.first, C, Outcome.KEPT)
     assert news == []
     answer(client.session, tasks.first, D, Outcome.WORKER_DIED)

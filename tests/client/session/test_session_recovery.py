@@ -21,7 +21,7 @@ from tests.client.session.test_session_graphs import (
 )
 
 from scaler_client.errors import ObjectNotFoundError
-from scaler_client.futures.open_graphs import MOST_RECOVERIES
+from scaler_client.futures.open_graphs import MAX_RECOVERIES
 from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
@@ -69,7 +69,7 @@ def test_not_for_ever(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     client.session.take_outgoing()
-    for _ in range(MOST_RECOVERIES):
+    for _ in range(MAX_RECOVERIES):
         lose(client.session, first, E)
         assert rows(client.session, first) == ALL
     lose(client.session, first, E)
@@ -85,10 +85,10 @@ def test_as_often_as_there_is_progress(client: SessionClient) -> None:
     first = graph_tasks(client).first
     lose(client.session, first, E)
     for row in (A, B, C):
-        for _ in range(MOST_RECOVERIES - 1):
+        for _ in range(MAX_RECOVERIES - 1):
             lose(client.session, first, E)
         answer(client.session, first, row, Outcome.KEPT)
-    for _ in range(MOST_RECOVERIES):
+    for _ in range(MAX_RECOVERIES):
         answer(client.session, first, C, Outcome.KEPT)
         lose(client.session, first, E)
     assert not e.done()
