@@ -98,7 +98,7 @@ class Conversation:
                 self._collect()
         self._collect()
         self._publish()
-        self._core.farewell("the end")
+        self._core.goodbyes("the end")
 
     def _handle(self, event: events.Event) -> None:
         self._core.handle(event, self._now)
@@ -131,7 +131,7 @@ class Conversation:
             assert frames and sum(map(len, frames)) < _LONGEST_ANSWER
             if isinstance(effect, effects.Dispatch):
                 self._maker.rows.extend(zip(effect.clients, effect.ids, effect.attempts))
-        self._core.notices.take()
+        self._core.operator_log.drain()
         if self._is_watched:
             self._publish()
         invariants.check(self._core)

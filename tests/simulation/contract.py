@@ -307,7 +307,12 @@ class Contract:
             self._attempts[name] = attempt
             self._held.hold(name, effect.route, attempt)
         self._trace.count("dispatched", len(effect.ids))
-        self._expect(worker.held <= self._core.limits.queue_size, "a worker holds too much", effect.route, worker.held)
+        self._expect(
+            worker.task_count <= self._core.limits.queue_size,
+            "a worker holds too much",
+            effect.route,
+            worker.task_count,
+        )
 
     def _cancel_refused(self, effect: effects.CancelRefused) -> None:
         client = self._clients.get(effect.route)
@@ -324,7 +329,7 @@ class Contract:
 
     def _waiting(self) -> dict[TaskId, events.Options]:
         """What no worker holds and may be dispatched."""
-        takers = {client.incarnation for client in self._clients.values() if not client.pauses}
+        takers = {client.incarnation for client in self._clients.values() if not client.pause_reasons}
         return {
             name: options[-1]
             for name, options in self._open.items()

@@ -12,7 +12,15 @@ from typing import Any
 from scaler_client.futures import open_graphs
 from scaler_client.session import graph_recovery, held_objects
 from scaler_scheduler.core import scheduler, submissions
-from scaler_scheduler.core.completion import cancellation, closing, endings, graphs, host_results, results, suspension
+from scaler_scheduler.core.completion import (
+    attempt_end,
+    cancellation,
+    graphs,
+    host_results,
+    results,
+    suspension,
+    task_end,
+)
 from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher
 from scaler_scheduler.core.peers import peer_loss, peers, restart_hold
 from scaler_scheduler.core.state import functions, records
@@ -31,7 +39,7 @@ class Mutation:
     new: str
     first_seed: int = 0
     """Where to begin: a seed that found it when this was written."""
-    settle_seconds: float = restart_hold.SETTLE_SECONDS
+    settle_seconds: float = restart_hold.HOLD_SECONDS
     """How long workers have to come back: with more than 0 some faults show in one of many thousand seeds."""
 
     def patches(self) -> list[tuple[Any, str, Any]]:
@@ -51,7 +59,7 @@ class Mutation:
         made = namespace[self.function]
         if inspect.isclass(self.owner):
             put = property(made) if isinstance(original, property) else made
-            return [(self.owner, self.function, put), (restart_hold, "SETTLE_SECONDS", self.settle_seconds)]
+            return [(self.owner, self.function, put), (restart_hold, "HOLD_SECONDS", self.settle_seconds)]
         places = [module for name, module in sys.modules.items() if name.startswith(_CHANGED)]
         return [(module, self.function, made) for module in places if vars(module).get(self.function) is original]
 
@@ -59,27 +67,28 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "forget to requeue what a lost worker held",
-        peer_loss.Losses, "connection_lost",
-        "self._endings.settle_returned(task, worker, OUTCOME_WORKER_DIED, as_line(cause.encode()))", "pass",
+        peer_loss.PeerLoss, "connection_lost",
+        "self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, printable_line(cause.encode()))", "pass",
     ),
     Mutation(
         "accept the result of an old attempt",
-        results, "take_results", "task.worker is not worker or task.attempt != attempts[row]", "task.worker is None",
+        results, "process_results", "task.worker is not worker or task.attempt != attempts[row]", "task.worker is None",
         first_seed=47,
     ),
     Mutation(
         "drop a cancel that crosses a retract for balance",
-        cancellation.Withdrawals, "_withdraw", "if wish <= task.wish:", "if wish <= task.wish or task.is_retracting:",
+        cancellation.Cancellation, "_set_intent", "if intent <= task.intent:",
+        "if intent <= task.intent or task.is_retracting:",
         first_seed=91,
     ),
     Mutation(
         "never answer a cancel that came too late",
-        cancellation.Withdrawals, "take_retracted", "if task.wish == CANCEL:", "if False:",
+        cancellation.Cancellation, "process_retracted", "if task.intent == INTENT_CANCEL:", "if False:",
         first_seed=44,
     ),
     Mutation(
         "count the death for tasks that were only queued",
-        peer_loss.Losses, "worker_died", "self.worker_left(worker, now, cause)",
+        peer_loss.PeerLoss, "worker_died", "self.worker_left(worker, now, cause)",
         "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
         "    self.worker_left(worker, now, cause)",
@@ -87,7 +96,7 @@ MUTATIONS = (
     ),
     Mutation(
         "count an attempt for what a worker held that has left",
-        peer_loss.Losses, "worker_left", "self.connection_lost(worker, cause=cause)",
+        peer_loss.PeerLoss, "worker_left", "self.connection_lost(worker, cause=cause)",
         "[setattr(t, 'failures', t.failures + 9) for t in worker.tasks.values() if cause == 'it has left']\n"
         "    self.connection_lost(worker, cause=cause)",
     ),
@@ -98,7 +107,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never send EndWorker",
-        cancellation.Withdrawals, "_end_worker", "if agent is not None:", "if False:",
+        cancellation.Cancellation, "_end_worker", "if agent is not None:", "if False:",
         first_seed=91,
     ),
     Mutation(
@@ -107,32 +116,33 @@ MUTATIONS = (
     ),
     Mutation(
         "tell nobody of the slot that a suspended task frees",
-        scheduler.Scheduler, "_suspended", "take_suspended(event, client, worker, self.tables)", "pass",
+        scheduler.Scheduler, "_suspended", "suspend_named(event, client, worker, self.tables)", "pass",
     ),
     Mutation(
         "lose credit on cancel",
-        cancellation.Withdrawals, "_cancel_row", "client.returned += batch.size_of(row) + TASK_OVERHEAD", "pass",
+        cancellation.Cancellation, "_cancel_row", "client.returned_bytes += batch.size_of(row) + TASK_OVERHEAD", "pass",
         first_seed=125,
     ),
     Mutation(
         "lose credit with every result",
-        results, "take_results", "client.returned += task.size + TASK_OVERHEAD", "pass",
+        results, "process_results", "client.returned_bytes += task.size + TASK_OVERHEAD", "pass",
         first_seed=6,
     ),
     Mutation(
         "answer a client that is gone",
-        results, "take_results", "batch = None if client.is_gone else outbox.resolved(client)",
-        "batch = outbox.resolved(client)",
+        results, "process_results", "batch = None if client.is_gone else outbox.resolved_batch(client)",
+        "batch = outbox.resolved_batch(client)",
         first_seed=86,
     ),
     Mutation(
         "answer a client that is gone, as the scheduler itself",
-        closing, "answer", "if not client.is_gone:", "if True:",
+        task_end, "answer_task", "if not client.is_gone:", "if True:",
         first_seed=5,
     ),
     Mutation(
         "requeue a cancelled task",
-        endings.Endings, "settle_returned", "elif wish in (CANCEL, FORCE):", "elif wish == FORCE:",
+        attempt_end.AttemptEnd, "retry_or_end", "elif intent in (INTENT_CANCEL, INTENT_FORCE):",
+        "elif intent == INTENT_FORCE:",
     ),
     Mutation(
         "give out tasks of lower priority first",
@@ -140,17 +150,17 @@ MUTATIONS = (
     ),
     Mutation(
         "adopt nothing when a worker joins again",
-        peers.Peers, "_welcome_worker", "self._adoption.take_running(worker, name, now)", "pass",
+        peers.Peers, "_welcome_worker", "self._reattach.attach(worker, name, now)", "pass",
         first_seed=9,
     ),
     Mutation(
         "release a function while tasks of it wait",
-        functions.Function, "is_unused", "not self.tasks and not self.holders", "not self.holders",
+        functions.Function, "is_unused", "not self.tasks and not self.clients", "not self.clients",
         first_seed=78,
     ),
     Mutation(
         "forget the time limit",
-        scheduler.Scheduler, "_has_begun", "self.tables.timers.set(task, now + limit)", "pass",
+        scheduler.Scheduler, "_record_start", "self.tables.timers.set(task, now + limit)", "pass",
         first_seed=6,
     ),
     Mutation(
@@ -159,7 +169,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never go on with a client that has taken its results",
-        credit.Credits, "take_received", "self._dispatcher.go_on_with(client, STALLED)", "pass",
+        credit.Credits, "acknowledge", "self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)", "pass",
         first_seed=6,
     ),
     Mutation(
@@ -173,11 +183,11 @@ MUTATIONS = (
     ),
     Mutation(
         "keep the tasks of a client that has left",
-        peer_loss.Losses, "client_left", "self._withdrawals.abandon(client, now)", "pass",
+        peer_loss.PeerLoss, "client_left", "self._cancellation.abandon(client, now)", "pass",
     ),
     Mutation(
         "count no retries",
-        endings.Endings, "has_retries_left", "task.failures <=", "0 <=",
+        attempt_end.AttemptEnd, "has_retries_left", "task.failures <=", "0 <=",
         first_seed=4,
     ),
     Mutation(
@@ -187,42 +197,43 @@ MUTATIONS = (
     ),
     Mutation(
         "give two attempts the same number",
-        dispatch_writer.Giver, "_give_task", "task.attempt = task.client.next_attempt(task.attempt)",
+        dispatch_writer.DispatchWriter, "_dispatch_task", "task.attempt = task.client.next_attempt(task.attempt)",
         "task.attempt = max(1, task.attempt)",
     ),
     Mutation(
         "ignore that a worker keeps a task",
-        cancellation.Withdrawals, "take_retracted", "if event.given[row]:", "if True:",
+        cancellation.Cancellation, "process_retracted", "if event.given[row]:", "if True:",
         first_seed=18,
     ),
     Mutation(
         "leave the clients of a dead worker's tasks",
-        peer_loss.Losses, "worker_left", "self.client_left(client, now)", "pass",
+        peer_loss.PeerLoss, "worker_left", "self.client_left(client, now)", "pass",
     ),
     Mutation(
         "count a task twice that begins twice",
-        cancellation, "begin", "if task.state == DISPATCHED:", "if True:",
+        cancellation, "mark_started", "if task.state == DISPATCHED:", "if True:",
     ),
     Mutation(
         "forget that a task of a function is still open",
-        functions.FunctionTable, "let_go", "function.tasks -= 1", "function.tasks = 0",
+        functions.FunctionTable, "remove_task", "function.tasks -= 1", "function.tasks = 0",
     ),
     Mutation(
         "mix up the bytes of answers",
-        results, "take_results", "batch.rows.sizes.append(size)", "batch.rows.sizes.append(size and size - 1)",
+        results, "process_results", "batch.rows.sizes.append(size)", "batch.rows.sizes.append(size and size - 1)",
     ),
     Mutation(
         "forget to fail what reads the result of a task that fails",
-        graphs.Graphs, "failed", "if reader.state == BLOCKED:", "if False:",
+        graphs.Graphs, "fail_readers", "if reader.state == BLOCKED:", "if False:",
         first_seed=9,
     ),
     Mutation(
         "free an object while a task still reads it",
-        records.StoredObject, "is_needed", "self.is_referred or self.readers > 0", "self.is_referred",
+        records.StoredObject, "is_needed", "self.is_referenced or self.readers > 0", "self.is_referenced",
     ),
     Mutation(
         "run a task before its last input is there",
-        graphs.Graphs, "produced", "reader.state == BLOCKED and not reader.missing", "reader.state == BLOCKED",
+        graphs.Graphs, "object_available", "reader.state == BLOCKED and not reader.missing_inputs",
+        "reader.state == BLOCKED",
         first_seed=1,
     ),
     Mutation(
@@ -252,17 +263,17 @@ MUTATIONS = (
     ),
     Mutation(
         "send a host agent that joins again nothing that its workers are to find",
-        peers.Peers, "_welcome_agent", "send(stored, agent.route, self._outbox)", "pass",
+        peers.Peers, "_welcome_agent", "send_object(stored, agent.route, self._outbox)", "pass",
         first_seed=1438,
     ),
     Mutation(
         "give up a task that can't read a file of its host",
-        results, "_take_special", "outcome == OUTCOME_INPUT_LOST and task.reads_files", "False",
+        results, "_process_special", "outcome == OUTCOME_INPUT_LOST and task.reads_files", "False",
         first_seed=125,
     ),
     Mutation(
         "leave no credit beside objects",
-        credit.Credits, "_top_up", " + _not_coming_back(client, window)", "",
+        credit.Credits, "_grant", " + _unreturnable_bytes(client, window)", "",
         first_seed=125,
     ),
     Mutation(
@@ -272,7 +283,7 @@ MUTATIONS = (
     ),
     Mutation(
         "run a task that reads objects beside its copy at a worker that joins again",
-        graphs.Graphs, "_wait", "self.ready.append(task)", "pass",
+        graphs.Graphs, "_make_ready", "self.ready.append(task)", "pass",
         first_seed=759,
     ),
     Mutation(
@@ -286,31 +297,32 @@ MUTATIONS = (
     ),
     Mutation(
         "take a silent worker's queue away and do not tell it",
-        cancellation.Withdrawals, "take_away", "self._retract(task)", "pass",
+        cancellation.Cancellation, "reassign", "self._retract(task)", "pass",
         first_seed=21,
     ),
     Mutation(
         "give out at once what clients submit again",
-        restart_hold.Settling, "take", "self._dispatcher.pause(client, SETTLING)", "pass",
+        restart_hold.RestartHold, "hold", "self._dispatcher.pause(client, PAUSE_RESTART_HOLD)", "pass",
         first_seed=9,
     ),
     Mutation(
         "never go on with clients that have come back",
-        restart_hold.Settling, "let_go", "held, self._held = self._held, []", "held, self._held = [], []",
+        restart_hold.RestartHold, "release", "held, self._held = self._held, []", "held, self._held = [], []",
     ),
     Mutation(
         "tell nobody that results are lost with their host",
-        host_results.HostResults, "lose", "self._give_up(task, stored)", "pass",
+        host_results.HostResults, "lose_objects", "self._fail_reader(task, stored)", "pass",
         first_seed=31,
     ),
     Mutation(
         "leave those waiting that wait for a result which is lost while it is fetched",
-        host_results.HostResults, "lose", "task.state == WAITING or task.state == BLOCKED", "task.state == WAITING",
+        host_results.HostResults, "lose_objects", "task.state == WAITING or task.state == BLOCKED",
+        "task.state == WAITING",
         first_seed=31,
     ),
     Mutation(
         "let an agent that says goodbye take its results along, and say nothing",
-        peers.Peers, "goodbye", "self._losses.agent_left(agent)", "self._tables.agents.remove(agent)",
+        peers.Peers, "goodbye", "self._peer_loss.agent_left(agent)", "self._tables.agents.remove(agent)",
         first_seed=71,
     ),
     Mutation(
@@ -325,17 +337,17 @@ MUTATIONS = (
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",
-        peers.Peers, "_welcome_agent", "(stored.blocked or stored in agent.handed_over)", "False",
+        peers.Peers, "_welcome_agent", "(stored.blocked_tasks or stored in agent.evacuated)", "False",
         first_seed=53,
     ),
     Mutation(
         "leave files that an agent names when it joins again",
-        host_results.HostResults, "take_files", "self._forget_file(agent, client_name, task_id)", "pass",
+        host_results.HostResults, "reconcile_files", "self._discard_file(agent, client_name, task_id)", "pass",
         first_seed=114,
     ),
     Mutation(
         "give back no credit for what a client submits again",
-        graphs.Graphs, "submit", "client.returned += size", "client.sent += 0 * size",
+        graphs.Graphs, "submit", "client.returned_bytes += size", "client.sent_bytes += 0 * size",
         first_seed=483,
     ),
     Mutation(

@@ -26,7 +26,7 @@ class Returning:
         self._clients.discard(event.incarnation)
         if event.scheduler not in (0, self._scheduler):
             self._clients.add(event.incarnation)
-            self._until = min(self._until, now + restart_hold.SETTLE_SECONDS)
+            self._until = min(self._until, now + restart_hold.HOLD_SECONDS)
 
     def check_dispatch(self, name: TaskId, now: float) -> None:
         """A task is given out."""

@@ -67,7 +67,7 @@ class SchedulerHost:
     def stop(self) -> None:
         """As by SIGTERM."""
         self._trace.note("scheduler", "stops")
-        for effect in self.core.farewell("the scheduler stops"):
+        for effect in self.core.goodbyes("the scheduler stops"):
             self._network.send(effect.route, encode(effect, self._identity))
         self.kill()
 
@@ -105,7 +105,7 @@ class SchedulerHost:
         except InvariantError as error:
             raise SimulationError(f"broken invariant: {error}") from error
         contract.after(collected)
-        for _, notice in core.notices.take():
+        for _, notice in core.operator_log.drain():
             self._trace.note("scheduler logs:", notice)
         for effect in collected:
             self._trace.count("messages from the scheduler")

@@ -31,7 +31,7 @@ def batch(effect: Any, vector: Vector) -> Any:
     if special:
         flags, depths, priorities = special
         numbers = enumerate(zip(flags, depths, map(signed, priorities)))
-        effect.special = {row: of_row for row, of_row in numbers if any(of_row)}
+        effect.row_options = {row: of_row for row, of_row in numbers if any(of_row)}
     profiles = [vector.column(field, rows) for field in ("durations", "cpuTimes", "peaks") if field in vector.fields]
     if profiles:
         effect.profiles = {row: of_row for row, of_row in enumerate(zip(*profiles)) if any(of_row)}

@@ -77,7 +77,7 @@ class Scene:
         """Rows of history alone, as the invariants of many open tasks take long to check."""
         tables = self.core.scheduler.tables
         client, function = tables.clients.by_incarnation[11], next(iter(tables.functions))
-        tables.history.submitted(client, range(self.next_id, self.next_id + count), [function], "")
+        tables.history.record_submitted(client, range(self.next_id, self.next_id + count), [function], "")
         self.next_id += count
 
     def turns(self, seconds: float) -> list[bytes]:
@@ -192,7 +192,7 @@ def test_many_who_come_and_go_do_not_keep_the_others_waiting(scene: Scene) -> No
         for frame in scene.turns(0.1):
             reader.feed(frame, 0)
             size += frame.startswith(HISTORY_TOPIC)
-    assert size <= 10 * ((kept.end - kept.first) // HISTORY_ROWS + 2), "all of it once a second at most"
+    assert size <= 10 * ((kept.next_row - kept.first_row) // HISTORY_ROWS + 2), "all of it once a second at most"
     scene.submit(3)
     for frame in scene.turns(3):
         reader.feed(frame, 0)
@@ -257,7 +257,7 @@ def test_an_open_task_is_known_longer_than_what_has_happened(scene: Scene) -> No
     scene.core.submit(C, [1_000_001], capabilities=frozenset({("gpu", 1)}))
     scene.core.now += 5
     scene.submit(300_000)
-    assert scene.core.scheduler.tables.history.first > 5
+    assert scene.core.scheduler.tables.history.first_row > 5
     story = story_of(scene, 1_000_000)
     assert story.kinds == [HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED]
     assert (story.times, story.workers, story.attempts) == ([10_000_000] * 3, [0, 22, 22], [0, 1, 1])
@@ -373,15 +373,15 @@ def test_graphs_have_a_bound(scene: Scene) -> None:
     scene.core.scheduler.collect()
     scene.monitor.subscribe(GRAPHS_TOPIC)
     shown = graphs_of(scene)
-    assert (shown.total, len(shown.ids)) == (10_000, graph_view.NODES) and shown.states[0] == GraphState.RUNNING
-    assert len(set(shown.ids)) == graph_view.NODES
+    assert (shown.total, len(shown.ids)) == (10_000, graph_view.NODE_LIMIT) and shown.states[0] == GraphState.RUNNING
+    assert len(set(shown.ids)) == graph_view.NODE_LIMIT
     scene.core.goodbye(C)
     scene.core.take()
     assert graphs_of(scene).total == 0
 
 
 def test_graphs_of_which_not_all_is_looked_at(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_view, "LOOKED_AT", 10)
+    monkeypatch.setattr(graph_view, "SCAN_LIMIT", 10)
     scene.core.feed(graph(list(range(50)), [0] * 49, [0] + [1] * 49))
     scene.core.take()
     scene.monitor.subscribe(GRAPHS_TOPIC)

@@ -542,7 +542,7 @@ def test_special_columns_when_a_row_asks_for_something():
     effect.ids = [1, 2, 3]
     effect.rows.append_run([0, 0, 0], b"")
     plain = encode(effect, identity())
-    effect.special = {1: (effects.FLAG_PROFILE, 0, -(1 << 31)), 2: (0, 0xFFFFFFFF, (1 << 31) - 1)}
+    effect.row_options = {1: (effects.FLAG_PROFILE, 0, -(1 << 31)), 2: (0, 0xFFFFFFFF, (1 << 31) - 1)}
     assert len(encode(effect, identity())[0]) == len(plain[0]) + 8 + 16 + 16
 
 

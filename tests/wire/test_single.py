@@ -145,7 +145,7 @@ def one_row(kind: str, payload: bytes, asked: Dict[int, Any]) -> Any:
     effect: Any = effects.Dispatch(ROUTE) if kind == "dispatch" else effects.Resolved(ROUTE)
     effect.ids = [5]
     if kind == "dispatch":
-        effect.clients, effect.attempts, effect.functions, effect.special = [7], [1], [2], asked
+        effect.clients, effect.attempts, effect.functions, effect.row_options = [7], [1], [2], asked
     else:
         effect.outcomes, effect.profiles = [0], asked
     effect.rows.append_run([len(payload)], payload)

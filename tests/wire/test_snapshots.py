@@ -43,8 +43,8 @@ def test_of_a_scheduler_that_nobody_knows(core: Core) -> None:
     of = publisher(core)
     of.traffic.received[events.HELLO] = 1
     of.traffic.dropped["malformed"] = 4
-    of.loop.note(0.0000035)
-    of.loop.note(1e9)
+    of.loop.add(0.0000035)
+    of.loop.add(1e9)
     of.monitor_seconds = 0.25
     snapshot = taken(core, of)
     assert (snapshot.version, snapshot.incarnation, snapshot.address) == ("1.0.0", 5, "tcp://127.0.0.1:1")
@@ -250,7 +250,7 @@ def test_what_has_happened(core: Core) -> None:
     core.take()
     end, frame = of.history(0, 100)
     read = wire.decode([frame])
-    assert isinstance(read, History) and end == history.end == 4
+    assert isinstance(read, History) and end == history.next_row == 4
     assert (read.incarnation, read.first, read.ids, read.clients) == (5, 0, [1] * 4, [11] * 4)
     assert read.kinds == [
         HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ENDED,

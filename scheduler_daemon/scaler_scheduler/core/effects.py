@@ -183,7 +183,7 @@ class Dispatch(Effect):
         "inputs",
         "rows",
         "shared",
-        "special",
+        "row_options",
     )
     kind = DISPATCH
 
@@ -194,7 +194,7 @@ class Dispatch(Effect):
         self.attempts: List[int] = []
         self.functions: List[int] = []
         self.rows = Rows()
-        self.special: Dict[int, Tuple[int, int, int]] = {}
+        self.row_options: Dict[int, Tuple[int, int, int]] = {}
         self.names: Dict[int, str] = {}
         self.inputs: List[int] = []
         self.shared: List[int] = []

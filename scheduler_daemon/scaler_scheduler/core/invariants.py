@@ -6,7 +6,15 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import ABANDON, NO_WISH, SETTLING, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import (
+    INTENT_ABANDON,
+    NO_INTENT,
+    PAUSE_RESTART_HOLD,
+    Client,
+    StoredObject,
+    Task,
+    Worker,
+)
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
 
@@ -45,10 +53,10 @@ def _check_waiting(scheduler: Scheduler) -> None:
             _expect(
                 f"waiting tasks of client {client.incarnation} at rank {lane.rank}", rows + len(tasks), lane.waiting
             )
-            if lane.waiting and lane.is_queued == bool(client.pauses):
+            if lane.waiting and lane.is_queued == bool(client.pause_reasons):
                 raise InvariantError(f"client {client.incarnation} at rank {lane.rank} is queued: {lane.is_queued}")
             total += rows + len(tasks)
-        if client.pauses & SETTLING and scheduler.settling.deadline == float("inf"):
+        if client.pause_reasons & PAUSE_RESTART_HOLD and scheduler.restart_hold.deadline == float("inf"):
             raise InvariantError(f"client {client.incarnation} waits for workers, and for ever")
         _expect(f"tasks of client {client.incarnation} that wait again", _waiting(client), again)
         if client.is_gone and (client.lanes or not client.tasks):
@@ -70,11 +78,11 @@ def _check_queue(scheduler: Scheduler) -> None:
             if lane.waiting and lane.client.lanes.get(lane.key) is not lane:
                 raise InvariantError(f"a lane of client {lane.client.incarnation} has been forgotten")
     known = set(scheduler.tables.workers)
-    for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.stuck]:
+    for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.long_running]:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
-    known = {worker for worker in known if not (worker.is_retiring or worker.is_cut_off)}
-    idle = {worker for worker in known if not worker.held}
+    known = {worker for worker in known if not (worker.is_retiring or worker.is_unreachable)}
+    idle = {worker for worker in known if not worker.task_count}
     _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
     ready = {worker for worker in known - idle if worker.is_ready}
     _expect("workers with room", _incarnations(ready), _incarnations(dispatcher.partial))
@@ -109,11 +117,11 @@ def _check_held(tables: Tables) -> None:
             states.append(task.state)
             load += 0 if task.state == SUSPENDED else task.cost
             size += task.size
-        _expect(f"load of worker {worker.incarnation}", load, worker.load)
-        _expect(f"payload bytes of worker {worker.incarnation}", size, worker.bytes)
+        _expect(f"load of worker {worker.incarnation}", load, worker.load_ns)
+        _expect(f"payload bytes of worker {worker.incarnation}", size, worker.payload_bytes)
         _expect(f"running tasks of worker {worker.incarnation}", states.count(RUNNING), worker.running)
         _expect(f"suspended tasks of worker {worker.incarnation}", states.count(SUSPENDED), worker.suspended)
-        for task in worker.begun:
+        for task in worker.started_at:
             if task.worker is not worker or task.state not in (RUNNING, SUSPENDED):
                 raise InvariantError(f"worker {worker.incarnation} is said to have begun what it does not run")
         held += len(worker.tasks)
@@ -128,8 +136,8 @@ def _check_holder(task: Task, worker: Worker) -> None:
         raise InvariantError(f"{name} is held and unknown to its client")
     if task.state == DISPATCHED and task.function not in worker.functions:
         raise InvariantError(f"worker {worker.incarnation} holds a task of a function it was not sent")
-    if task.client.is_gone != (task.wish == ABANDON):
-        raise InvariantError(f"{name} is held with wish {task.wish}; its client has left: {task.client.is_gone}")
+    if task.client.is_gone != (task.intent == INTENT_ABANDON):
+        raise InvariantError(f"{name} is held with intent {task.intent}; its client has left: {task.client.is_gone}")
 
 
 def _check_tasks(tables: Tables) -> None:
@@ -143,10 +151,10 @@ def _check_tasks(tables: Tables) -> None:
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} on {holder}")
             if holder is not None and holder.tasks.get(task.serial) is not task:
                 raise InvariantError(f"{name} is not among what its worker holds")
-            if holder is None and (task.wish != NO_WISH or task.is_retracting or task.is_stopping or task.timer):
+            if holder is None and (task.intent != NO_INTENT or task.is_retracting or task.is_stopping or task.timer):
                 raise InvariantError(f"{name} waits, and something is still wanted of it")
-            if task.wish != NO_WISH and not task.is_retracting and not task.is_stopping:
-                raise InvariantError(f"{name} has wish {task.wish}, and nobody was asked")
+            if task.intent != NO_INTENT and not task.is_retracting and not task.is_stopping:
+                raise InvariantError(f"{name} has intent {task.intent}, and nobody was asked")
             if task.is_stopping and task.timer is None:
                 raise InvariantError(f"{name} is being stopped, and nobody will look whether it was")
     _expect("timers", timers, len(tables.timers))
@@ -183,18 +191,20 @@ def _check_unclaimed(tables: Tables) -> None:
 
 def _check_credit(tables: Tables) -> None:
     for client in tables.clients:
-        if not 0 <= client.received <= client.sent:
-            raise InvariantError(f"client {client.incarnation} has taken {client.received} of {client.sent} bytes")
+        if not 0 <= client.received_bytes <= client.sent_bytes:
+            raise InvariantError(
+                f"client {client.incarnation} has taken {client.received_bytes} of {client.sent_bytes} bytes"
+            )
         objects = client.objects.values()
-        held = sum([stored.size + TASK_OVERHEAD for stored in objects if stored.is_sent]) if objects else 0
-        _expect(f"bytes of objects of client {client.incarnation}", held, client.held)
+        held = sum([stored.size + TASK_OVERHEAD for stored in objects if stored.is_from_client]) if objects else 0
+        _expect(f"bytes of objects of client {client.incarnation}", held, client.object_bytes)
 
 
 def _check_objects(tables: Tables) -> None:
     clients = tables.clients.by_incarnation.values()
     readers: Dict[StoredObject, int] = {stored: 0 for client in clients for stored in client.objects.values()}
     _expect("objects", len(readers), len(tables.objects))
-    blocked = {stored: stored.blocked for stored in readers}
+    blocked = {stored: stored.blocked_tasks for stored in readers}
     for client in clients:
         for task in client.tasks.values():
             name = f"task {client.incarnation}/{task.id}"
@@ -203,8 +213,8 @@ def _check_objects(tables: Tables) -> None:
             if task.state == BLOCKED or (task.worker is not None and is_here):
                 missing = sum(blocked[stored].count(task) for stored in set(task.inputs) if stored in blocked)
             elif task.worker is not None:
-                missing = task.missing  # of what is not here any more
-            if missing != (task.missing if task.state == BLOCKED or task.worker is not None else 0):
+                missing = task.missing_inputs  # of what is not here any more
+            if missing != (task.missing_inputs if task.state == BLOCKED or task.worker is not None else 0):
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} and misses {missing} inputs")
             for stored in task.inputs:
                 if stored in readers:
@@ -218,9 +228,9 @@ def _check_objects(tables: Tables) -> None:
             raise InvariantError(f"{name} has a producer and bytes, or neither")
         if stored.home is not None and tables.agents.find(stored.home.incarnation) is not stored.home:
             raise InvariantError(f"{name} is at agent {stored.home.incarnation}, which is gone")
-        if stored.frames is not None and stored.blocked:
+        if stored.frames is not None and stored.blocked_tasks:
             raise InvariantError(f"{name} is here, and tasks wait for it")
-        for agent in stored.copies.agents | stored.copies.leftovers if stored.copies is not None else ():
+        for agent in stored.copies.agents | stored.copies.stale_agents if stored.copies is not None else ():
             if stored not in agent.objects:
                 raise InvariantError(f"{name} is at agent {agent.incarnation}, which does not know it")
         if stored.client.is_gone or stored.client.objects.get(stored.id) is not stored:

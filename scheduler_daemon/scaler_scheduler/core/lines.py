@@ -8,12 +8,12 @@ TRACEBACK_BYTES = 4096
 """Longest traceback that is kept. Of a longer one the end is kept: it names the error and the innermost frames."""
 
 
-def as_line(text: bytes) -> str:
+def printable_line(text: bytes) -> str:
     """The begin of this UTF-8 text, without control characters."""
     return _printable(text[: 4 * LINE_LIMIT].decode("utf-8", "replace")[:LINE_LIMIT])
 
 
-def as_text(text: bytes) -> str:
+def printable_text(text: bytes) -> str:
     """This UTF-8 text, its lines without control characters."""
     return "\n".join([_printable(line) for line in text.decode("utf-8", "replace").split("\n")])
 

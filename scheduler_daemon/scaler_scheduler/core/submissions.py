@@ -7,8 +7,8 @@ from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Submit
 from scaler_scheduler.core.missing_functions import divide
-from scaler_scheduler.core.peers.quotas import Bounds
-from scaler_scheduler.core.peers.reattach import Adoption
+from scaler_scheduler.core.peers.quotas import Quotas
+from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.state.tables import Tables
@@ -16,15 +16,15 @@ from scaler_scheduler.core.state.tables import Tables
 
 class Submissions:
     def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, graphs: Graphs, adoption: Adoption, bounds: Bounds
+        self, tables: Tables, dispatcher: Dispatcher, graphs: Graphs, reattach: Reattach, quotas: Quotas
     ) -> None:
         self._tables = tables
-        self._bounds = bounds
+        self._quotas = quotas
         self._dispatcher = dispatcher
         self._graphs = graphs
-        self._adoption = adoption
+        self._reattach = reattach
 
-    def take(self, client: Client, event: Submit, now: float) -> None:
+    def submit(self, client: Client, event: Submit, now: float) -> None:
         """New tasks of the client's, or again those that it has no answer to.
 
         Raises:
@@ -33,10 +33,10 @@ class Submissions:
         unknown = [number for number in dict.fromkeys(event.functions) if number not in client.functions]
         if unknown:
             known, others, weight = divide(event, client.functions)
-            client.returned += weight
+            client.returned_bytes += weight
             if known is not None:
-                self.take(client, known, now)
-            raise ProtocolError(self._bounds.unknown_function(client, unknown[0]), others)
+                self.submit(client, known, now)
+            raise ProtocolError(self._quotas.unknown_function_text(client, unknown[0]), others)
         functions = []
         kinds: List[str] = []
         """Those of neighbours that differ: one, but for clients that mix languages."""
@@ -49,13 +49,13 @@ class Submissions:
                 kinds.append(function.kind)
         if event.options.name:
             for function in dict.fromkeys(functions):
-                function.call(event.options.name)
-        self._tables.history.submitted(client, event.ids, functions, event.options.name)
+                function.add_task_name(event.options.name)
+        self._tables.history.record_submitted(client, event.ids, functions, event.options.name)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
             client.highest_id = max(client.highest_id, event.ids[-1])
-            client.counted_id = max(client.counted_id, event.ids[-1])
-            self.claim_ready(now)
+            client.highest_counted_id = max(client.highest_counted_id, event.ids[-1])
+            self.match_ready(now)
             return
         is_known = event.ids[0] <= client.highest_id
         for kind in dict.fromkeys(kinds):
@@ -67,7 +67,7 @@ class Submissions:
                 self._drop_known_rows(client, batch)
             self._enqueue(client, batch, kind, now)
         client.highest_id = max(client.highest_id, event.ids[-1])
-        client.counted_id = max(client.counted_id, event.ids[-1])
+        client.highest_counted_id = max(client.highest_counted_id, event.ids[-1])
 
     def _enqueue(self, client: Client, batch: Batch, kind: str, now: float) -> None:
         """What is left of the batch waits, by this kind of its functions."""
@@ -86,12 +86,12 @@ class Submissions:
         lane.batches.append(batch)
         self._dispatcher.enqueue(lane, rows)
         if self._tables.unclaimed:
-            self._adoption.claim(client, lane, batch, now)
+            self._reattach.match_batch(client, lane, batch, now)
 
-    def claim_ready(self, now: float) -> None:
+    def match_ready(self, now: float) -> None:
         """Some may have just got what they read: perhaps they run already."""
         if self._graphs.ready:
-            self._adoption.claim_ready(self._graphs.take_ready(), now)
+            self._reattach.match_ready(self._graphs.pop_ready(), now)
 
     def _drop_known_rows(self, client: Client, batch: Batch) -> None:
         """A client that says again what it has no answer to: what is here already is not taken twice."""
@@ -102,4 +102,4 @@ class Submissions:
             if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
                 batch.leave_out((row,))
             elif task_id <= client.highest_id:
-                client.distrust(client.newest_attempt)  # it is over, and its answer was lost
+                client.skip_attempts(client.newest_attempt)  # it is over, and its answer was lost

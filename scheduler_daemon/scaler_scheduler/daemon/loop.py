@@ -171,7 +171,7 @@ class Daemon:
         if self.core.is_shut_down and not self.is_stopping:
             _log.info("a client has asked that everything ends")
             self.is_stopping = True
-        for is_warning, text in self.core.notices.take():
+        for is_warning, text in self.core.operator_log.drain():
             _log.log(logging.WARNING if is_warning else logging.INFO, logs.on_one_line(text))
         if now >= self._next_release:
             self._next_release = now + RELEASE_SECONDS
@@ -191,12 +191,12 @@ class Daemon:
             self._reload(now)
         if not received and not collected:
             return False
-        self.status.loop.note(self._clock() - self._turn_began)
+        self.status.loop.add(self._clock() - self._turn_began)
         return True
 
     def _reload(self, now: float) -> None:
         _log.info("SIGHUP: the log files are opened again")  # by this line
-        if self.keyring is not None and self.keyring.reload(lambda users: self.core.cut_off(users, now)):
+        if self.keyring is not None and self.keyring.reload(lambda users: self.core.revoke(users, now)):
             self.network.monitor.rebind()
         self._pending.log_changes()
 
@@ -206,7 +206,7 @@ class Daemon:
         return max(0.0, min(self.core.next_deadline, looks) - self._clock())
 
     def send_goodbyes(self) -> None:
-        self._pump.send(self.core.farewell("the scheduler stops"))
+        self._pump.send(self.core.goodbyes("the scheduler stops"))
 
 
 def run(config: Config, pending: PendingConfig) -> int:

@@ -117,16 +117,16 @@ class MessagePump:
             event.user = self._router.user(route)
             is_known = self._is_known(event)
         counts = self._core.counts
-        vain = counts.vain_microseconds
+        vain = counts.wasted_us
         self._core.handle(event, now)
-        refusal = self._core.refusal
+        refusal = self._core.last_rejection
         if refusal is not None:
-            self._core.refusal = None
+            self._core.last_rejection = None
             self._log_rejection(event, refusal, now)
         elif isinstance(event, events.Hello):
             self._log_hello(event, is_known)
-        if counts.vain_microseconds != vain:
-            self._charge(route, counts.vain_microseconds - vain, now)
+        if counts.wasted_us != vain:
+            self._charge(route, counts.wasted_us - vain, now)
 
     def _drop_malformed(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
         """A malformed message is counted, logged at a limited rate and dropped, and its sender is told."""
@@ -162,7 +162,7 @@ class MessagePump:
         if isinstance(event, events.Hello):
             who = f"{_peer_text(event)} ({self._origin(event)})"
         else:
-            who = f"a message of {self._core.name_of(event.route)}"
+            who = f"a message of {self._core.peer_name(event.route)}"
         self._rejections.note((event.kind, type(refusal)), who, str(refusal), now)
 
     def _origin(self, hello: events.Hello) -> str:
@@ -186,8 +186,8 @@ class MessagePump:
     def drop_stuck_peers(self, now: float) -> None:
         """Of those who do not read, and for whom so much waits that there is no room: as if they had left."""
         for route in self._router.pop_stuck():
-            if self._core.knows(route):
-                peer = logs.on_one_line(self._core.name_of(route))
+            if self._core.has_peer(route):
+                peer = logs.on_one_line(self._core.peer_name(route))
                 _log.warning("%s does not read what it is sent, and is given up", peer)
                 self._core.handle(events.Goodbye(route, ""), now)
             self._throttle.block(route, now)
@@ -202,15 +202,15 @@ class MessagePump:
         """Connections whose second is over are to say hello, as after a lost connection."""
         throttle, core = self._throttle, self._core
         for route in throttle.release(now):
-            if core.knows(route):
+            if core.has_peer(route):
                 throttle.awaiting_hello.add(route)
             self.send([effects.HelloWanted(route)])
-        throttle.prune(now, core.knows)
+        throttle.prune(now, core.has_peer)
 
     def _charge(self, route: bytes, microseconds: float, now: float) -> None:
         if self._throttle.charge(route, microseconds, now) and now >= self._next_blocked_line:
             self._next_blocked_line = now + BAD_PEER_LOG_SECONDS
-            peer = logs.on_one_line(self._core.name_of(route))
+            peer = logs.on_one_line(self._core.peer_name(route))
             _log.warning("%s wastes the scheduler's time: its messages are dropped for a second", peer)
 
 

@@ -38,6 +38,6 @@ def graphs_frame(total: int, nodes: Sequence[Node], incarnation: int, started: f
             *texts.columns(),
             (UINT64, shrunk([node.options.graph for node in nodes])),
             (UINT32, keys),
-            (UINT64, shrunk([max(0, int((node.submitted - started) * 1000)) for node in nodes])),
+            (UINT64, shrunk([max(0, int((node.submitted_at - started) * 1000)) for node in nodes])),
         ),
     )

@@ -10,10 +10,10 @@ from heapq import nlargest
 from itertools import islice
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
-from ..core.dispatch.work_stealing import does_not_answer
+from ..core.dispatch.work_stealing import is_unresponsive
 from ..core.scheduler import Scheduler
 from ..core.state.clients import ClientTable
-from ..core.state.functions import GIVEN_NAMES, Function, FunctionTable
+from ..core.state.functions import TASK_NAMES, Function, FunctionTable
 from ..core.state.records import Client, StoredObject, Worker
 from ..core.state.transitions import RUNNING
 from ..core.state.workers import AgentTable
@@ -92,7 +92,7 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
         state = AGENT_IS_HERE if agents.find(worker.agent) is not None else 0
         if worker.tasks:
             state |= HOLDS_TASK
-            if does_not_answer(worker):
+            if is_unresponsive(worker):
                 state |= DOES_NOT_ANSWER
         if worker.is_retiring:
             state |= RETIRES
@@ -117,8 +117,8 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
         (UINT32, shrunk([len(worker.tasks) for worker in workers])),
         (UINT32, shrunk([worker.running for worker in workers])),
         (UINT32, shrunk([worker.suspended for worker in workers])),
-        (WIDE, [worker.sent for worker in workers]),
-        (WIDE, [worker.done for worker in workers]),
+        (WIDE, [worker.sent_tasks for worker in workers]),
+        (WIDE, [worker.done_tasks for worker in workers]),
         (WIDE, shrunk(clients)),
         (WIDE, shrunk(ids)),
         (UINT32, shrunk(attempts)),
@@ -130,14 +130,14 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
 
 
 def _free_slots(worker: Worker, queue_size: int) -> int:
-    return 0 if worker.is_retiring else max(0, min(queue_size - worker.held, _MAX_UINT32))
+    return 0 if worker.is_retiring else max(0, min(queue_size - worker.task_count, _MAX_UINT32))
 
 
 def _running_task(worker: Worker, texts: TextTable, now: float) -> Tuple[int, int, int, int, int]:
     """What it is known to run: client, id, attempt, name, milliseconds. Of suspended tasks there may be many, of those
     that run there is one, which has begun or gone on last."""
     if worker.running:
-        for task, since in reversed(list(worker.begun.items())):
+        for task, since in reversed(list(worker.started_at.items())):
             if task.state == RUNNING:
                 milliseconds = max(0, int((now - since) * 1000))
                 return task.client.incarnation, task.id, task.attempt, texts.number(task.name), milliseconds
@@ -161,8 +161,8 @@ def agent_columns(table: AgentTable, texts: TextTable, started: float) -> List[C
         (UINT32, shrunk([number(agent.version) for agent in agents])),
         (WIDE, shrunk([agent.usage[0] for agent in agents])),
         (WIDE, shrunk([agent.usage[1] for agent in agents])),
-        (WIDE, shrunk([agent.lag_microseconds for agent in agents])),
-        (WIDE, shrunk([max(0, int((agent.heard_at - started) * 1000)) for agent in agents])),
+        (WIDE, shrunk([agent.lag_us for agent in agents])),
+        (WIDE, shrunk([max(0, int((agent.last_message_at - started) * 1000)) for agent in agents])),
     ]
 
 
@@ -177,8 +177,8 @@ def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
         (WIDE, shrunk([client.waiting for client in clients])),
         (WIDE, shrunk([_not_waiting(client) for client in clients])),
         (WIDE, shrunk([len(client.objects) for client in clients])),
-        (WIDE, shrunk([client.held for client in clients])),
-        (WIDE, shrunk([client.done for client in clients])),
+        (WIDE, shrunk([client.object_bytes for client in clients])),
+        (WIDE, shrunk([client.answered_tasks for client in clients])),
     ]
 
 
@@ -199,11 +199,11 @@ def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
         (UINT32, [function.number for function in known]),
         (UINT32, shrunk([texts.number(function.name) for function in known])),
         (WIDE, shrunk([function.tasks for function in known])),
-        (WIDE, shrunk([function.done for function in known])),
-        (WIDE, shrunk([function.failed for function in known])),
+        (WIDE, shrunk([function.done_tasks for function in known])),
+        (WIDE, shrunk([function.failed_tasks for function in known])),
         (WIDE, shrunk([min(function.run_ns, _MAX_UINT64) for function in known])),
         (WIDE, shrunk([len(function.payload) for function in known])),
-        (UINT32, shrunk([len(function.holders) for function in known])),
+        (UINT32, shrunk([len(function.clients) for function in known])),
         (UINT32, shrunk([texts.number(_given_names(function)) for function in known])),
     ]
     return FunctionRows(columns, open_tasks)
@@ -211,8 +211,8 @@ def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
 
 def _given_names(function: Function) -> str:
     """A few of the names that its tasks came with."""
-    names = [name[:GIVEN_LIMIT] for name in function.given[: GIVEN_NAMES - 1]]
-    return ", ".join([*names, "..."] if len(function.given) == GIVEN_NAMES else names)
+    names = [name[:GIVEN_LIMIT] for name in function.task_names[: TASK_NAMES - 1]]
+    return ", ".join([*names, "..."] if len(function.task_names) == TASK_NAMES else names)
 
 
 def object_columns(clients: ClientTable, texts: TextTable) -> List[Column]:
@@ -235,4 +235,4 @@ def _objects(clients: Iterable[Client]) -> Iterator[StoredObject]:
 def _object_state(stored: StoredObject) -> int:
     if stored.producer is not None:
         return OBJECT_TO_COME
-    return OBJECT_ON_HOST if stored.is_away else OBJECT_HERE
+    return OBJECT_ON_HOST if stored.is_remote else OBJECT_HERE

@@ -7,7 +7,7 @@ import socket
 from typing import Dict, List, Sequence, Tuple
 
 from ..commands.options import interpreter
-from ..core.report.graph_view import nodes
+from ..core.report.graph_view import graph_nodes
 from ..core.report.story import story, story_tracebacks
 from ..core.scheduler import Scheduler
 from ..core.state.counts import Durations
@@ -88,12 +88,12 @@ class SnapshotWriter:
                 process=self._process(),
                 deaths=_counters(list(counts.deaths), list(counts.deaths.values())),
                 retries=counts.retries,
-                dispatch_latencies=counts.dispatch_latencies.by_size,
-                dispatch_latency_microseconds=counts.dispatch_latencies.microseconds,
+                dispatch_latencies=counts.dispatch_latencies.buckets,
+                dispatch_latency_microseconds=counts.dispatch_latencies.total_us,
                 waiting_bytes=counts.payload_bytes,
                 object_bytes=tables.objects.bytes,
                 memory_limit_bytes=self._core.limits.memory_limit_bytes,
-                unserved=self._core.unserved.waiting,
+                unserved=self._core.unschedulable.task_count,
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
@@ -102,7 +102,7 @@ class SnapshotWriter:
     @property
     def history_end(self) -> int:
         """The number of the next row of what happens."""
-        return self._core.tables.history.end
+        return self._core.tables.history.next_row
 
     def set_history_rows(self, rows: int) -> None:
         """Keep so many rows of what happens, at least."""
@@ -117,7 +117,7 @@ class SnapshotWriter:
 
     def graphs(self) -> bytes:
         """Frame 0 of a Graphs."""
-        return graphs_frame(*nodes(self._core.tables), self._identity.incarnation, self._started)
+        return graphs_frame(*graph_nodes(self._core.tables), self._identity.incarnation, self._started)
 
     def story(self, client: int, task_id: int) -> bytes:
         """Frame 0 of a History of this task alone, or for client 0 of all tasks with this id."""
@@ -127,7 +127,12 @@ class SnapshotWriter:
 
     def _dropped(self) -> List[Counter]:
         counts = self._core.counts
-        dropped = dict(self.traffic.dropped, late=counts.late, output=counts.output_dropped, refused=counts.refused)
+        dropped = dict(
+            self.traffic.dropped,
+            late=counts.late_results,
+            output=counts.dropped_output_rows,
+            refused=counts.rejected_messages,
+        )
         return _counters(list(dropped), list(dropped.values()))
 
     def _process(self) -> SchedulerProcess:
@@ -138,9 +143,9 @@ class SnapshotWriter:
             pid=os.getpid(),
             resident_bytes=resident_bytes(),
             cpu_milliseconds=round((times.user + times.system) * 1000),
-            loop_turns=self.loop.times,
-            loop_microseconds=self.loop.microseconds,
-            loop_durations=self.loop.by_size,
+            loop_turns=self.loop.count,
+            loop_microseconds=self.loop.total_us,
+            loop_durations=self.loop.buckets,
             monitor_microseconds=int(self.monitor_seconds * 1e6),
         )
 

@@ -168,7 +168,7 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
             (UINT32, shrunk(rows.sizes)),
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
-            *_special_columns(effect.special, len(effect.ids)),
+            *_special_columns(effect.row_options, len(effect.ids)),
             *_input_columns(effect),
             *_name_columns(effect.names, len(effect.ids)),
         ),

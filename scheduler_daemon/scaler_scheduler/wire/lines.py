@@ -3,7 +3,7 @@
 from array import array
 from typing import List
 
-from scaler_scheduler.core.lines import LINE_LIMIT, TRACEBACK_BYTES, as_line
+from scaler_scheduler.core.lines import LINE_LIMIT, TRACEBACK_BYTES, printable_line
 from scaler_scheduler.wire.errors import WireError
 
 
@@ -13,7 +13,7 @@ def read_lines(text: bytes, sizes: "array[int]") -> List[str]:
     lines: List[str] = []
     begin = 0
     for size in sizes:
-        lines.append(as_line(text[begin : begin + min(size, 4 * LINE_LIMIT)]) if size else "")
+        lines.append(printable_line(text[begin : begin + min(size, 4 * LINE_LIMIT)]) if size else "")
         begin += size
     return lines
 

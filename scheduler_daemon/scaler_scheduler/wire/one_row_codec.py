@@ -135,7 +135,7 @@ def _payload(rows: effects.Rows) -> bytes:
 def dispatch(effect: effects.Dispatch) -> Optional[bytes]:
     """Frame 0 of a Dispatch of one row, or None."""
     payload = _payload(effect.rows)
-    if not payload or effect.special or effect.input_counts or effect.names:
+    if not payload or effect.row_options or effect.input_counts or effect.names:
         return None
     size = len(payload)
     head = _DISPATCH.pack(

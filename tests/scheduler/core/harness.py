@@ -65,7 +65,7 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.DISPATCH:
         assert len(effect.ids) == len(effect.clients) == len(effect.attempts) == len(effect.functions)
         rows = zip(effect.clients, effect.ids, effect.attempts, effect.functions, payloads(effect.rows))
-        more = [each for each in (effect.special, effect.names) if each]
+        more = [each for each in (effect.row_options, effect.names) if each]
         return ("dispatch", route, list(rows), *more)
     if effect.kind == effects.RESOLVED:
         assert len(effect.ids) == len(effect.outcomes) == len(effect.rows.sizes)
@@ -108,7 +108,7 @@ def plain(effect: Any) -> Sent:
 
 def warnings_of(core: "Core") -> List[str]:
     """What operators were warned of since the last call."""
-    return [text for is_warning, text in core.scheduler.notices.take() if is_warning]
+    return [text for is_warning, text in core.scheduler.operator_log.drain() if is_warning]
 
 
 def submit_event(

@@ -30,4 +30,4 @@ def parent_waits(core, *ids):
 
 
 def held(core, incarnation=22):
-    return core.scheduler.tables.workers.find(incarnation).held
+    return core.scheduler.tables.workers.find(incarnation).task_count

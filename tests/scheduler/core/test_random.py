@@ -40,7 +40,7 @@ def test_storm(seed):
     for _ in range(STEPS):
         storm.step()
     counts = storm.core.scheduler.counts
-    assert counts.resolved > STEPS // 5 and counts.late > STEPS // 100
+    assert counts.resolved > STEPS // 5 and counts.late_results > STEPS // 100
     assert counts.retracted > 3 and counts.stopped > 10
     assert set(storm.kinds) | {"forget", "refused", "credit", "end worker"} == EVERY_KIND  # these are rare
     storm.settle()

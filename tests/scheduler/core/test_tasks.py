@@ -58,7 +58,7 @@ def test_payloads_of_all_kinds_stay_with_their_tasks(core):
         )
     )  # fmt: skip
     assert core.take() == [("resolved", C, [(6, 0, b"six"), (2, 0, b"TWO" * 50), (1, 0, b"one"), (4, 0, b"FOUR")])]
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
     core.died(A, 22)  # the rest goes again, payloads and all
     core.worker(W2, 23)
     assert [sent for sent in core.take() if sent[0] == "dispatch"] == [
@@ -108,10 +108,10 @@ def test_results_that_nobody_waits_for(core):
     core.results(W2, [(number, 2, 1)])  # of a task that is not
     core.results(W2, [(99, 1, 1)])  # of a client that is not
     assert core.take() == []
-    assert core.scheduler.counts.late == 4
+    assert core.scheduler.counts.late_results == 4
     core.results(W2, [row, row])
     assert core.take() == [("resolved", C, [(1, 0, b"")])]
-    assert core.scheduler.counts.late == 5
+    assert core.scheduler.counts.late_results == 5
 
 
 def test_started_of_what_is_not_there(core):

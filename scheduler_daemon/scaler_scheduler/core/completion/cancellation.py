@@ -2,14 +2,14 @@
 
 A task that a worker holds is retracted first, unless it is known to have begun; the worker says whether it gives it
 back. What has begun is stopped, if that is wanted: its worker interrupts it, and when it has not ended after a while
-its host agent is asked to end the process, if that is what it runs. What is wanted of a task is its `wish`.
+its host agent is asked to end the process, if that is what it runs. What is wanted of a task is its `intent`.
 """
 
 from array import array
 from typing import Dict, Iterable, List, Set
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.completion.endings import Endings
+from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import Name
@@ -17,15 +17,15 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.events import Retracted
-from scaler_scheduler.core.state.counts import VAIN_ROW
+from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.records import (
-    ABANDON,
-    BALANCE,
-    CANCEL,
-    FORCE,
-    NO_WISH,
-    RERUN,
-    TIME_LIMIT,
+    INTENT_ABANDON,
+    INTENT_BALANCE,
+    INTENT_CANCEL,
+    INTENT_FORCE,
+    INTENT_RERUN,
+    INTENT_TIME_LIMIT,
+    NO_INTENT,
     Client,
     Lane,
     Task,
@@ -38,10 +38,10 @@ GRACE_SECONDS = 2.0
 """From the interruption of a task to the end of its worker's process, and between two requests for that."""
 
 
-_REASONS = {ABANDON: "its client is gone", RERUN: "its client was gone"}
+_REASONS = {INTENT_ABANDON: "its client is gone", INTENT_RERUN: "its client was gone"}
 
 
-class Withdrawals:
+class Cancellation:
     def __init__(
         self,
         tables: Tables,
@@ -49,14 +49,14 @@ class Withdrawals:
         outbox: Outbox,
         graphs: Graphs,
         host_results: HostResults,
-        endings: Endings,
+        attempt_end: AttemptEnd,
     ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
         self._graphs = graphs
         self._host_results = host_results
-        self._endings = endings
+        self._attempt_end = attempt_end
         self._retracts: Dict[Worker, List[Name]] = {}
         """Those that go out at the next collect: one message a worker."""
         self._stops: Dict[Worker, List[Name]] = {}
@@ -75,16 +75,16 @@ class Withdrawals:
             elif task.state == WAITING:
                 touched.add(client.lane_of(task))
                 self._cancel_waiting(task)
-            elif task.wish == RERUN:
-                task.wish = FORCE  # it is being stopped already
+            elif task.intent == INTENT_RERUN:
+                task.intent = INTENT_FORCE  # it is being stopped already
             elif force:
-                self._withdraw(task, FORCE, now)
-            elif task.wish in (NO_WISH, BALANCE) and task.state != DISPATCHED:
+                self._set_intent(task, INTENT_FORCE, now)
+            elif task.intent in (NO_INTENT, INTENT_BALANCE) and task.state != DISPATCHED:
                 refused.append(task_id)
             else:
-                self._withdraw(task, CANCEL, now)
+                self._set_intent(task, INTENT_CANCEL, now)
         for lane in touched:
-            self._dispatcher.let_go(lane)
+            self._dispatcher.prune(lane)
         if refused:
             self._outbox.add(effects.CancelRefused(client.route, refused))
 
@@ -95,7 +95,7 @@ class Withdrawals:
             if found is None:
                 continue
             batch, row = found
-            client.returned += batch.size_of(row) + TASK_OVERHEAD
+            client.returned_bytes += batch.size_of(row) + TASK_OVERHEAD
             self._tables.counts.payload_bytes -= batch.size_of(row)
             batch.cancelled.add(row)
             batch.large.pop(row, None)
@@ -105,16 +105,16 @@ class Withdrawals:
             self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += 1
             function = batch.function_at(row)
             name = batch.options.name
-            self._tables.history.ended(client, task_id, 0, function, name, effects.OUTCOME_CANCELLED, b"")
-            self._tables.functions.let_go(function)
+            self._tables.history.record_ended(client, task_id, 0, function, name, effects.OUTCOME_CANCELLED, b"")
+            self._tables.functions.remove_task(function)
             self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
             return
-        self._tables.counts.vain_microseconds += VAIN_ROW
+        self._tables.counts.wasted_us += WASTED_ROW_US
 
     def _cancel_waiting(self, task: Task) -> None:
         self._count_down(task.client.lane_of(task))
-        task.wish = CANCEL
-        self._endings.settle_returned(task, None)
+        task.intent = INTENT_CANCEL
+        self._attempt_end.retry_or_end(task, None)
 
     def _count_down(self, lane: Lane) -> None:
         lane.waiting -= 1
@@ -123,38 +123,38 @@ class Withdrawals:
     def cancel_unneeded(self) -> None:
         """Tasks whose kept results nobody is going to read; one that runs goes on."""
         while self._graphs.unneeded:
-            for task in self._graphs.take_unneeded():
+            for task in self._graphs.pop_unneeded():
                 if task.worker is None or task.state == DISPATCHED:
                     self.cancel(task.client, [task.id], False, 0.0)  # without force no time is looked at
 
-    # ----------------------------------------------------------------------------------------------------- other wishes
+    # ---------------------------------------------------------------------------------------------------- other intents
 
     def abandon(self, client: Client, now: float) -> None:
         """The client is gone, and nothing of it waits any more: what workers hold is to end."""
         for task in client.tasks.values():
-            if task.wish == RERUN:
-                task.wish = ABANDON  # it was gone before, and came back
+            if task.intent == INTENT_RERUN:
+                task.intent = INTENT_ABANDON  # it was gone before, and came back
             else:
-                self._withdraw(task, ABANDON, now)
+                self._set_intent(task, INTENT_ABANDON, now)
 
-    def take_up_again(self, client: Client) -> None:
+    def restore_abandoned(self, client: Client) -> None:
         """The client is back: what was abandoned is wanted again."""
         for task in client.tasks.values():
-            if task.wish == ABANDON:
-                task.wish = RERUN
+            if task.intent == INTENT_ABANDON:
+                task.intent = INTENT_RERUN
 
-    def ask_again(self, task: Task, wish: int, now: float) -> None:
+    def repeat_intent(self, task: Task, intent: int, now: float) -> None:
         """The task runs, and its worker has a new connection: what was asked on the old one may not have arrived."""
         if task.worker is None:
-            self._ask_for_waiting(task, wish)
-        elif wish == CANCEL:
+            self._apply_to_waiting(task, intent)
+        elif intent == INTENT_CANCEL:
             self._outbox.add(effects.CancelRefused(task.client.route, [task.id]))
-        elif wish >= FORCE:
-            self._withdraw(task, wish, now)
+        elif intent >= INTENT_FORCE:
+            self._set_intent(task, intent, now)
 
-    def _ask_for_waiting(self, task: Task, wish: int) -> None:
+    def _apply_to_waiting(self, task: Task, intent: int) -> None:
         """The same of one that was not taken over: it is over, or what it reads is to be made anew."""
-        if task.client.tasks.get(task.id) is not task or wish not in (CANCEL, FORCE, ABANDON):
+        if task.client.tasks.get(task.id) is not task or intent not in (INTENT_CANCEL, INTENT_FORCE, INTENT_ABANDON):
             return
         if task.state == BLOCKED:
             self._graphs.cancel_blocked(task)
@@ -172,14 +172,14 @@ class Withdrawals:
         if agent is not None:
             self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, *name, "nobody waits for it any more"))
 
-    def take_back(self, tasks: Iterable[Task]) -> None:
+    def rebalance(self, tasks: Iterable[Task]) -> None:
         """Have these dispatched tasks come back to be run elsewhere."""
         for task in tasks:
-            if task.wish == NO_WISH and task.state == DISPATCHED:
-                task.wish = BALANCE
+            if task.intent == NO_INTENT and task.state == DISPATCHED:
+                task.intent = INTENT_BALANCE
                 self._retract(task)
 
-    def take_away(self, tasks: List[Task]) -> None:
+    def reassign(self, tasks: List[Task]) -> None:
         """Have these queued tasks of one worker, which does not answer, run elsewhere.
 
         It is asked (again) not to begin them, which it reads before it goes on; what it says of them counts no longer.
@@ -189,31 +189,31 @@ class Withdrawals:
         for task in tasks:
             task.is_retracting = False
             self._retract(task)
-            self._endings.leave_worker(task)
-            task.move(WORKER_LOST)
+            self._attempt_end.detach(task)
+            task.transition(WORKER_LOST)
             if task.may_store:
-                self._host_results.forget_file(worker, task.client.incarnation, task.id)
-            self._endings.settle_returned(task, worker)
+                self._host_results.discard_file(worker, task.client.incarnation, task.id)
+            self._attempt_end.retry_or_end(task, worker)
 
-    def look(self, now: float) -> None:
+    def check_timers(self, now: float) -> None:
         """What the timers say."""
-        for task in self._tables.timers.take_due(now):
-            if task.is_stopping or task.wish >= FORCE:
+        for task in self._tables.timers.pop_due(now):
+            if task.is_stopping or task.intent >= INTENT_FORCE:
                 self._end_worker(task)
                 self._tables.timers.set(task, now + GRACE_SECONDS)
             else:
-                self._withdraw(task, TIME_LIMIT, now)
+                self._set_intent(task, INTENT_TIME_LIMIT, now)
 
-    def _withdraw(self, task: Task, wish: int, now: float) -> None:
-        """Take the task back from its worker or, by a wish from FORCE on, stop it."""
-        if wish <= task.wish:
+    def _set_intent(self, task: Task, intent: int, now: float) -> None:
+        """Take the task back from its worker or, by an intent from FORCE on, stop it."""
+        if intent <= task.intent:
             return
-        task.wish = wish
-        if task.is_stopping or (task.state != DISPATCHED and wish < FORCE):
+        task.intent = intent
+        if task.is_stopping or (task.state != DISPATCHED and intent < INTENT_FORCE):
             return
         if task.state == DISPATCHED:
             self._retract(task)
-            if wish >= FORCE and task.timer is None:
+            if intent >= INTENT_FORCE and task.timer is None:
                 # It may run already, and hold the interpreter's lock so that its worker can't even answer.
                 self._tables.timers.set(task, now + GRACE_SECONDS)
         else:
@@ -237,49 +237,49 @@ class Withdrawals:
         assert worker is not None
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
-            reason = _REASONS.get(task.wish, "cancelled")
-            if task.wish == TIME_LIMIT:
+            reason = _REASONS.get(task.intent, "cancelled")
+            if task.intent == INTENT_TIME_LIMIT:
                 reason = f"time limit of {task.options.timeout_seconds:g} s"
             client = task.client.incarnation
             self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, client, task.id, task.attempt, reason))
 
     # ---------------------------------------------------------------------------------------------- the worker's answer
 
-    def take_retracted(self, event: Retracted, worker: Worker, now: float) -> None:
+    def process_retracted(self, event: Retracted, worker: Worker, now: float) -> None:
         refused: Dict[Client, List[int]] = {}
         for row in range(len(event.ids)):
-            task = self._tables.held(worker, event.clients[row], event.ids[row], event.attempts[row])
+            task = self._tables.find_held(worker, event.clients[row], event.ids[row], event.attempts[row])
             if task is None or not task.is_retracting:
                 continue
             task.is_retracting = False
             if event.given[row]:
                 self._tables.counts.retracted += 1
-                self._take_from(worker, task)
+                self._return_task(worker, task)
                 continue
             if task.state == DISPATCHED:
-                begin(task, now)
-            if task.wish >= FORCE:
+                mark_started(task, now)
+            if task.intent >= INTENT_FORCE:
                 if not task.is_stopping:
                     self._stop(task, now)
                 continue
-            if task.wish == CANCEL:
+            if task.intent == INTENT_CANCEL:
                 refused.setdefault(task.client, []).append(task.id)
-            task.wish = NO_WISH
+            task.intent = NO_INTENT
         for client, ids in refused.items():
             self._outbox.add(effects.CancelRefused(client.route, ids))
 
-    def take_undelivered(self, dispatch: effects.Dispatch, worker: Worker) -> None:
+    def return_undelivered(self, dispatch: effects.Dispatch, worker: Worker) -> None:
         """The worker can't have these, nor anything else before it joins again."""
         for client, task_id, attempt in zip(dispatch.clients, dispatch.ids, dispatch.attempts):
-            task = self._tables.held(worker, client, task_id, attempt)
+            task = self._tables.find_held(worker, client, task_id, attempt)
             if task is not None and task.state == DISPATCHED:
-                self._take_from(worker, task)
+                self._return_task(worker, task)
 
-    def _take_from(self, worker: Worker, task: Task) -> None:
+    def _return_task(self, worker: Worker, task: Task) -> None:
         """The task has not begun, and is this worker's no longer."""
-        self._endings.leave_worker(task)
-        task.move(RETRACT)
-        self._endings.settle_returned(task, worker)
+        self._attempt_end.detach(task)
+        task.transition(RETRACT)
+        self._attempt_end.retry_or_end(task, worker)
 
     def flush(self) -> None:
         """Put what gathered into the outbox."""
@@ -291,17 +291,17 @@ class Withdrawals:
             self._outbox.add_last(effects.Stop(worker.route, clients, ids, attempts))
         self._retracts, self._stops = {}, {}
 
-    def forget(self, worker: Worker) -> None:
+    def remove_worker(self, worker: Worker) -> None:
         """The worker is gone."""
         self._retracts.pop(worker, None)
         self._stops.pop(worker, None)
 
 
-def begin(task: Task, now: float) -> None:
+def mark_started(task: Task, now: float) -> None:
     """The task is known to have begun."""
     worker = task.worker
     assert worker is not None
     if task.state == DISPATCHED:
         worker.running += 1
-    worker.begun.setdefault(task, now)
-    task.move(START)
+    worker.started_at.setdefault(task, now)
+    task.transition(START)

@@ -11,25 +11,25 @@ from scaler_scheduler.core.state.records import Agent, StoredObject
 from scaler_scheduler.core.state.tables import Tables
 
 
-class HandingOver:
+class Evacuation:
     def __init__(self, tables: Tables, outbox: Outbox, memory_limit_bytes: int) -> None:
         self._tables = tables
         self._outbox = outbox
         self._memory_limit_bytes = memory_limit_bytes
 
-    def begin(self, agent: Agent) -> None:
+    def evacuate(self, agent: Agent) -> None:
         """Fetch the kept results that only this agent's host has."""
-        away = [stored for stored in agent.objects if stored.home is agent and stored.is_away]
+        away = [stored for stored in agent.objects if stored.home is agent and stored.is_remote]
         self.fetch(agent, sorted(away, key=lambda stored: (stored.client.incarnation, stored.id)))
 
     def fetch(self, agent: Agent, away: List[StoredObject]) -> None:
         """Fetch these objects, as far as there is room. Only the host of this retiring agent has them."""
-        on_their_way = sum([stored.size for stored in agent.handed_over if stored.is_away])
+        on_their_way = sum([stored.size for stored in agent.evacuated if stored.is_remote])
         room = self._memory_limit_bytes - self._tables.objects.bytes - on_their_way
         for stored in away:
             if stored.size > room:
                 continue
             room -= stored.size
-            agent.handed_over.add(stored)
-            if not stored.blocked:  # else it was asked for already
+            agent.evacuated.add(stored)
+            if not stored.blocked_tasks:  # else it was asked for already
                 self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)

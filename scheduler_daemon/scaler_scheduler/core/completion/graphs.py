@@ -7,17 +7,16 @@ while an input is not there, waiting once all are. A failure goes on to those th
 from typing import List, Optional, Sequence
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.completion.closing import answer
-from scaler_scheduler.core.completion.evacuation import HandingOver
+from scaler_scheduler.core.completion.evacuation import Evacuation
+from scaler_scheduler.core.completion.task_end import answer_task
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.dispatch.dispatch_writer import Giver
+from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.report.graph_view import ended_node
-from scaler_scheduler.core.state.counts import VAIN_ROW
+from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import BALANCE, Client, StoredObject, Task, Worker
-from scaler_scheduler.core.state.records import CANCEL as CANCEL_WISH
+from scaler_scheduler.core.state.records import INTENT_BALANCE, INTENT_CANCEL, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.tables import ENDED_NODES, Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY
 
@@ -27,12 +26,12 @@ CROWDED_SECONDS = 1.0
 
 class Graphs:
     def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, giver: Giver, outbox: Outbox, handing_over: HandingOver
+        self, tables: Tables, dispatcher: Dispatcher, writer: DispatchWriter, outbox: Outbox, evacuation: Evacuation
     ) -> None:
         self._tables = tables
-        self._handing_over = handing_over
+        self._evacuation = evacuation
         self._dispatcher = dispatcher
-        self._giver = giver
+        self._writer = writer
         self._outbox = outbox
         self.unneeded: List[Task] = []
         """Tasks whose kept result nobody is going to read."""
@@ -41,39 +40,41 @@ class Graphs:
 
     # ---------------------------------------------------------------------------------------------------------- objects
 
-    def take_object(self, client: Client, event: events.Object) -> None:
+    def add_object(self, client: Client, event: events.Object) -> None:
         """Bytes that the client sends; what is here already stays."""
         if self._tables.objects.find(client, event.id) is None:
             stored = StoredObject(client, event.id, event.name, None)
             self._tables.objects.fill(stored, event.frames)
-            client.held += stored.size + TASK_OVERHEAD
+            client.object_bytes += stored.size + TASK_OVERHEAD
             self._tables.objects.add(stored)
 
-    def forget(self, client: Client, ids: Sequence[int]) -> None:
+    def release_objects(self, client: Client, ids: Sequence[int]) -> None:
         """The client refers to these no longer."""
         for object_id in ids:
             stored = self._tables.objects.find(client, object_id)
             if stored is None:
-                self._tables.counts.vain_microseconds += VAIN_ROW
-            elif stored.is_referred:
-                stored.is_referred = False
+                self._tables.counts.wasted_us += WASTED_ROW_US
+            elif stored.is_referenced:
+                stored.is_referenced = False
                 self.drop_unneeded(stored)
 
-    def client_left(self, client: Client) -> None:
+    def remove_client(self, client: Client) -> None:
         """All of the client's objects go; its tasks are gone already, or abandoned."""
         for stored in list(client.objects.values()):
-            stored.is_referred = False
+            stored.is_referenced = False
             stored.readers = 0
             self.drop_unneeded(stored)
         self.unneeded = [task for task in self.unneeded if task.client is not client]
 
-    def take_unneeded(self) -> List[Task]:
+    def pop_unneeded(self) -> List[Task]:
         """Tasks to be cancelled, as nobody is going to read their results."""
         unneeded, self.unneeded = self.unneeded, []
         # Some may be submitted again by now.
-        return [task for task in unneeded if task.client.tasks.get(task.id) is task and self._kept(task) is None]
+        return [
+            task for task in unneeded if task.client.tasks.get(task.id) is task and self._result_object(task) is None
+        ]
 
-    def take_ready(self) -> List[Task]:
+    def pop_ready(self) -> List[Task]:
         ready, self.ready = self.ready, []
         return ready
 
@@ -82,15 +83,15 @@ class Graphs:
             return
         if stored.producer is not None and stored.producer.keep == events.KEEP_YES:
             self.unneeded.append(stored.producer)
-        if stored.is_sent:
-            stored.client.returned += stored.size + TASK_OVERHEAD
-            stored.client.held -= stored.size + TASK_OVERHEAD
+        if stored.is_from_client:
+            stored.client.returned_bytes += stored.size + TASK_OVERHEAD
+            stored.client.object_bytes -= stored.size + TASK_OVERHEAD
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
             for agent in stored.copies.agents:
                 self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
-            for agent in stored.copies.leftovers:
+            for agent in stored.copies.stale_agents:
                 self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)
 
@@ -105,15 +106,15 @@ class Graphs:
             large = event.large.get(row)
             keep = event.keep[row] if event.keep else events.KEEP_NO
             if self._is_known(client, task_id, keep):
-                if task_id <= client.counted_id or not self._is_open(client, task_id):
+                if task_id <= client.highest_counted_id or not self._is_open(client, task_id):
                     # The client counts it again, and there is no end to come that would return it: it is over, or its
                     # end returns what was counted before.
-                    client.returned += size + (0 if large is None else len(large)) + TASK_OVERHEAD
+                    client.returned_bytes += size + (0 if large is None else len(large)) + TASK_OVERHEAD
             else:
                 function = functions[row] if len(functions) > 1 else functions[0]
                 payload, start = (event.payload, position) if large is None else (large, 0)
                 length = size if large is None else len(large)
-                task = self._giver.new_task(
+                task = self._writer.new_task(
                     task_id, client, function, event.options, payload, start, length, large is not None
                 )
                 self._admit(task, keep, event.inputs, begin, end)
@@ -126,16 +127,16 @@ class Graphs:
         task = client.tasks.get(task_id)
         if task is not None:
             if task.keep:
-                self._want_again(task)
+                self._reference_again(task)
             if task.inputs:
-                self._read_anew(task)
+                self._rebind_held(task)
             return True
         if task_id <= client.highest_id and self._is_queued(client, task_id):
             return True
         stored = self._tables.objects.find(client, task_id)
         if stored is None or stored.producer is not None:
             return False
-        stored.is_referred = True
+        stored.is_referenced = True
         if keep == events.KEEP_BOTH and stored.frames is not None:
             self._outbox.answer(client, task_id, effects.OUTCOME_VALUE, b"".join(stored.frames))
         else:
@@ -145,15 +146,17 @@ class Graphs:
     def _is_open(self, client: Client, task_id: int) -> bool:
         return task_id in client.tasks or self._is_queued(client, task_id)
 
-    def _want_again(self, task: Task) -> None:
+    def _reference_again(self, task: Task) -> None:
         """Nobody needed the result of this task, or its client was given up, and now it comes back for it."""
         stored = self._tables.objects.find(task.client, task.id)
         if stored is not None:
-            stored.is_referred = True
+            stored.is_referenced = True
             return
         self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
-        if task.wish == CANCEL_WISH and task.keep == events.KEEP_YES:
-            task.wish = BALANCE  # it was to be cancelled as nobody needed its result: given back, it runs elsewhere
+        if task.intent == INTENT_CANCEL and task.keep == events.KEEP_YES:
+            task.intent = (
+                INTENT_BALANCE  # it was to be cancelled as nobody needed its result: given back, it runs elsewhere
+            )
 
     def _is_queued(self, client: Client, task_id: int) -> bool:
         """Whether it waits as a row of a batch in which none read anything."""
@@ -162,7 +165,7 @@ class Graphs:
     def _admit(self, task: Task, keep: int, inputs: Sequence[int], begin: int, end: int) -> None:
         client = task.client
         if task.id <= client.highest_id:
-            client.distrust(client.newest_attempt)  # it comes again
+            client.skip_attempts(client.newest_attempt)  # it comes again
         task.keep = keep
         client.tasks[task.id] = task
         task.function.tasks += 1
@@ -171,40 +174,40 @@ class Graphs:
             self._tables.objects.add(StoredObject(client, task.id, task.name, task))
         lost = self._bind(task, inputs, begin, end) if end > begin else None
         if lost is not None:
-            self.input_lost(task, f"{task.name}: object {lost}, which it reads, is not there (any more)")
-        elif not task.missing:
-            self._wait(task)
+            self.fail_input_lost(task, f"{task.name}: object {lost}, which it reads, is not there (any more)")
+        elif not task.missing_inputs:
+            self._make_ready(task)
 
-    def wait_again(self, task: Task) -> bool:
+    def requeue(self, task: Task) -> bool:
         """The task, which has just left its worker, is to run again; returns False where what it reads is not there."""
         find = self._tables.objects.find
         if any(find(task.client, stored.id) is not stored for stored in task.inputs):
             # They went with its client, which was given up and has come back, or some with a host: the client sends and
             # submits them again.
-            if not self._bind_again(task):
+            if not self._rebind(task):
                 return False
-        if task.missing:
-            task.move(UNREADY)
+        if task.missing_inputs:
+            task.transition(UNREADY)
         else:
             self._dispatcher.requeue(task)
         return True
 
-    def _read_anew(self, task: Task) -> None:
+    def _rebind_held(self, task: Task) -> None:
         """Its client was given up and is back, and a worker has the task still. What it reads is made anew: it stays
         until the task is over, as that may have to run again."""
         find = self._tables.objects.find
         now = [find(task.client, stored.id) for stored in task.inputs]
         if all(there is not None and there is not stored for there, stored in zip(now, task.inputs)):
-            self._bind_again(task)
+            self._rebind(task)
 
-    def _bind_again(self, task: Task) -> bool:
+    def _rebind(self, task: Task) -> bool:
         """Bind the task's inputs to what has their ids now; returns False where there is nothing."""
         before = task.inputs
-        if task.missing:  # it was bound again before, at a worker
+        if task.missing_inputs:  # it was bound again before, at a worker
             for stored in before:
-                stored.blocked = [other for other in stored.blocked if other is not task]
+                stored.blocked_tasks = [other for other in stored.blocked_tasks if other is not task]
         ids = [stored.id for stored in before]
-        task.missing = 0
+        task.missing_inputs = 0
         lost = self._bind(task, ids, 0, len(ids))
         # What was read before is let go of only now: some of it may be read on.
         bound, task.inputs = task.inputs, before
@@ -212,9 +215,9 @@ class Graphs:
         task.inputs = bound
         return lost is None
 
-    def _wait(self, task: Task) -> None:
+    def _make_ready(self, task: Task) -> None:
         """All that it reads is there."""
-        task.move(READY)
+        task.transition(READY)
         self._dispatcher.requeue(task)
         if self._tables.unclaimed:
             self.ready.append(task)
@@ -228,104 +231,104 @@ class Graphs:
                 return inputs[place]
             stored.readers += 1
             if stored.producer is not None:
-                task.missing += 1
+                task.missing_inputs += 1
                 stored.block(task)
             bound.append(stored)
         return None
 
     # ------------------------------------------------------------------------------------------------------------- ends
 
-    def take_result(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
+    def complete(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
         """The task has left its worker with this; returns whether its client still is to be told."""
         if outcome == effects.OUTCOME_VALUE:
-            self._take_value(task, payload)
+            self._store_value(task, payload)
         elif outcome == effects.OUTCOME_STORED:
-            self._stored(task, worker, int.from_bytes(payload, "little"))
+            self._keep_on_host(task, worker, int.from_bytes(payload, "little"))
         else:
-            self.failed(task, outcome, payload)
+            self.fail_readers(task, outcome, payload)
             return True
         if task.keep != events.KEEP_YES:
             return True
         self._answer(task, effects.OUTCOME_KEPT, b"")
         return False
 
-    def _take_value(self, task: Task, payload: bytes) -> None:
-        self._note_end(task)
+    def _store_value(self, task: Task, payload: bytes) -> None:
+        self._record_node_end(task)
         self._release_inputs(task)
-        stored = self._kept(task)
+        stored = self._result_object(task)
         if stored is not None:
-            task.function.observe_kept(len(payload))
+            task.function.observe_kept_size(len(payload))
             self._tables.objects.fill(stored, [payload])
-            self.produced(stored)
+            self.object_available(stored)
 
-    def _stored(self, task: Task, worker: Worker, size: int) -> None:
-        self._note_end(task)
+    def _keep_on_host(self, task: Task, worker: Worker, size: int) -> None:
+        self._record_node_end(task)
         self._release_inputs(task)
-        task.function.observe_kept(size)
+        task.function.observe_kept_size(size)
         agent = self._tables.agents.find(worker.agent)
         assert agent is not None
-        stored = self._kept(task)
+        stored = self._result_object(task)
         if stored is None:
             self._outbox.forget_object(agent.route, task.client.incarnation, task.id)
             return
-        stored.settle_at(agent, size)
-        self.produced(stored)
+        stored.store_at(agent, size)
+        self.object_available(stored)
         if agent.is_retiring and stored.is_needed:
-            self._handing_over.fetch(agent, [stored])
+            self._evacuation.fetch(agent, [stored])
 
-    def _kept(self, task: Task) -> Optional[StoredObject]:
+    def _result_object(self, task: Task) -> Optional[StoredObject]:
         """What the task's result becomes, if anybody needs it."""
         stored = self._tables.objects.find(task.client, task.id) if task.keep else None
         return stored if stored is not None and stored.producer is task else None
 
-    def produced(self, stored: StoredObject) -> None:
+    def object_available(self, stored: StoredObject) -> None:
         """It is there, or its bytes have come here."""
-        blocked, stored.blocked = stored.blocked, ()
+        blocked, stored.blocked_tasks = stored.blocked_tasks, ()
         for reader in blocked:
-            reader.missing -= 1
-            if reader.state == BLOCKED and not reader.missing:
-                self._wait(reader)
+            reader.missing_inputs -= 1
+            if reader.state == BLOCKED and not reader.missing_inputs:
+                self._make_ready(reader)
         if not stored.is_needed:
             self.drop_unneeded(stored)
 
-    def failed(self, task: Task, outcome: int, payload: bytes) -> None:
+    def fail_readers(self, task: Task, outcome: int, payload: bytes) -> None:
         """The task has ended without a value: those that are blocked by it end as it did."""
         failing = [task]
         while failing:
             over = failing.pop()
-            self._note_end(over, has_failed=True)
+            self._record_node_end(over, has_failed=True)
             self._release_inputs(over)
-            stored = self._kept(over)
+            stored = self._result_object(over)
             if stored is None:
                 continue
-            for reader in stored.blocked:
+            for reader in stored.blocked_tasks:
                 if reader.state == BLOCKED:  # and not over, or failed by another place where it stands
-                    reader.move(GIVE_UP)
+                    reader.transition(GIVE_UP)
                     self._answer(reader, outcome, payload)
                     failing.append(reader)
-            stored.blocked = ()
+            stored.blocked_tasks = ()
             stored.producer = None
-            stored.is_referred = False
+            stored.is_referenced = False
             stored.readers = 0
             self.drop_unneeded(stored)
 
-    def input_lost(self, task: Task, text: str) -> None:
+    def fail_input_lost(self, task: Task, text: str) -> None:
         """The task, which is at no worker, can't read what it is to read."""
-        task.move(GIVE_UP)
+        task.transition(GIVE_UP)
         self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
-        self.failed(task, effects.OUTCOME_INPUT_LOST, text.encode())
+        self.fail_readers(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
     def cancel_blocked(self, task: Task) -> None:
         """The user's cancel of a task whose inputs are not there yet."""
-        task.move(CANCEL)
+        task.transition(CANCEL)
         self._answer(task, effects.OUTCOME_CANCELLED, b"")
-        self.failed(task, effects.OUTCOME_CANCELLED, b"")
+        self.fail_readers(task, effects.OUTCOME_CANCELLED, b"")
 
-    def _note_end(self, task: Task, has_failed: bool = False) -> None:
+    def _record_node_end(self, task: Task, has_failed: bool = False) -> None:
         """Remember the node's shape before its inputs are released."""
         ended, now = self._tables.ended_nodes, self._tables.history.now
         # A record costs about a microsecond. Of fast graphs, which would push out each other's nodes, not all are made.
-        if has_failed or len(ended) < ENDED_NODES or now - ended[0].seconds >= CROWDED_SECONDS:
+        if has_failed or len(ended) < ENDED_NODES or now - ended[0].ended_at >= CROWDED_SECONDS:
             ended.append(ended_node(task, now, has_failed))
 
     def _release_inputs(self, task: Task) -> None:
@@ -337,4 +340,4 @@ class Graphs:
                     self.drop_unneeded(stored)
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
-        answer(self._tables, self._outbox, task, outcome, payload)
+        answer_task(self._tables, self._outbox, task, outcome, payload)

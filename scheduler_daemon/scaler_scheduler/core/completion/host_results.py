@@ -29,30 +29,30 @@ class HostResults:
     def fetch_unread(self, task: Task) -> None:
         """The task, which waits, could not read some file of the host that it was on: what is only there comes here, or
         is lost."""
-        away = [stored for stored in task.inputs if stored.is_away]
+        away = [stored for stored in task.inputs if stored.is_remote]
         if away:
-            self._dispatcher.fetch(task, away)
-            self._dispatcher.let_go(task.client.lane_of(task))
+            self._dispatcher.block_on_fetch(task, away)
+            self._dispatcher.prune(task.client.lane_of(task))
 
-    def take_fetched(self, agent: Agent, event: events.Object) -> None:
+    def receive_object(self, agent: Agent, event: events.Object) -> None:
         """The host agent sends what it was asked for."""
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
-        if stored is not None and stored.home is agent and stored.is_away:
+        if stored is not None and stored.home is agent and stored.is_remote:
             self._tables.objects.fill(stored, event.frames)
-            self._graphs.produced(stored)
+            self._graphs.object_available(stored)
 
-    def take_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
+    def report_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
         """The host agent has not got these."""
         lost = []
         for name, object_id in zip(event.clients, event.ids):
             client = self._tables.clients.find(name)
             stored = None if client is None else client.objects.get(object_id)
-            if stored is not None and stored.home is agent and stored.is_away:
+            if stored is not None and stored.home is agent and stored.is_remote:
                 lost.append(stored)
-        self.lose(lost)
+        self.lose_objects(lost)
 
-    def lose(self, lost: Iterable[StoredObject]) -> None:
+    def lose_objects(self, lost: Iterable[StoredObject]) -> None:
         """Nobody has the bytes of these any more: what has yet to read them fails, and the client can have them made
         again. Tasks that workers hold may have them at hand."""
         gone = dict.fromkeys(lost)
@@ -61,15 +61,15 @@ class HostResults:
                 if task.state == WAITING or task.state == BLOCKED:  # and not over, or failed by another one
                     for stored in task.inputs:
                         if stored in gone:
-                            self._give_up(task, stored)
+                            self._fail_reader(task, stored)
                             break
         for stored in gone:
             if self._tables.objects.find(stored.client, stored.id) is stored:
-                stored.is_referred = False
+                stored.is_referenced = False
                 stored.readers = 0
                 self._graphs.drop_unneeded(stored)
 
-    def _give_up(self, task: Task, lost: StoredObject) -> None:
+    def _fail_reader(self, task: Task, lost: StoredObject) -> None:
         """The task, which waits, can't read this one any more."""
         lane = None
         if task.state == WAITING:
@@ -77,24 +77,24 @@ class HostResults:
             lane.waiting -= 1
             self._tables.counts.waiting -= 1
         text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it"
-        self._graphs.input_lost(task, text)
+        self._graphs.fail_input_lost(task, text)
         if lane is not None:
-            self._dispatcher.let_go(lane)
+            self._dispatcher.prune(lane)
 
-    def forget_file(self, worker: Worker, client_name: int, task_id: int) -> None:
+    def discard_file(self, worker: Worker, client_name: int, task_id: int) -> None:
         """What this worker has stored, or may have, does not count: its host agent removes it, once no other attempt's
         can be what is there."""
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
-            self._forget_file(agent, client_name, task_id)
+            self._discard_file(agent, client_name, task_id)
 
-    def take_files(self, agent: Agent, names: Iterable[Name]) -> None:
+    def reconcile_files(self, agent: Agent, names: Iterable[Name]) -> None:
         """The host agent, which has just joined again, has these files of its workers: those that do not count are
         removed, as the message that said so may have been lost."""
         for client_name, task_id, _ in names:
-            self._forget_file(agent, client_name, task_id)
+            self._discard_file(agent, client_name, task_id)
 
-    def _forget_file(self, agent: Agent, client_name: int, task_id: int) -> None:
+    def _discard_file(self, agent: Agent, client_name: int, task_id: int) -> None:
         client = self._tables.clients.find(client_name)
         stored = None if client is None else client.objects.get(task_id)
         task = None if client is None else client.tasks.get(task_id)
@@ -102,7 +102,7 @@ class HostResults:
             if stored.copies is None:
                 stored.copies = Copies()
             if agent not in stored.copies.agents:
-                stored.copies.leftovers.add(agent)
+                stored.copies.stale_agents.add(agent)
                 agent.objects.add(stored)
         elif task is None or task.worker is None or task.worker.agent != agent.incarnation:
             self._outbox.forget_object(agent.route, client_name, task_id)

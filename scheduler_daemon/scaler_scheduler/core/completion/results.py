@@ -2,11 +2,11 @@
 
 from typing import List, Optional
 
-from scaler_scheduler.core.completion.endings import Endings
+from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.dispatch.input_delivery import send_unread
+from scaler_scheduler.core.dispatch.input_delivery import resend_unread
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.effects import (
     OUTCOME_EXCEPTION,
@@ -19,7 +19,7 @@ from scaler_scheduler.core.effects import (
 )
 from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import FORCE, NO_WISH, RERUN, Client, Task, Worker
+from scaler_scheduler.core.state.records import INTENT_FORCE, INTENT_RERUN, NO_INTENT, Client, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import DISPATCHED, RESULT, RETRY, WAITING
 
@@ -28,12 +28,12 @@ _AGAIN = -1
 _ANSWERED = -2
 
 
-def take_results(
+def process_results(
     event: Results,
     worker: Worker,
     tables: Tables,
     outbox: Outbox,
-    endings: Endings,
+    attempt_end: AttemptEnd,
     graphs: Graphs,
     host_results: HostResults,
 ) -> None:
@@ -54,10 +54,10 @@ def take_results(
     spent = 0
     count = 0
     freed = 0
-    late_before = counts.late
+    late_before = counts.late_results
     history = tables.history
     tracebacks = event.tracebacks
-    noted = 0  # rows before this one are in the history, those in `skipped` do not belong there
+    recorded = 0  # rows before this one are in the history, those in `skipped` do not belong there
     skipped: List[int] = []
     for row in range(len(ids)):
         if client_names[row] != client_name:
@@ -66,12 +66,12 @@ def take_results(
         size = sizes[row]
         task = None if client is None else client.tasks.get(ids[row])
         if task is None or task.worker is not worker or task.attempt != attempts[row]:
-            counts.late += 1
+            counts.late_results += 1
             skipped.append(row)
             if tables.unclaimed:
                 drop_unclaimed(tables, worker, client_name, ids[row])
             if outcomes[row] == OUTCOME_STORED:
-                host_results.forget_file(worker, client_name, ids[row])
+                host_results.discard_file(worker, client_name, ids[row])
             if pending is not None:
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
@@ -80,88 +80,88 @@ def take_results(
         assert client is not None
         outcome = outcomes[row]
         if outcome and tracebacks and tracebacks[row]:
-            history.tracebacks.keep(client_name, task.id, task.attempt, tracebacks[row])
+            history.tracebacks.add(client_name, task.id, task.attempt, tracebacks[row])
         if task.function is not function or task.options.name != name:
             if function is not None:
-                function.take(spent, count)
-                history.results(event, worker, function, name, noted, row, skipped)
-                noted = row
+                function.count_results(spent, count)
+                history.record_results(event, worker, function, name, recorded, row, skipped)
+                recorded = row
             function, name = task.function, task.options.name
             spent = count = 0
         spent += durations[row]
         count += 1
-        if task.state != DISPATCHED or task.wish or outcome >= OUTCOME_RETRYABLE or task.is_node:
+        if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
             if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
                 pending.rows.parts.append(payload[begin:position])
                 pending = None
-            outcome = _take_special(task, event, row, worker, endings, host_results, outbox)
+            outcome = _process_special(task, event, row, worker, attempt_end, host_results, outbox)
             if outcome < 0:
                 skipped.append(row)
             if outcome >= 0 and task.is_node:
                 value = large[row] if row in large else payload[position : position + size]
-                if not graphs.take_result(task, outcome, value, worker):
+                if not graphs.complete(task, outcome, value, worker):
                     outcome = _ANSWERED
             if outcome < 0:
                 position += size
                 continue
         else:
-            task.move(RESULT)
+            task.transition(RESULT)
             task.worker = None
             del worker_tasks[task.serial]
-            worker.load -= task.cost
-            worker.bytes -= task.size
+            worker.load_ns -= task.cost
+            worker.payload_bytes -= task.size
             counts.dispatched -= 1
         del client.tasks[task.id]
-        client.returned += task.size + TASK_OVERHEAD
+        client.returned_bytes += task.size + TASK_OVERHEAD
         freed += task.size
         counts.resolved += 1
         if outcome:
             counts.outcomes[outcome] += 1
-            function.failed += 1
-        functions.let_go(function)
-        batch = None if client.is_gone else outbox.resolved(client)
+            function.failed_tasks += 1
+        functions.remove_task(function)
+        batch = None if client.is_gone else outbox.resolved_batch(client)
         if batch is not pending:
             if pending is not None:
                 pending.rows.parts.append(payload[begin:position])
             pending = batch
             begin = position
         if batch is None:
-            clients.bury(client)
+            clients.remove_if_done(client)
         else:
             if large and row in large:
                 batch.rows.large_rows.append(len(batch.ids))
                 batch.rows.large_frames.append(large[row])
-                client.sent += len(large[row])
+                client.sent_bytes += len(large[row])
             if is_profiled and task.options.profiling:
                 batch.profiles[len(batch.ids)] = durations[row], event.cpu_times[row], event.peaks[row]
             batch.ids.append(task.id)
             batch.outcomes.append(outcome)
             batch.rows.sizes.append(size)
-            client.sent += size
+            client.sent_bytes += size
         position += size
     if pending is not None:
         pending.rows.parts.append(payload[begin:position])
     if function is not None:
-        function.take(spent, count)
-        history.results(event, worker, function, name, noted, len(ids), skipped)
+        function.count_results(spent, count)
+        history.record_results(event, worker, function, name, recorded, len(ids), skipped)
     counts.payload_bytes -= freed
-    worker.done += len(ids) - (counts.late - late_before)
+    worker.done_tasks += len(ids) - (counts.late_results - late_before)
 
 
-def _take_special(
+def _process_special(
     task: Task,
     event: Results,
     row: int,
     worker: Worker,
-    endings: Endings,
+    attempt_end: AttemptEnd,
     host_results: HostResults,
     outbox: Outbox,
 ) -> int:
     """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
     outcome, duration = event.outcomes[row], event.durations[row]
     error = event.errors[row] if event.errors else ""
-    endings.leave_worker(task)
-    wish = task.wish
+    attempt_end.detach(task)
+    intent = task.intent
     if outcome == OUTCOME_VALUE:
         pass
     elif outcome == OUTCOME_STORED:
@@ -169,38 +169,36 @@ def _take_special(
             task.failures += 1
             death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): its result is there, out of reach"
             task.deaths = [*(task.deaths or []), death]
-            return _wait_again(
-                task, worker, endings, OUTCOME_WORKER_DIED, "its result is there, out of reach", duration
-            )
-    elif wish == RERUN:
-        return _wait_again(task, worker, endings, outcome, error, duration)
-    elif wish >= FORCE:
+            return _retry(task, worker, attempt_end, OUTCOME_WORKER_DIED, "its result is there, out of reach", duration)
+    elif intent == INTENT_RERUN:
+        return _retry(task, worker, attempt_end, outcome, error, duration)
+    elif intent >= INTENT_FORCE:
         if task.may_store:  # it may have been interrupted when the file was there
-            host_results.forget_file(worker, task.client.incarnation, task.id)
-        task.move(RESULT)
-        endings.settle_stopped(task)
+            host_results.discard_file(worker, task.client.incarnation, task.id)
+        task.transition(RESULT)
+        attempt_end.end_stopped(task)
         return _ANSWERED
     if outcome == OUTCOME_INPUT_LOST and task.reads_files:
         # No space there for a file, or its host agent is gone, or was: what it reads is here.
-        send_unread(task.inputs, worker, outbox)
-        outcome = _wait_again(task, worker, endings, outcome, error, duration)
+        resend_unread(task.inputs, worker, outbox)
+        outcome = _retry(task, worker, attempt_end, outcome, error, duration)
         if task.state == WAITING:
             host_results.fetch_unread(task)
         return outcome
     if outcome == OUTCOME_RETRYABLE:
         task.failures += 1
-        if endings.has_retries_left(task):
-            return _wait_again(task, worker, endings, outcome, error, duration)
+        if attempt_end.has_retries_left(task):
+            return _retry(task, worker, attempt_end, outcome, error, duration)
         outcome = OUTCOME_EXCEPTION
-    task.wish = NO_WISH
-    task.move(RESULT)
+    task.intent = NO_INTENT
+    task.transition(RESULT)
     return outcome
 
 
-def _wait_again(task: Task, worker: Worker, endings: Endings, outcome: int, error: str, duration: int) -> int:
+def _retry(task: Task, worker: Worker, attempt_end: AttemptEnd, outcome: int, error: str, duration: int) -> int:
     """If nothing else is wanted of it by now."""
-    task.move(RETRY)
-    endings.settle_returned(task, worker, outcome, error, duration)
+    task.transition(RETRY)
+    attempt_end.retry_or_end(task, worker, outcome, error, duration)
     return _AGAIN
 
 

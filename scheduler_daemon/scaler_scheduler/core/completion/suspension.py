@@ -6,7 +6,7 @@ knows the children before it looks for something to put into the slot.
 
 from typing import List, Optional, Tuple
 
-from scaler_scheduler.core.dispatch.prefetch import cost
+from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import Resumed, Suspended, Tasks
 from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
@@ -24,8 +24,8 @@ def suspend(task: Task) -> None:
         if task.state == RUNNING:
             worker.running -= 1
         worker.suspended += 1
-        worker.load -= task.cost
-    task.move(SUSPEND)
+        worker.load_ns -= task.cost
+    task.transition(SUSPEND)
 
 
 def resume(task: Task, now: float) -> None:
@@ -33,21 +33,21 @@ def resume(task: Task, now: float) -> None:
     worker = task.worker
     if worker is None or task.state != SUSPENDED:
         return
-    task.cost = cost(task.function)
+    task.cost = cost_ns(task.function)
     worker.suspended -= 1
     worker.running += 1
-    worker.begun.setdefault(task, now)
-    worker.load += task.cost
-    task.move(RESUME)
+    worker.started_at.setdefault(task, now)
+    worker.load_ns += task.cost
+    task.transition(RESUME)
 
 
-def take_suspended(event: Suspended, client: Client, worker: Optional[Worker], tables: Tables) -> None:
+def suspend_named(event: Suspended, client: Client, worker: Optional[Worker], tables: Tables) -> None:
     """The names stay with the client, for a worker that joins later than it."""
     for name in _names(event):
         client.suspended.add(name)
         if worker is None:
             continue
-        task = tables.held(worker, *name)
+        task = tables.find_held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
             suspend(task)
@@ -56,7 +56,7 @@ def take_suspended(event: Suspended, client: Client, worker: Optional[Worker], t
             worker.unclaimed -= 1
 
 
-def take_resumed(event: Resumed, client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
+def resume_named(event: Resumed, client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
     resume_all(_names(event), client, worker, tables, now)
 
 
@@ -66,7 +66,7 @@ def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tabl
         client.suspended.discard(name)
         if worker is None:
             continue
-        task = tables.held(worker, *name)
+        task = tables.find_held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
             resume(task, now)

@@ -11,7 +11,7 @@ from typing import List, Tuple
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.state.records import STALLED, Client
+from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
 from scaler_scheduler.core.state.tables import Tables
 
 TASK_OVERHEAD = 128
@@ -32,12 +32,12 @@ UNLIMITED = 1 << 62
 """For nested clients: a child that had to wait for room might be what makes room."""
 
 
-def _not_coming_back(client: Client, window: int) -> int:
+def _unreturnable_bytes(client: Client, window: int) -> int:
     """What of the client's count is objects that it may hold for as long as it likes: its tasks must not wait for them.
 
     As much as a window beside its tasks; all of it where no task of it is left, whose end might free any.
     """
-    return client.held if not client.tasks and not client.waiting else min(client.held, window)
+    return client.object_bytes if not client.tasks and not client.waiting else min(client.object_bytes, window)
 
 
 class Credits:
@@ -47,61 +47,65 @@ class Credits:
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
-        self._limit = memory_limit_bytes
-        self._tasks = client_tasks
+        self._memory_limit_bytes = memory_limit_bytes
+        self._task_limit = client_tasks
         """Open ones, past which a client is granted nothing."""
 
     def window(self) -> int:
         """Bytes for each client, of tasks and of results."""
-        return max(_SMALLEST_WINDOW, self._limit // _WINDOWS_PART // max(1, len(self._tables.clients)))
+        return max(_SMALLEST_WINDOW, self._memory_limit_bytes // _WINDOWS_PART // max(1, len(self._tables.clients)))
 
-    def start(self, client: Client) -> Tuple[int, int]:
+    def reset(self, client: Client) -> Tuple[int, int]:
         """The count of a client that was just welcomed begins anew: its credit and its result window."""
-        client.submitted = client.returned = client.sent = client.received = 0
-        client.counted_id = -1
+        client.submitted_bytes = client.returned_bytes = client.sent_bytes = client.received_bytes = 0
+        client.highest_counted_id = -1
         client.result_window = self.window()
-        client.granted = UNLIMITED if client.worker else min(client.result_window, self._tasks * TASK_OVERHEAD)
-        self._dispatcher.go_on_with(client, STALLED)
-        return client.granted, client.result_window
+        client.granted_bytes = (
+            UNLIMITED if client.worker else min(client.result_window, self._task_limit * TASK_OVERHEAD)
+        )
+        self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)
+        return client.granted_bytes, client.result_window
 
-    def settle(self) -> None:
+    def update_answered(self) -> None:
         """Look at the clients that are about to be sent answers."""
         for client in self._outbox.clients:
-            if client.sent - client.received > client.result_window and not client.is_gone:
-                if not client.pauses & STALLED:
-                    self._dispatcher.pause(client, STALLED)
-        self._top_up(self._outbox.clients)
+            if client.sent_bytes - client.received_bytes > client.result_window and not client.is_gone:
+                if not client.pause_reasons & PAUSE_SLOW_CONSUMER:
+                    self._dispatcher.pause(client, PAUSE_SLOW_CONSUMER)
+        self._grant(self._outbox.clients)
 
-    def look_at_all(self) -> None:
+    def update_all(self) -> None:
         """Others may have left room."""
-        self._top_up(list(self._tables.clients))
+        self._grant(list(self._tables.clients))
 
-    def look_at(self, client: Client) -> None:
+    def update(self, client: Client) -> None:
         """Its objects are more, or less."""
-        self._top_up([client])
+        self._grant([client])
 
     def has_room(self, client: Client, event: events.Object) -> bool:
         """Whether the object may be kept. Where not, its bytes are given back."""
         weight = event.size + TASK_OVERHEAD
-        if sum(each.held for each in self._tables.clients) + weight <= max(_SMALLEST_WINDOW, self._limit):
+        if sum(each.object_bytes for each in self._tables.clients) + weight <= max(
+            _SMALLEST_WINDOW, self._memory_limit_bytes
+        ):
             return True
-        client.returned += weight
+        client.returned_bytes += weight
         return False
 
-    def _top_up(self, clients: List[Client]) -> None:
+    def _grant(self, clients: List[Client]) -> None:
         window = self.window() if clients else 0
-        step = min(window, self._tasks * TASK_OVERHEAD) // _STEPS
+        step = min(window, self._task_limit * TASK_OVERHEAD) // _STEPS
         for client in clients:
-            more_tasks = self._tasks - client.waiting - len(client.tasks)
-            reach = client.returned + window + _not_coming_back(client, window)
-            reach = min(reach, client.submitted + more_tasks * TASK_OVERHEAD)
+            more_tasks = self._task_limit - client.waiting - len(client.tasks)
+            reach = client.returned_bytes + window + _unreturnable_bytes(client, window)
+            reach = min(reach, client.submitted_bytes + more_tasks * TASK_OVERHEAD)
             # Told in few steps, and never withdrawn: what was granted may be on its way already.
-            if reach - client.granted >= step and not client.is_gone:
-                client.granted = reach
+            if reach - client.granted_bytes >= step and not client.is_gone:
+                client.granted_bytes = reach
                 self._outbox.add(effects.Credit(client.route, reach))
 
-    def take_received(self, client: Client, received: int) -> None:
+    def acknowledge(self, client: Client, received: int) -> None:
         """The client has taken so many bytes of results since its welcome."""
-        client.received = max(client.received, min(received, client.sent))
-        if client.sent - client.received <= client.result_window // 2:
-            self._dispatcher.go_on_with(client, STALLED)
+        client.received_bytes = max(client.received_bytes, min(received, client.sent_bytes))
+        if client.sent_bytes - client.received_bytes <= client.result_window // 2:
+            self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)

@@ -3,20 +3,20 @@
 from typing import Tuple
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.dispatch.input_delivery import supply
+from scaler_scheduler.core.dispatch.input_delivery import deliver_inputs
 from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.dispatch.prefetch import cost
+from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
-from scaler_scheduler.core.state.transitions import ADOPT, BLOCKED, DISPATCH, WAITING
+from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, REATTACH, WAITING
 from scaler_scheduler.core.state.workers import AgentTable
 
 
-class Giver:
+class DispatchWriter:
     def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, history: History) -> None:
         self._history = history
         self._outbox = outbox
@@ -25,24 +25,24 @@ class Giver:
         self._next_serial = 1
         """Of the next task that gets an object of its own."""
 
-    def give(self, worker: Worker, lane: Lane, function: Function, count: int) -> None:
+    def dispatch(self, worker: Worker, lane: Lane, function: Function, count: int) -> None:
         """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker."""
         if function not in worker.functions:
             worker.functions.add(function)
             self._outbox.add(
                 effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
             )
-        outgoing = self._outbox.dispatch(worker)
+        outgoing = self._outbox.dispatch_batch(worker)
         if lane.requeued:
-            taken = self._give_again(worker, lane, function, count, outgoing)
+            taken = self._dispatch_requeued(worker, lane, function, count, outgoing)
         else:
-            taken = self._give_run(worker, lane.client, function, lane.batches, count, outgoing)
-        worker.sent += taken
+            taken = self._dispatch_run(worker, lane.client, function, lane.batches, count, outgoing)
+        worker.sent_tasks += taken
         lane.waiting -= taken
         self._counts.waiting -= taken
         self._counts.dispatched += taken
 
-    def _give_again(
+    def _dispatch_requeued(
         self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
     ) -> int:
         """Dispatch tasks that have objects of their own."""
@@ -52,30 +52,30 @@ class Giver:
             if task.state == WAITING:
                 if taken and (task.function is not function or _has_holders(task)):
                     break  # another worker may be a better one
-                self._give_task(worker, task, outgoing)
+                self._dispatch_task(worker, task, outgoing)
                 taken += 1
             lane.pop_requeued()
         return taken
 
-    def _give_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
-        task.move(DISPATCH)
+    def _dispatch_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
+        task.transition(DISPATCH)
         now = self._history.now
-        self._counts.dispatch_latencies.note(now - task.since)
+        self._counts.dispatch_latencies.add(now - task.since)
         task.since = now
         if task.failures:
             self._counts.retries += 1
         task.attempt = task.client.next_attempt(task.attempt)
-        task.cost = cost(task.function)
+        task.cost = cost_ns(task.function)
         worker.hold(task)
         may_store = task.may_store and self._agents.find(worker.agent) is not None
         if may_store or task.options is not DEFAULT_OPTIONS:
-            special = _special(task.options, effects.FLAG_MAY_STORE if may_store else 0)
+            special = _row_options(task.options, effects.FLAG_MAY_STORE if may_store else 0)
             if any(special):
-                outgoing.special[len(outgoing.ids)] = special
+                outgoing.row_options[len(outgoing.ids)] = special
             if task.options.name:
                 outgoing.names[len(outgoing.ids)] = task.options.name
         if task.inputs:
-            supply(task, worker, outgoing, self._agents, self._outbox)
+            deliver_inputs(task, worker, outgoing, self._agents, self._outbox)
         elif task.is_large:
             outgoing.rows.append_large(task.payload)
         else:
@@ -84,9 +84,9 @@ class Giver:
         outgoing.ids.append(task.id)
         outgoing.attempts.append(task.attempt)
         outgoing.functions.append(task.function.number)
-        self._history.dispatched(worker, task.client, task.function, task.options.name, (task.id,), task.attempt)
+        self._history.record_dispatched(worker, task.client, task.function, task.options.name, (task.id,), task.attempt)
 
-    def _give_run(
+    def _dispatch_run(
         self,
         worker: Worker,
         client: Client,
@@ -102,7 +102,7 @@ class Giver:
         ids = batch.ids[first : first + count]
         sizes = batch.sizes[first : first + count]
         large = batch.large.pop(first, None) if batch.large else None
-        task_cost = cost(function)
+        task_cost = cost_ns(function)
         serial = self._next_serial
         position = batch.position
         payload = batch.payload if large is None else large
@@ -135,13 +135,13 @@ class Giver:
             worker_tasks[serial] = task
             serial += 1
             position += size
-        worker.load += task_cost * count
-        worker.bytes += position - batch.position + large_size
+        worker.load_ns += task_cost * count
+        worker.payload_bytes += position - batch.position + large_size
         if options is not DEFAULT_OPTIONS:
-            special = _special(options)
+            special = _row_options(options)
             row = len(outgoing.ids)
             if any(special):
-                outgoing.special.update(dict.fromkeys(range(row, row + count), special))
+                outgoing.row_options.update(dict.fromkeys(range(row, row + count), special))
             if options.name:
                 outgoing.names.update(dict.fromkeys(range(row, row + count), options.name))
         outgoing.clients.extend([client.incarnation] * count)
@@ -153,8 +153,8 @@ class Giver:
         else:
             outgoing.rows.append_run(sizes, payload[batch.position : position])
         self._next_serial = serial
-        self._counts.dispatch_latencies.note(now - batch.arrived, count)
-        self._history.dispatched(worker, client, function, options.name, ids, attempt)
+        self._counts.dispatch_latencies.add(now - batch.arrived, count)
+        self._history.record_dispatched(worker, client, function, options.name, ids, attempt)
         batch.next = first + count
         batch.position = position
         if batch.is_empty:
@@ -182,16 +182,16 @@ class Giver:
 
     # --------------------------------------------------------------------------------------------------------- adopting
 
-    def adopt(self, worker: Worker, lane: Lane, task: Task, attempt: int) -> None:
+    def reattach(self, worker: Worker, lane: Lane, task: Task, attempt: int) -> None:
         """A task of this lane that waits for another attempt is run by this worker already."""
-        task.move(ADOPT)
+        task.transition(REATTACH)
         task.attempt = attempt
         task.since = self._history.now
-        task.cost = cost(task.function)
+        task.cost = cost_ns(task.function)
         task.reads_files = len(task.inputs) > 0
-        self._adopted(worker, task, lane)
+        self._count_reattached(worker, task, lane)
 
-    def adopt_row(self, worker: Worker, lane: Lane, batch: Batch, row: int, attempt: int) -> Task:
+    def reattach_row(self, worker: Worker, lane: Lane, batch: Batch, row: int, attempt: int) -> Task:
         """A task that was never dispatched (as far as is known here) is run by this worker already."""
         function = batch.function_at(row)
         payload, start, size, is_large = batch.take_row(row)
@@ -208,19 +208,19 @@ class Giver:
             size,
             is_large,
             serial,
-            cost(function),
+            cost_ns(function),
             worker,
             attempt,
             batch.arrived,
             self._history.now,
         )
         task.state = WAITING
-        task.move(ADOPT)
+        task.transition(REATTACH)
         client.tasks[task.id] = task
-        self._adopted(worker, task, lane)
+        self._count_reattached(worker, task, lane)
         return task
 
-    def _adopted(self, worker: Worker, task: Task, lane: Lane) -> None:
+    def _count_reattached(self, worker: Worker, task: Task, lane: Lane) -> None:
         worker.hold(task)
         task.client.newest_attempt = max(task.client.newest_attempt, task.attempt)
         lane.waiting -= 1
@@ -236,7 +236,7 @@ def _has_holders(task: Task) -> bool:
     return False
 
 
-def _special(options: Options, flags: int = 0) -> Tuple[int, int, int]:
+def _row_options(options: Options, flags: int = 0) -> Tuple[int, int, int]:
     if options.profiling:
         flags |= effects.FLAG_PROFILE
     if options.timeout_seconds:

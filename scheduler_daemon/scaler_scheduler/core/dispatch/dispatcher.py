@@ -4,9 +4,9 @@ from bisect import insort
 from collections import OrderedDict, deque
 from typing import Deque, Dict, Iterable, List, Optional, Sequence
 
-from scaler_scheduler.core.dispatch.dispatch_writer import Giver
+from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.dispatch.prefetch import allowance, wants_work
+from scaler_scheduler.core.dispatch.prefetch import prefetch_count, wants_work
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.history import History
@@ -15,7 +15,9 @@ from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 
 
 class Dispatcher:
-    def __init__(self, outbox: Outbox, counts: Counts, giver: Giver, history: History, queue_size: int) -> None:
+    def __init__(
+        self, outbox: Outbox, counts: Counts, writer: DispatchWriter, history: History, queue_size: int
+    ) -> None:
         self.ranks: List[int] = []
         """Those of the lanes in `lanes`, ascending."""
         self.lanes: Dict[int, Deque[Lane]] = {}
@@ -24,11 +26,11 @@ class Dispatcher:
         """Workers that hold nothing."""
         self.partial: OrderedDict[Worker, None] = OrderedDict()
         """Workers that hold something and have room for more."""
-        self.stuck: Dict[Worker, None] = {}
+        self.long_running: Dict[Worker, None] = {}
         """Workers that are known to run a task for long, and may have others queued behind it."""
         self._outbox = outbox
         self._counts = counts
-        self._giver = giver
+        self._writer = writer
         self._history = history
         self._queue_size = queue_size
 
@@ -38,13 +40,13 @@ class Dispatcher:
         """So many more of the lane's tasks wait."""
         lane.waiting += count
         self._counts.waiting += count
-        if not lane.is_queued and not lane.client.pauses:
+        if not lane.is_queued and not lane.client.pause_reasons:
             lane.is_queued = True
-            there = self.lanes.get(lane.rank)
-            if there is None:
-                there = self.lanes[lane.rank] = deque()
+            lanes = self.lanes.get(lane.rank)
+            if lanes is None:
+                lanes = self.lanes[lane.rank] = deque()
                 insort(self.ranks, lane.rank)
-            there.append(lane)
+            lanes.append(lane)
 
     def requeue(self, task: Task) -> None:
         """The task, which has just been moved there, waits again: before those that never were dispatched."""
@@ -57,31 +59,31 @@ class Dispatcher:
         """Nothing of this lane is to be dispatched, for now or for good."""
         if lane.is_queued:
             lane.is_queued = False
-            there = self.lanes[lane.rank]
-            there.remove(lane)
-            if not there:
+            lanes = self.lanes[lane.rank]
+            lanes.remove(lane)
+            if not lanes:
                 self._drop_rank(lane.rank)
 
     def pause(self, client: Client, reason: int) -> None:
         """Give out nothing more of the client's, until `go_on_with` for the same reason."""
-        client.pauses |= reason
+        client.pause_reasons |= reason
         for lane in client.lanes.values():
             self.dequeue(lane)
 
-    def go_on_with(self, client: Client, reason: int) -> None:
+    def resume(self, client: Client, reason: int) -> None:
         """The client pauses no more for that, if it did; where there is another reason it pauses on."""
-        if not client.pauses & reason:
+        if not client.pause_reasons & reason:
             return
-        client.pauses &= ~reason
+        client.pause_reasons &= ~reason
         for lane in client.lanes.values():
             if lane.waiting:
                 self.enqueue(lane, 0)
 
-    def offer(self, worker: Worker) -> None:
+    def add_worker(self, worker: Worker) -> None:
         """The worker can take more: put it where it is looked for, unless it retires or is cut off."""
-        if worker.is_retiring or worker.is_cut_off:
+        if worker.is_retiring or worker.is_unreachable:
             return
-        held = worker.held
+        held = worker.task_count
         if worker.is_ready:
             if held or worker not in self.partial:
                 return
@@ -93,16 +95,16 @@ class Dispatcher:
             # A stack: the worker that was busy last has the warmest caches, and with few tasks the others can rest.
             self.idle.append(worker)
 
-    def go_on(self, worker: Worker) -> None:
+    def mark_busy(self, worker: Worker) -> None:
         """The worker goes on with a task that it was not thought to run: it is idle no longer, and perhaps for long."""
-        self.stuck[worker] = None
-        if worker.is_ready and worker.held and worker not in self.partial:
+        self.long_running[worker] = None
+        if worker.is_ready and worker.task_count and worker not in self.partial:
             self.idle.remove(worker)
             self.partial[worker] = None
 
-    def withdraw(self, worker: Worker) -> None:
+    def remove_worker(self, worker: Worker) -> None:
         """The worker is gone: what stands in these lists shares the waiting tasks."""
-        self.stuck.pop(worker, None)
+        self.long_running.pop(worker, None)
         if worker.is_ready:
             worker.is_ready = False
             if worker in self.partial:
@@ -126,39 +128,39 @@ class Dispatcher:
             if not self.idle and not self.partial:
                 break
         for worker in declined:
-            self.offer(worker)
+            self.add_worker(worker)
 
     def _run_rank(self, lanes: Deque[Lane], declined: List[Worker]) -> None:
         queue_size = self._queue_size
-        unserved = 0
-        while unserved < len(lanes) and (self.idle or self.partial):
+        skipped = 0
+        while skipped < len(lanes) and (self.idle or self.partial):
             lane = lanes[0]
             function = self.next_function(lane)
             if function is None:
                 lane.is_queued = False
                 lanes.popleft()
                 continue
-            worker = self._holder(lane) or self._next_worker(lane)
+            worker = self._worker_with_inputs(lane) or self._next_worker(lane)
             if worker is None:
                 # Nobody who is free can serve it: those behind it need not wait for that.
-                unserved += 1
+                skipped += 1
                 lanes.rotate(-1)
                 continue
             if lane.requeued and self._must_fetch(lane, worker):
-                self.offer(worker)
+                self.add_worker(worker)
                 continue
             workers = len(self.idle) + len(self.partial) + 1
-            count = allowance(worker, function, self._counts.waiting, workers, queue_size)
+            count = prefetch_count(worker, function, self._counts.waiting, workers, queue_size)
             if count == 0:
                 declined.append(worker)
                 continue
-            self._giver.give(worker, lane, function, count)
+            self._writer.dispatch(worker, lane, function, count)
             lanes.rotate(-1)
-            unserved = 0
+            skipped = 0
             if wants_work(worker, queue_size):
-                self.offer(worker)
+                self.add_worker(worker)
 
-    def _holder(self, lane: Lane) -> Optional[Worker]:
+    def _worker_with_inputs(self, lane: Lane) -> Optional[Worker]:
         """Of the free workers the one that has most of what the lane's next task reads, taken out of its list."""
         inputs = lane.first_requeued.inputs if lane.requeued else ()
         best: Optional[Worker] = None
@@ -174,13 +176,13 @@ class Dispatcher:
             if worker is not None:
                 best, most = worker, stored.size
         if best is not None:
-            self.withdraw(best)
+            self.remove_worker(best)
         return best
 
     def _idle_with(self, copies: Copies, lane: Lane) -> Optional[Worker]:
         """A worker that holds nothing and has the object, or whose host has."""
         for worker in copies.holders:
-            if worker.is_ready and not worker.held and _can_serve(worker, lane):
+            if worker.is_ready and not worker.task_count and _can_serve(worker, lane):
                 return worker
         for agent in copies.agents:
             found = _of_agent(reversed(self.idle), agent.incarnation, lane)
@@ -197,22 +199,22 @@ class Dispatcher:
         else:
             return False
         lane.pop_requeued()
-        self.fetch(task, [each for each in task.inputs if each.is_away and not _is_home(each, worker)])
+        self.block_on_fetch(task, [each for each in task.inputs if each.is_remote and not _is_home(each, worker)])
         return True
 
-    def fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
+    def block_on_fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
         """The task, which waits, is to read these somewhere else than at their homes: it is blocked until they are
         here."""
         lane = task.client.lane_of(task)
         lane.waiting -= 1
         self._counts.waiting -= 1
-        task.move(UNREADY)
+        task.transition(UNREADY)
         for stored in away:
             assert stored.home is not None
-            if not stored.blocked and stored not in stored.home.handed_over:
+            if not stored.blocked_tasks and stored not in stored.home.evacuated:
                 self._outbox.fetch_object(stored.home.route, stored.client.incarnation, stored.id)
             stored.block(task)
-            task.missing += 1
+            task.missing_inputs += 1
 
     def _next_worker(self, lane: Lane) -> Optional[Worker]:
         """A free worker that can run the lane's tasks, taken out of its list."""
@@ -248,7 +250,7 @@ class Dispatcher:
             del lane.client.lanes[lane.key]
         return None
 
-    def let_go(self, lane: Lane) -> None:
+    def prune(self, lane: Lane) -> None:
         """Tasks of this lane wait no longer: what is over at its front is dropped now, as perhaps no worker comes."""
         if self.next_function(lane) is None:
             self.dequeue(lane)

@@ -26,7 +26,7 @@ def is_inlined(stored: StoredObject) -> bool:
     return stored.frames is not None and len(stored.frames) == 1
 
 
-def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: AgentTable, outbox: Outbox) -> None:
+def deliver_inputs(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: AgentTable, outbox: Outbox) -> None:
     """Add the next row's payload to the worker's batch, with the columns of its inputs, and send what is missing."""
     inlined = []
     task.reads_files = False
@@ -40,7 +40,7 @@ def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: Agent
             outgoing.shared.append(0)
             outgoing.inlined.append(1 + stored.size)
         else:
-            shared = _supply_one(stored, worker, agents, outbox)
+            shared = _deliver_one(stored, worker, agents, outbox)
             task.reads_files = task.reads_files or shared != effects.IN_MESSAGE
             outgoing.shared.append(shared)
             outgoing.inlined.append(0)
@@ -52,7 +52,7 @@ def supply(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: Agent
         outgoing.rows.append_run([len(payload)], payload)
 
 
-def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
+def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
     """Send the object where it is missing; where the worker finds it."""
     copies = stored.copies
     if copies is None:
@@ -64,10 +64,10 @@ def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox
     agent = agents.find(worker.agent) if stored.size >= SHARED_BYTES else None
     if agent is not None and worker not in copies.workers:
         if agent not in copies.agents:
-            copies.leftovers.discard(agent)
+            copies.stale_agents.discard(agent)
             copies.agents.add(agent)
             agent.objects.add(stored)
-            send(stored, agent.route, outbox)
+            send_object(stored, agent.route, outbox)
         if worker not in copies.file_readers:
             copies.file_readers.add(worker)
             worker.objects.add(stored)
@@ -77,7 +77,7 @@ def _supply_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox
     return effects.IN_MESSAGE
 
 
-def send_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
+def resend_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
     """The worker could not read some of these: it gets the bytes of those that it was to find in files."""
     for stored in inputs:
         copies = stored.copies
@@ -89,10 +89,10 @@ def send_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) 
 def _send_to_worker(stored: StoredObject, copies: Copies, worker: Worker, outbox: Outbox) -> None:
     copies.workers.add(worker)
     worker.objects.add(stored)
-    send(stored, worker.route, outbox)
+    send_object(stored, worker.route, outbox)
 
 
-def send(stored: StoredObject, route: bytes, outbox: Outbox) -> None:
+def send_object(stored: StoredObject, route: bytes, outbox: Outbox) -> None:
     """Send the object's bytes there."""
     assert stored.frames is not None
     outbox.add(effects.Object(route, stored.client.incarnation, stored.id, stored.name, stored.frames))

@@ -41,15 +41,15 @@ class Outbox:
         sent that this peer is to know."""
         self._last.append(effect)
 
-    def resolved(self, client: Client) -> Resolved:
+    def resolved_batch(self, client: Client) -> Resolved:
         """The batch of answers that grows for this client."""
-        batch = client.outbox
+        batch = client.outgoing
         if batch is None:
-            batch = client.outbox = Resolved(client.route)
+            batch = client.outgoing = Resolved(client.route)
             self.clients.append(client)
         return batch
 
-    def dispatch(self, worker: Worker) -> Dispatch:
+    def dispatch_batch(self, worker: Worker) -> Dispatch:
         """The batch of tasks that grows for this worker."""
         batch = worker.outgoing
         if batch is None:
@@ -59,15 +59,15 @@ class Outbox:
 
     def answer(self, client: Client, task_id: int, outcome: int, payload: bytes) -> None:
         """An answer of the scheduler's own."""
-        batch = self.resolved(client)
+        batch = self.resolved_batch(client)
         batch.ids.append(task_id)
         batch.outcomes.append(outcome)
         batch.rows.sizes.append(len(payload))
         if payload:
             batch.rows.parts.append(payload)
-        client.sent += len(payload)
+        client.sent_bytes += len(payload)
 
-    def take(self) -> List[Effect]:
+    def drain(self) -> List[Effect]:
         """All of it."""
         taken = self._effects
         for worker in self._workers:
@@ -75,10 +75,10 @@ class Outbox:
                 taken.append(worker.outgoing)
                 worker.outgoing = None
         for client in self.clients:
-            if client.outbox is not None:
-                client.done += len(client.outbox.ids)
-                taken.append(client.outbox)
-                client.outbox = None
+            if client.outgoing is not None:
+                client.answered_tasks += len(client.outgoing.ids)
+                taken.append(client.outgoing)
+                client.outgoing = None
         if self._fetched:
             taken.extend(self._fetched.values())
             self._fetched = {}

@@ -21,12 +21,12 @@ UNKNOWN_COST_NS = TARGET_NS + 1
 """Load of a task whose function never returned yet: nothing is queued behind it."""
 
 
-def cost(function: Function) -> int:
+def cost_ns(function: Function) -> int:
     """Nanoseconds that one task of this function adds to a worker's load."""
     return UNKNOWN_COST_NS if function.mean_ns < 0 else function.mean_ns
 
 
-def allowance(worker: Worker, function: Function, waiting: int, workers: int, queue_size: int) -> int:
+def prefetch_count(worker: Worker, function: Function, waiting: int, workers: int, queue_size: int) -> int:
     """How many tasks of `function` this worker gets now.
 
     Args:
@@ -34,21 +34,21 @@ def allowance(worker: Worker, function: Function, waiting: int, workers: int, qu
         workers: workers that share them, this one included.
         queue_size: tasks that a worker may hold at most.
     """
-    held = worker.held
+    held = worker.task_count
     if function.mean_ns < 0:
         return 0 if held else 1
-    if held and (worker.load > TARGET_NS or worker.bytes > TARGET_BYTES):
+    if held and (worker.load_ns > TARGET_NS or worker.payload_bytes > TARGET_BYTES):
         return 0
     if worker.running or worker.unclaimed:
         return 0  # it takes longer than its function's mean says, nobody knows how long
-    by_time = max(0, TARGET_NS - worker.load) // function.mean_ns + 1
+    by_time = max(0, TARGET_NS - worker.load_ns) // function.mean_ns + 1
     share = max(-(-waiting // workers), GRAIN_NS // function.mean_ns)
     return max(0, min(by_time, share, queue_size - held))
 
 
 def wants_work(worker: Worker, queue_size: int) -> bool:
     """Whether it is time to give this worker more: in large portions while it has much, at once when it has little."""
-    held = worker.held
-    if worker.bytes > TARGET_BYTES:
+    held = worker.task_count
+    if worker.payload_bytes > TARGET_BYTES:
         return not held
-    return held <= 1 or (held * 2 <= queue_size and worker.load * 2 <= TARGET_NS)
+    return held <= 1 or (held * 2 <= queue_size and worker.load_ns * 2 <= TARGET_NS)

@@ -9,56 +9,58 @@ either: its agent tells, and they are taken away.
 from typing import Iterable, List
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.state.records import BALANCE, NO_WISH, Task, Worker
+from scaler_scheduler.core.state.records import INTENT_BALANCE, NO_INTENT, Task, Worker
 from scaler_scheduler.core.state.transitions import DISPATCHED
 
-SILENT_LOOKS = 2
+SILENT_CHECKS = 2
 """Looks, one a second, at which a worker that runs something, and was asked to give back what it has queued, has said
 nothing since the one before. Then its queue is taken away; what runs stays where it is."""
 
 
-QUIET_LOOKS = 5
+QUIET_CHECKS = 5
 """At so many looks in a row a worker has said nothing, whose heartbeats come every second or two. What it runs may keep
 it from that; or its connection is gone, which nobody notices where nothing is sent, as its agent's heartbeats go on."""
 
 
-def choose(dispatcher: Dispatcher) -> List[Task]:
+def tasks_to_steal(dispatcher: Dispatcher) -> List[Task]:
     """Tasks that idle workers should get."""
     chosen: List[Task] = []
-    for worker in list(dispatcher.stuck):
+    for worker in list(dispatcher.long_running):
         queue_length = len(worker.tasks) - worker.running - worker.suspended
         if not (worker.running or worker.unclaimed) or not queue_length:
-            del dispatcher.stuck[worker]  # nothing is queued behind what runs; it comes back with its next long task
+            del dispatcher.long_running[
+                worker
+            ]  # nothing is queued behind what runs; it comes back with its next long task
         else:
             chosen += _share(worker, dispatcher.idle)
     return chosen
 
 
-def choose_at_silent(workers: Iterable[Worker], idle: List[Worker]) -> List[List[Task]]:
+def tasks_of_silent_workers(workers: Iterable[Worker], idle: List[Worker]) -> List[List[Task]]:
     """Call it once a second. What idle workers should get and its own worker can't give back, by worker."""
     chosen = []
     for worker in workers:
         is_busy = worker.running or worker.unclaimed
         queued = [task for task in worker.tasks.values() if task.state == DISPATCHED] if is_busy else []
-        is_silent = worker.said == worker.seen and any(task.is_retracting for task in queued)
-        worker.silent_looks = worker.silent_looks + 1 if is_silent else 0
-        worker.quiet_looks = worker.quiet_looks + 1 if worker.said == worker.seen else 0
-        worker.seen = worker.said
-        if does_not_answer(worker) and idle:
-            taken = [task for task in queued if task.wish in (NO_WISH, BALANCE) and _is_servable(task, idle)]
+        is_silent = worker.message_count == worker.checked_message_count and any(task.is_retracting for task in queued)
+        worker.silent_checks = worker.silent_checks + 1 if is_silent else 0
+        worker.quiet_checks = worker.quiet_checks + 1 if worker.message_count == worker.checked_message_count else 0
+        worker.checked_message_count = worker.message_count
+        if is_unresponsive(worker) and idle:
+            taken = [task for task in queued if task.intent in (NO_INTENT, INTENT_BALANCE) and _is_servable(task, idle)]
             if taken:
                 chosen.append(taken)
     return chosen
 
 
-def may_be_cut_off(worker: Worker) -> bool:
+def needs_probe(worker: Worker) -> bool:
     """Whether it has been quiet for so long that it is to be looked, now, whether it still has its connection."""
-    return worker.quiet_looks > 0 and worker.quiet_looks % QUIET_LOOKS == 0 and not worker.is_cut_off
+    return worker.quiet_checks > 0 and worker.quiet_checks % QUIET_CHECKS == 0 and not worker.is_unreachable
 
 
-def does_not_answer(worker: Worker) -> bool:
+def is_unresponsive(worker: Worker) -> bool:
     """Whether it was asked to give queued tasks back, and has said nothing since: it can't."""
-    return worker.silent_looks >= SILENT_LOOKS
+    return worker.silent_checks >= SILENT_CHECKS
 
 
 def _share(busy: Worker, idle: List[Worker]) -> List[Task]:

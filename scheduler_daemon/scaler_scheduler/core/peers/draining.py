@@ -6,23 +6,23 @@ that only these hosts have.
 
 from typing import Iterator
 
-from scaler_scheduler.core.completion.cancellation import Withdrawals
-from scaler_scheduler.core.completion.evacuation import HandingOver
+from scaler_scheduler.core.completion.cancellation import Cancellation
+from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.state.records import Agent, Worker
 from scaler_scheduler.core.state.tables import Tables
 
 
 def retire(
-    agent: Agent, tables: Tables, dispatcher: Dispatcher, withdrawals: Withdrawals, handing_over: HandingOver
+    agent: Agent, tables: Tables, dispatcher: Dispatcher, cancellation: Cancellation, evacuation: Evacuation
 ) -> None:
     """Give its workers no more tasks, retract their queued tasks, and fetch the results that only their host has."""
     agent.is_retiring = True
     for worker in _workers_of(agent, tables):
-        dispatcher.withdraw(worker)
+        dispatcher.remove_worker(worker)
         worker.is_retiring = True
-        withdrawals.take_back(worker.tasks.values())
-    handing_over.begin(agent)
+        cancellation.rebalance(worker.tasks.values())
+    evacuation.evacuate(agent)
 
 
 def is_drained(agent: Agent, tables: Tables) -> bool:

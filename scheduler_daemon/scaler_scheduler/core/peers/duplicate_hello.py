@@ -21,27 +21,27 @@ WAIT_SECONDS = 4.0
 """Heartbeats come every two seconds."""
 
 
-class Claim:
-    __slots__ = ("event", "is_contradicted", "old_route", "since")
+class DuplicateHello:
+    __slots__ = ("event", "is_old_alive", "old_route", "since")
 
     def __init__(self, event: Hello, old_route: bytes, since: float) -> None:
         self.event = event
         self.old_route = old_route
         self.since = since
-        self.is_contradicted = False
+        self.is_old_alive = False
 
 
-class Claims:
+class DuplicateHellos:
     def __init__(self, tables: Tables, is_connected: Callable[[bytes], bool]) -> None:
         self._tables = tables
         self._is_connected = is_connected
-        self._claims: Dict[int, Claim] = {}
+        self._waiting: Dict[int, DuplicateHello] = {}
         """By the incarnation that is claimed."""
-        self.contested: Dict[bytes, Claim] = {}
+        self.contested: Dict[bytes, DuplicateHello] = {}
         """The same by the connection of the peer that is here."""
-        self._next_look = 0.0
+        self._next_check = 0.0
 
-    def must_wait(self, event: Hello, now: float) -> bool:
+    def defer(self, event: Hello, now: float) -> bool:
         """Whether the hello is kept for later.
 
         Raises:
@@ -50,34 +50,36 @@ class Claims:
         old_route = self._route_of(event)
         if old_route is None or old_route == event.route or not self._is_connected(old_route):
             return False
-        claim = self._claims.get(event.incarnation)
-        if claim is not None and claim.event.route != event.route:
-            raise ProtocolError(claimed_twice(claim))
-        if claim is None:
-            claim = self._claims[event.incarnation] = self.contested[old_route] = Claim(event, old_route, now)
+        duplicate = self._waiting.get(event.incarnation)
+        if duplicate is not None and duplicate.event.route != event.route:
+            raise ProtocolError(duplicate_text(duplicate))
+        if duplicate is None:
+            duplicate = self._waiting[event.incarnation] = self.contested[old_route] = DuplicateHello(
+                event, old_route, now
+            )
         return True
 
-    def hear(self, route: bytes, now: float) -> None:
+    def note_message(self, route: bytes, now: float) -> None:
         """A contested connection has said something."""
-        claim = self.contested[route]
-        if now >= claim.since + UNREAD_SECONDS:
-            claim.is_contradicted = True
+        duplicate = self.contested[route]
+        if now >= duplicate.since + UNREAD_SECONDS:
+            duplicate.is_old_alive = True
 
-    def take_settled(self, now: float) -> "List[Claim]":
+    def pop_decided(self, now: float) -> "List[DuplicateHello]":
         """Those about which is decided."""
-        if now < self._next_look:
+        if now < self._next_check:
             return []
-        self._next_look = now + _LOOK_SECONDS
-        settled = [claim for claim in self._claims.values() if self._is_settled(claim, now)]
-        for claim in settled:
-            del self._claims[claim.event.incarnation]
-            del self.contested[claim.old_route]
-        return settled
+        self._next_check = now + _LOOK_SECONDS
+        decided = [duplicate for duplicate in self._waiting.values() if self._is_decided(duplicate, now)]
+        for duplicate in decided:
+            del self._waiting[duplicate.event.incarnation]
+            del self.contested[duplicate.old_route]
+        return decided
 
-    def _is_settled(self, claim: Claim, now: float) -> bool:
-        if claim.is_contradicted or now >= claim.since + WAIT_SECONDS:
+    def _is_decided(self, duplicate: DuplicateHello, now: float) -> bool:
+        if duplicate.is_old_alive or now >= duplicate.since + WAIT_SECONDS:
             return True
-        return self._route_of(claim.event) != claim.old_route or not self._is_connected(claim.old_route)
+        return self._route_of(duplicate.event) != duplicate.old_route or not self._is_connected(duplicate.old_route)
 
     def _route_of(self, event: Hello) -> Optional[bytes]:
         """Where the peer of this name is."""
@@ -92,6 +94,6 @@ class Claims:
         return None if worker is None else worker.route
 
 
-def claimed_twice(claim: Claim) -> str:
+def duplicate_text(duplicate: DuplicateHello) -> str:
     """What the newcomer is told."""
-    return f"incarnation {claim.event.incarnation} is here already, on another connection"
+    return f"incarnation {duplicate.event.incarnation} is here already, on another connection"

@@ -3,26 +3,26 @@
 from typing import Container, List, Optional, Union
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.completion.cancellation import Withdrawals
-from scaler_scheduler.core.completion.evacuation import HandingOver
+from scaler_scheduler.core.completion.cancellation import Cancellation
+from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import resume_all
 from scaler_scheduler.core.dispatch.credit import Credits
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.input_delivery import send
+from scaler_scheduler.core.dispatch.input_delivery import send_object
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.peers.admission import objection
 from scaler_scheduler.core.peers.draining import is_drained, retire
-from scaler_scheduler.core.peers.duplicate_hello import Claims, claimed_twice
-from scaler_scheduler.core.peers.peer_loss import Losses, likely_running
-from scaler_scheduler.core.peers.quotas import Bounds
-from scaler_scheduler.core.peers.reattach import Adoption
-from scaler_scheduler.core.peers.restart_hold import Settling
-from scaler_scheduler.core.state.counts import VAIN_HELLO, VAIN_MESSAGE, VAIN_ROW
-from scaler_scheduler.core.state.operator_log import Notices
+from scaler_scheduler.core.peers.duplicate_hello import DuplicateHellos, duplicate_text
+from scaler_scheduler.core.peers.peer_loss import PeerLoss, likely_running
+from scaler_scheduler.core.peers.quotas import Quotas
+from scaler_scheduler.core.peers.reattach import Reattach
+from scaler_scheduler.core.peers.restart_hold import RestartHold
+from scaler_scheduler.core.state.counts import WASTED_HELLO_US, WASTED_MESSAGE_US, WASTED_ROW_US
+from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import Agent, Client, Worker
 from scaler_scheduler.core.state.tables import Tables
 
@@ -33,30 +33,30 @@ class Peers:
         tables: Tables,
         dispatcher: Dispatcher,
         outbox: Outbox,
-        losses: Losses,
-        withdrawals: Withdrawals,
-        adoption: Adoption,
+        peer_loss: PeerLoss,
+        cancellation: Cancellation,
+        reattach: Reattach,
         host_results: HostResults,
         credits: Credits,
         limits: Limits,
         protocol_version: int,
-        notices: Notices,
-        bounds: Bounds,
-        claims: Claims,
-        settling: Settling,
-        handing_over: HandingOver,
+        operator_log: OperatorLog,
+        quotas: Quotas,
+        duplicate_hellos: DuplicateHellos,
+        restart_hold: RestartHold,
+        evacuation: Evacuation,
     ) -> None:
-        self._handing_over = handing_over
-        self._notices = notices
-        self._bounds = bounds
-        self._claims = claims
-        self._settling = settling
+        self._evacuation = evacuation
+        self._operator_log = operator_log
+        self._quotas = quotas
+        self._duplicate_hellos = duplicate_hellos
+        self._restart_hold = restart_hold
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
-        self._losses = losses
-        self._withdrawals = withdrawals
-        self._adoption = adoption
+        self._peer_loss = peer_loss
+        self._cancellation = cancellation
+        self._reattach = reattach
         self._host_results = host_results
         self._credits = credits
         self._limits = limits
@@ -65,29 +65,29 @@ class Peers:
     # ------------------------------------------------------------------------------------------------------------ hello
 
     def hello(self, event: events.Hello, now: float) -> None:
-        self._tables.counts.vain_microseconds += VAIN_HELLO
-        self._bounds.check_hello(event, now)
+        self._tables.counts.wasted_us += WASTED_HELLO_US
+        self._quotas.check_hello(event, now)
         self._check_admission(event)
-        if not self._claims.must_wait(event, now):
-            self._take_hello(event, now)
+        if not self._duplicate_hellos.defer(event, now):
+            self._accept_hello(event, now)
 
-    def settle_claims(self, now: float) -> None:
+    def decide_duplicates(self, now: float) -> None:
         """Hellos that have waited until it is clear whose they are."""
-        for claim in self._claims.take_settled(now):
-            if claim.is_contradicted:
-                text = claimed_twice(claim)
-                self._notices.warning(f"a hello is refused: {text}")
-                self._outbox.add(effects.Error(claim.event.route, text))
+        for duplicate in self._duplicate_hellos.pop_decided(now):
+            if duplicate.is_old_alive:
+                text = duplicate_text(duplicate)
+                self._operator_log.warning(f"a hello is refused: {text}")
+                self._outbox.add(effects.Error(duplicate.event.route, text))
             else:
-                self._take_hello(claim.event, now)
+                self._accept_hello(duplicate.event, now)
 
-    def _take_hello(self, event: events.Hello, now: float) -> None:
+    def _accept_hello(self, event: events.Hello, now: float) -> None:
         self._leave_route(event, now)
         if event.role == events.CLIENT:
             self._welcome_client(event, now)
         elif event.role == events.WORKER:
             agent = self._tables.agents.find(event.agent)
-            if agent is None or event.incarnation not in agent.gone_workers:
+            if agent is None or event.incarnation not in agent.dead_workers:
                 self._welcome_worker(event, now)
         else:
             self._welcome_agent(event, now)
@@ -109,13 +109,13 @@ class Peers:
         tables, route = self._tables, event.route
         client = tables.clients.by_route.get(route)
         if client is not None and (client.incarnation != event.incarnation or event.role != events.CLIENT):
-            self._losses.client_left(client, now)
+            self._peer_loss.client_left(client, now)
         worker = tables.workers.by_route.get(route)
         if worker is not None and (worker.incarnation != event.incarnation or event.role != events.WORKER):
-            self._losses.worker_left(worker, now)
+            self._peer_loss.worker_left(worker, now)
         agent = tables.agents.by_route.get(route)
         if agent is not None and (agent.incarnation != event.incarnation or event.role != events.AGENT):
-            self._losses.agent_left(agent)
+            self._peer_loss.agent_left(agent)
 
     def _welcome_client(self, event: events.Hello, now: float) -> None:
         clients = self._tables.clients
@@ -124,17 +124,17 @@ class Peers:
         if client is None:
             client = Client(event.incarnation, event.route, self._name_of(event), event.worker, deadline, event.user)
             clients.add(client)
-            self._settling.take(client, event.scheduler, now)
+            self._restart_hold.hold(client, event.scheduler, now)
         else:
             # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
             if client.is_gone:
-                self._withdrawals.take_up_again(client)
-            clients.move(client, event.route)
+                self._cancellation.restore_abandoned(client)
+            clients.reconnect(client, event.route)
             client.deadline = deadline
-            if client.outbox is not None:
-                client.outbox.route = event.route
+            if client.outgoing is not None:
+                client.outgoing.route = event.route
             self._resume_all(client, now)
-        granted, window = self._credits.start(client)
+        granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
 
     def _name_of(self, event: events.Hello) -> str:
@@ -149,7 +149,7 @@ class Peers:
         worker = self._tables.workers.find(client.worker)
         resume_all(list(client.suspended), client, worker, self._tables, now)
         if worker is not None:
-            self._dispatcher.go_on(worker)
+            self._dispatcher.mark_busy(worker)
 
     def _welcome_worker(self, event: events.Hello, now: float) -> None:
         known = self._tables.workers.find(event.incarnation)
@@ -157,7 +157,7 @@ class Peers:
             if client.user != event.user:  # it came first, and claimed to live there
                 self._cut_off_client(client, "it doesn't live in the worker that it has named", now)
         # A new connection of a known worker: what was on its way to it is lost, and nothing says what arrived.
-        wishes = {} if known is None else self._losses.connection_lost(known, event.running)
+        intents = {} if known is None else self._peer_loss.connection_lost(known, event.running)
         worker = Worker(
             event.incarnation,
             event.agent,
@@ -177,10 +177,10 @@ class Peers:
         worker.is_retiring = agent is not None and agent.is_retiring
         self._tables.workers.add(worker)
         for name in dict.fromkeys(event.running):
-            self._adoption.take_running(worker, name, now)
-        for task, wish in wishes.items():
-            self._withdrawals.ask_again(task, wish, now)
-        self._dispatcher.offer(worker)
+            self._reattach.attach(worker, name, now)
+        for task, intent in intents.items():
+            self._cancellation.repeat_intent(task, intent, now)
+        self._dispatcher.add_worker(worker)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
 
     def _welcome_agent(self, event: events.Hello, now: float) -> None:
@@ -189,21 +189,26 @@ class Peers:
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
             agent = Agent(event.incarnation, event.route, event.name, event.host, deadline, event.user)
-            agent.pid, agent.language, agent.version, agent.heard_at = event.pid, event.language, event.version, now
+            agent.pid, agent.language, agent.version, agent.last_message_at = (
+                event.pid,
+                event.language,
+                event.version,
+                now,
+            )
             agents.add(agent)
         else:
-            agents.move(agent, event.route)
+            agents.reconnect(agent, event.route)
             agent.deadline = deadline
-            for stored in self._tables.objects.agent_rejoined(agent):
-                if stored.is_away and (stored.blocked or stored in agent.handed_over):
+            for stored in self._tables.objects.reconnect_agent(agent):
+                if stored.is_remote and (stored.blocked_tasks or stored in agent.evacuated):
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the
         # agent keeps of what it has no more than comes with it.
-        for stored in self._tables.objects.files_of(agent, self._tables.workers):
-            self._tables.objects.give(stored, agent)
-            send(stored, agent.route, self._outbox)
-        self._host_results.take_files(agent, event.running)
+        for stored in self._tables.objects.shared_files(agent, self._tables.workers):
+            self._tables.objects.add_agent_copy(stored, agent)
+            send_object(stored, agent.route, self._outbox)
+        self._host_results.reconcile_files(agent, event.running)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         limit = self._limits.message_size
@@ -213,7 +218,7 @@ class Peers:
 
     def heartbeat(self, event: events.Heartbeat, now: float) -> None:
         tables = self._tables
-        tables.counts.vain_microseconds += VAIN_MESSAGE
+        tables.counts.wasted_us += WASTED_MESSAGE_US
         worker_deadline = now + self._limits.worker_timeout_seconds
         client = tables.clients.by_route.get(event.route)
         agent = tables.agents.by_route.get(event.route)
@@ -222,23 +227,23 @@ class Peers:
             client.deadline = now + self._limits.client_timeout_seconds
         elif agent is not None:
             agent.deadline = worker_deadline
-            agent.heard_at = now
+            agent.last_message_at = now
             agent.usage = event.usage
-            agent.lag_microseconds = event.lag_microseconds
+            agent.lag_us = event.lag_microseconds
             for row, incarnation in enumerate(event.workers):
                 named = tables.workers.find(incarnation)
                 if named is not None and named.agent == agent.incarnation:
-                    if not named.is_cut_off:
+                    if not named.is_unreachable:
                         named.deadline = worker_deadline
                     if event.usages:
                         named.usage = event.usages[row]
                 else:
-                    tables.counts.vain_microseconds += VAIN_ROW
+                    tables.counts.wasted_us += WASTED_ROW_US
             if event.is_retiring and not agent.is_retiring:
-                retire(agent, tables, self._dispatcher, self._withdrawals, self._handing_over)
-                self._notices.info(f"agent {agent.name} retires: its workers get no more tasks")
+                retire(agent, tables, self._dispatcher, self._cancellation, self._evacuation)
+                self._operator_log.info(f"agent {agent.name} retires: its workers get no more tasks")
         elif worker is not None:
-            worker.said += 1
+            worker.message_count += 1
             worker.deadline = worker_deadline
         else:
             self._outbox.add(effects.HelloWanted(event.route))
@@ -255,20 +260,20 @@ class Peers:
         client = tables.clients.by_route.get(event.route)
         if client is not None:
             if not client.worker:
-                self._notices.info(f"client {client.name} has left")
-            self._losses.client_left(client, now)
+                self._operator_log.info(f"client {client.name} has left")
+            self._peer_loss.client_left(client, now)
         worker = tables.workers.by_route.get(event.route)
         if worker is not None:
-            self._losses.worker_left(worker, now)
+            self._peer_loss.worker_left(worker, now)
         agent = tables.agents.by_route.get(event.route)
         if agent is not None:
-            self._notices.info(f"agent {agent.name} has left")
-            self._losses.agent_left(agent)
+            self._operator_log.info(f"agent {agent.name} has left")
+            self._peer_loss.agent_left(agent)
             for worker in tables.workers:
                 if worker.agent == agent.incarnation:
-                    self._losses.worker_left(worker, now)
+                    self._peer_loss.worker_left(worker, now)
 
-    def cut_off(self, users: Container[str], now: float) -> int:
+    def revoke(self, users: Container[str], now: float) -> int:
         """These may not be here any more: they are lost, with all that they hold. Returns how many peers that were."""
         tables = self._tables
         peers: List[Union[Client, Worker, Agent]] = [*tables.agents, *tables.workers, *tables.clients]
@@ -278,20 +283,20 @@ class Peers:
             worker = tables.workers.by_route.get(route)
             agent = tables.agents.by_route.get(route)
             if agent is not None:
-                self._losses.agent_left(agent)
+                self._peer_loss.agent_left(agent)
             if worker is not None:
-                self._losses.worker_left(worker, now)
+                self._peer_loss.worker_left(worker, now)
             if client is not None:
-                self._losses.client_left(client, now)
+                self._peer_loss.client_left(client, now)
             self._outbox.add(effects.Refused(route, effects.REFUSED_NOT_AUTHORIZED, "its key was revoked"))
         return len(routes)
 
     def _cut_off_client(self, client: Client, text: str, now: float) -> None:
-        self._notices.warning(f"client {client.name} is cut off: {text}")
-        self._losses.client_left(client, now)
+        self._operator_log.warning(f"client {client.name} is cut off: {text}")
+        self._peer_loss.client_left(client, now)
         self._outbox.add(effects.Refused(client.route, effects.REFUSED_NOT_AUTHORIZED, text))
 
-    def give_up_silent(self, now: float, stall: float) -> None:
+    def expire(self, now: float, stall: float) -> None:
         """Give up those whose lease has run out.
 
         Args:
@@ -300,19 +305,21 @@ class Peers:
         tables = self._tables
         for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
             one.deadline += stall
-        for client in tables.clients.overdue(now):
-            self._notices.warning(f"client {client.name} is silent and given up: its tasks are cancelled")
-            self._losses.client_left(client, now)
+        for client in tables.clients.expired(now):
+            self._operator_log.warning(f"client {client.name} is silent and given up: its tasks are cancelled")
+            self._peer_loss.client_left(client, now)
         given_up = set()
-        for agent in tables.agents.overdue(now):
+        for agent in tables.agents.expired(now):
             given_up.add(agent.incarnation)
             workers = sum(worker.agent == agent.incarnation for worker in tables.workers)
-            self._notices.warning(f"agent {agent.name} on {agent.host}, of {workers} worker(s), is silent and given up")
-            self._losses.agent_left(agent)
-        for worker in tables.workers.overdue(now):
+            self._operator_log.warning(
+                f"agent {agent.name} on {agent.host}, of {workers} worker(s), is silent and given up"
+            )
+            self._peer_loss.agent_left(agent)
+        for worker in tables.workers.expired(now):
             is_worth_a_line = bool(worker.tasks) or worker.agent not in given_up
-            self._losses.worker_died(worker, "lease ran out", 0, likely_running(worker), now, is_worth_a_line)
-        self._adoption.give_up_silent(now)
+            self._peer_loss.worker_died(worker, "lease ran out", 0, likely_running(worker), now, is_worth_a_line)
+        self._reattach.expire(now)
 
     # ----------------------------------------------------------------------------------------------- who said something
 
@@ -341,5 +348,5 @@ class Peers:
         tables = self._tables
         if route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route:
             raise ProtocolError(f"this message is a {wanted}'s to send")
-        tables.counts.vain_microseconds += VAIN_MESSAGE
+        tables.counts.wasted_us += WASTED_MESSAGE_US
         self._outbox.add(effects.HelloWanted(route))

@@ -7,18 +7,18 @@ from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.state.tables import Tables
 
-LEAST_EXCESS = 64 << 20
+SUBMIT_EXCESS_BYTES = 64 << 20
 """Bytes that a client may submit beyond its credit. Nobody who counts does, but for what is submitted again as results
 were lost."""
 
-NESTED_PART = 4
+NESTED_FACTOR = 4
 """Times the memory limit that a nested client may have open, whose credit has no end."""
 
-REFUSED_FUNCTIONS = 64
+REMEMBERED_FUNCTIONS = 64
 """Names of so many are kept of a client, for errors of the tasks that come behind them."""
 
 
-class Bounds:
+class Quotas:
     def __init__(self, limits: Limits, tables: Tables) -> None:
         self._limits = limits
         self._tables = tables
@@ -32,14 +32,14 @@ class Bounds:
             self._second, self._hellos = int(now), 0
         self._hellos += 1
         if self._hellos > self._limits.hellos_a_second:
-            most = _many(self._limits.hellos_a_second, "hello")
+            most = _plural(self._limits.hellos_a_second, "hello")
             raise ProtocolError(f"more than {most} in a second (--hello-rate-limit): say it again")
         tables = self._tables
         if len(tables.clients) + len(tables.workers) + len(tables.agents) < self._limits.peers:
             return
         known = tables.clients.find(event.incarnation) or tables.workers.find(event.incarnation)
         if known is None and tables.agents.find(event.incarnation) is None:
-            there = f"there {'is' if self._limits.peers == 1 else 'are'} {_many(self._limits.peers, 'peer')} already"
+            there = f"there {'is' if self._limits.peers == 1 else 'are'} {_plural(self._limits.peers, 'peer')} already"
             raise ProtocolError(f"{there}, the most that this scheduler serves (--peer-limit)")
 
     def check_rows(self, count: int) -> None:
@@ -60,30 +60,30 @@ class Bounds:
         which = f"tasks {event.ids[0]} to {event.ids[-1]} are not taken"
         # Not yet, where they are just at the limit: the client's last grant may have allowed for a batch more.
         if client.waiting + len(client.tasks) >= self._limits.client_tasks + self._limits.batch_rows:
-            most_tasks = f"{_many(self._limits.client_tasks, 'open task')} (--client-task-limit)"
+            most_tasks = f"{_plural(self._limits.client_tasks, 'open task')} (--client-task-limit)"
             raise ProtocolError(f"{which}: a client may have {most_tasks}", event.ids)
         if client.worker:
-            most = NESTED_PART * max(LEAST_EXCESS, self._limits.memory_limit_bytes) + client.returned
+            most = NESTED_FACTOR * max(SUBMIT_EXCESS_BYTES, self._limits.memory_limit_bytes) + client.returned_bytes
         else:
-            most = client.granted + max(LEAST_EXCESS, client.result_window)
-        if client.submitted > most and event.ids[0] > client.highest_id:
-            text = f"{which}: they are beyond the client's credit of {client.granted} bytes"
+            most = client.granted_bytes + max(SUBMIT_EXCESS_BYTES, client.result_window)
+        if client.submitted_bytes > most and event.ids[0] > client.highest_id:
+            text = f"{which}: they are beyond the client's credit of {client.granted_bytes} bytes"
             raise ProtocolError(text, event.ids)
-        client.submitted += weight
+        client.submitted_bytes += weight
 
     def check_object(self, client: Client, event: events.Object) -> None:
         """Raises ProtocolError: the client has too many."""
         limits = self._limits
         if len(client.objects) >= limits.client_objects:
-            most = f"{_many(limits.client_objects, 'object')} (--client-object-limit)"
+            most = f"{_plural(limits.client_objects, 'object')} (--client-object-limit)"
             raise ProtocolError(f"{_object(event)} is not taken: a client may have {most}")
-        if client.held + event.size > limits.client_object_bytes:
+        if client.object_bytes + event.size > limits.client_object_bytes:
             raise ProtocolError(
                 f"{_object(event)} is not taken: with its {event.size} bytes the client's objects would have more "
                 f"than {limits.client_object_bytes} bytes (--client-object-size-limit)"
             )
 
-    def no_room(self, event: events.Object) -> ProtocolError:
+    def object_refusal(self, event: events.Object) -> ProtocolError:
         """Why this object is not taken, where all objects together are too large."""
         return ProtocolError(
             f"{_object(event)} is not taken: with its {event.size} bytes objects would fill more than the "
@@ -94,24 +94,24 @@ class Bounds:
         """Raises ProtocolError: the client has too many."""
         if len(client.functions) < self._limits.client_functions:
             return
-        if len(client.refused_functions) >= REFUSED_FUNCTIONS:
-            client.refused_functions.clear()
-        client.refused_functions[event.number] = event.name
+        if len(client.rejected_functions) >= REMEMBERED_FUNCTIONS:
+            client.rejected_functions.clear()
+        client.rejected_functions[event.number] = event.name
         raise ProtocolError(self._function_too_many(client, event.number))
 
-    def unknown_function(self, client: Client, number: int) -> str:
+    def unknown_function_text(self, client: Client, number: int) -> str:
         """Why there is no function of this number."""
         if len(client.functions) >= self._limits.client_functions:
             return self._function_too_many(client, number)
         return f"submit names function {number}, which this client has not sent"
 
     def _function_too_many(self, client: Client, number: int) -> str:
-        which = client.refused_functions.get(number) or number
-        most = f"{_many(self._limits.client_functions, 'function')} at one time (--client-function-limit)"
+        which = client.rejected_functions.get(number) or number
+        most = f"{_plural(self._limits.client_functions, 'function')} at one time (--client-function-limit)"
         return f"function {which} is not taken: a client may have {most}; a new client begins with none"
 
 
-def _many(number: int, what: str) -> str:
+def _plural(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 

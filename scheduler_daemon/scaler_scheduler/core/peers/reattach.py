@@ -8,136 +8,136 @@ meanwhile, is stopped: whoever comes back serves on as new.
 
 from typing import Iterable, Optional
 
-from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Withdrawals
+from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Cancellation
 from scaler_scheduler.core.completion.suspension import Name, is_suspended, suspend
-from scaler_scheduler.core.dispatch.dispatch_writer import Giver
+from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
-from scaler_scheduler.core.state.tables import Tables, Unclaimed
+from scaler_scheduler.core.state.tables import Tables, UnclaimedTask
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 
-class Adoption:
+class Reattach:
     def __init__(
         self,
         tables: Tables,
         dispatcher: Dispatcher,
-        giver: Giver,
-        withdrawals: Withdrawals,
+        writer: DispatchWriter,
+        cancellation: Cancellation,
         client_timeout_seconds: float,
     ) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
-        self._giver = giver
-        self._withdrawals = withdrawals
+        self._writer = writer
+        self._cancellation = cancellation
         self._client_timeout_seconds = client_timeout_seconds
 
-    def take_running(self, worker: Worker, name: Name, now: float) -> None:
+    def attach(self, worker: Worker, name: Name, now: float) -> None:
         """The worker, which has just joined, runs this task or has suspended it."""
         client = self._tables.clients.find(name[0])
         task = None if client is None else client.tasks.get(name[1])
         if not 0 < name[2] < ATTEMPT_LIMIT or (task is not None and task.worker is worker):
             return  # no scheduler's, or said twice
         suspended = is_suspended(self._tables, worker, name)
-        task = None if client is None else self._take(client, worker, name)
+        task = None if client is None else self._attach_waiting(client, worker, name)
         if task is not None:
-            self._carry_on(task, suspended, now)
+            self._resume(task, suspended, now)
             return
         # Clients submit in the order of their ids, also after a restart: what is not here by now is over.
         is_over = client is not None and name[1] <= client.highest_id and not self._is_blocked(client, name[1])
-        self._keep(worker, name, suspended, is_over, now)
+        self._add_unclaimed(worker, name, suspended, is_over, now)
         if client is not None and is_over:
-            client.distrust(name[2])
-            self._withdrawals.stop_copy(worker, name)
+            client.skip_attempts(name[2])
+            self._cancellation.stop_copy(worker, name)
 
-    def claim(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
+    def match_batch(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
         """The client has just submitted this batch: some of it may run already."""
         for row, task_id in enumerate(batch.ids):
             unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
             if unclaimed is None or row in batch.cancelled:
                 continue
             if unclaimed.is_over:
-                client.distrust(unclaimed.attempt)
+                client.skip_attempts(unclaimed.attempt)
                 continue
             del self._tables.unclaimed[client.incarnation, task_id]
             worker = unclaimed.worker
             worker.unclaimed -= not unclaimed.is_suspended
-            task = self._giver.adopt_row(worker, lane, batch, row, unclaimed.attempt)
-            self._carry_on(task, unclaimed.is_suspended, now)
-        self._dispatcher.let_go(lane)
+            task = self._writer.reattach_row(worker, lane, batch, row, unclaimed.attempt)
+            self._resume(task, unclaimed.is_suspended, now)
+        self._dispatcher.prune(lane)
 
-    def claim_ready(self, tasks: Iterable[Task], now: float) -> None:
+    def match_ready(self, tasks: Iterable[Task], now: float) -> None:
         """These have just got what they read: some may run already."""
         for task in tasks:
             unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
             if unclaimed is None or task.state != WAITING:
                 continue
             if unclaimed.is_over:
-                task.client.distrust(unclaimed.attempt)
+                task.client.skip_attempts(unclaimed.attempt)
                 continue
             del self._tables.unclaimed[task.client.incarnation, task.id]
             unclaimed.worker.unclaimed -= not unclaimed.is_suspended
-            self._adopt(unclaimed.worker, task, unclaimed.attempt)
-            self._carry_on(task, unclaimed.is_suspended, now)
+            self._attach_task(unclaimed.worker, task, unclaimed.attempt)
+            self._resume(task, unclaimed.is_suspended, now)
 
-    def give_up_silent(self, now: float) -> None:
+    def expire(self, now: float) -> None:
         """Clients that have not come for so long will not come any more."""
         for (client, task_id), unclaimed in self._tables.unclaimed.items():
             if unclaimed.deadline > now:
                 continue
             name = (client, task_id, unclaimed.attempt)
             if unclaimed.is_over:
-                self._withdrawals.end_copy(unclaimed.worker, name)
+                self._cancellation.end_copy(unclaimed.worker, name)
             else:
                 unclaimed.is_over = True
-                self._withdrawals.stop_copy(unclaimed.worker, name)
+                self._cancellation.stop_copy(unclaimed.worker, name)
             unclaimed.deadline = now + GRACE_SECONDS
 
-    def forget(self, worker: Worker) -> None:
+    def remove_worker(self, worker: Worker) -> None:
         """The worker is gone, and what it ran with it."""
         gone = [key for key, unclaimed in self._tables.unclaimed.items() if unclaimed.worker is worker]
         for key in gone:
             del self._tables.unclaimed[key]
 
-    def _keep(self, worker: Worker, name: Name, suspended: bool, is_over: bool, now: float) -> None:
+    def _add_unclaimed(self, worker: Worker, name: Name, suspended: bool, is_over: bool, now: float) -> None:
         """What the worker runs takes its slot, whoever wants it."""
         if name[:2] not in self._tables.unclaimed:
             deadline = now + (GRACE_SECONDS if is_over else self._client_timeout_seconds)
-            self._tables.unclaimed[name[:2]] = Unclaimed(worker, name[2], suspended, is_over, deadline)
+            self._tables.unclaimed[name[:2]] = UnclaimedTask(worker, name[2], suspended, is_over, deadline)
             worker.unclaimed += not suspended
 
-    def _take(self, client: Client, worker: Worker, name: Name) -> Optional[Task]:
+    def _attach_waiting(self, client: Client, worker: Worker, name: Name) -> Optional[Task]:
         """The client's task, from where it waits; None where it does not wait."""
         task = client.tasks.get(name[1])
         if task is not None:
             if task.state != WAITING:
                 return None
-            self._adopt(worker, task, name[2])
+            self._attach_task(worker, task, name[2])
             return task
         for lane in list(client.lanes.values()):
             found = lane.batches.find(name[1])
             if found is not None:
-                task = self._giver.adopt_row(worker, lane, *found, name[2])
-                self._dispatcher.let_go(lane)
+                task = self._writer.reattach_row(worker, lane, *found, name[2])
+                self._dispatcher.prune(lane)
                 return task
         return None
 
-    def _adopt(self, worker: Worker, task: Task, attempt: int) -> None:
+    def _attach_task(self, worker: Worker, task: Task, attempt: int) -> None:
         lane = task.client.lane_of(task)  # in whose `requeued` it stays for now, no longer waiting
-        self._giver.adopt(worker, lane, task, attempt)
-        self._dispatcher.let_go(lane)
+        self._writer.reattach(worker, lane, task, attempt)
+        self._dispatcher.prune(lane)
 
     @staticmethod
     def _is_blocked(client: Client, task_id: int) -> bool:
         task = client.tasks.get(task_id)
         return task is not None and task.state == BLOCKED
 
-    def _carry_on(self, task: Task, suspended: bool, now: float) -> None:
+    def _resume(self, task: Task, suspended: bool, now: float) -> None:
         assert task.worker is not None
-        self._tables.history.adopted(task, task.worker)
-        task.worker.begun[task] = now  # sooner, but who knows when
+        self._tables.history.record_reattached(task, task.worker)
+        task.worker.started_at[task] = now  # sooner, but who knows when
         if suspended:
             suspend(task)
         if task.options.timeout_seconds:

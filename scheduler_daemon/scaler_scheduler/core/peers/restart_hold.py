@@ -7,13 +7,13 @@ once more. Only clients that another scheduler has welcomed before can have such
 from typing import List
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.state.records import SETTLING, Client
+from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client
 
-SETTLE_SECONDS = 1.0
+HOLD_SECONDS = 1.0
 """From the first client that comes back. Our workers try to connect every 250 ms, and look for it every 200 ms."""
 
 
-class Settling:
+class RestartHold:
     def __init__(self, dispatcher: Dispatcher, incarnation: int) -> None:
         """`incarnation` is this scheduler's own."""
         self._dispatcher = dispatcher
@@ -27,17 +27,17 @@ class Settling:
         """When `let_go` is due."""
         return self._end if self._held else float("inf")
 
-    def take(self, client: Client, scheduler: int, now: float) -> None:
+    def hold(self, client: Client, scheduler: int, now: float) -> None:
         """This client, which nobody here knew, was welcomed last by that scheduler; 0: by none."""
         if scheduler in (0, self._incarnation):
             return
-        self._end = min(self._end, now + SETTLE_SECONDS)
+        self._end = min(self._end, now + HOLD_SECONDS)
         if now < self._end:
-            self._dispatcher.pause(client, SETTLING)
+            self._dispatcher.pause(client, PAUSE_RESTART_HOLD)
             self._held.append(client)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """What was held is given out from now on."""
         held, self._held = self._held, []
         for client in held:
-            self._dispatcher.go_on_with(client, SETTLING)
+            self._dispatcher.resume(client, PAUSE_RESTART_HOLD)

@@ -14,13 +14,13 @@ NODE_RUNNING = 2
 NODE_DONE = 3
 NODE_FAILED = 4
 
-NODES = 2000
+NODE_LIMIT = 2000
 """The most nodes that are shown."""
 
-INPUTS = 100
+INPUT_LIMIT = 100
 """The most inputs that are shown of one node."""
 
-LOOKED_AT = 100_000
+SCAN_LIMIT = 100_000
 """The most tasks and objects of one client that are looked at: more would keep the loop from its work."""
 
 ENDED_SECONDS = 30.0
@@ -38,11 +38,11 @@ class Node(NamedTuple):
     inputs: Sequence[int]
     options: Options = DEFAULT_OPTIONS
     """The options of its submit, which name its graph."""
-    submitted: float = 0.0
+    submitted_at: float = 0.0
     """The time of its submit, by the monotonic clock."""
 
 
-def nodes(tables: Tables, limit: int = NODES) -> Tuple[int, List[Node]]:
+def graph_nodes(tables: Tables, limit: int = NODE_LIMIT) -> Tuple[int, List[Node]]:
     """The number of all nodes, and at most `limit` of them: those that workers have, then a share of each other state.
 
     Of a client with more than LOOKED_AT tasks, every further task is counted as a node. The same holds for objects.
@@ -58,16 +58,18 @@ def nodes(tables: Tables, limit: int = NODES) -> Tuple[int, List[Node]]:
 def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
     """Add the client's open nodes by state, at most `limit` of each. Returns the number of its open nodes."""
     incarnation, tasks = client.incarnation, client.tasks
-    total = max(0, len(tasks) - LOOKED_AT)
+    total = max(0, len(tasks) - SCAN_LIMIT)
     # The newest first: a graph's rows come in the order in which they are to run.
-    for task in islice(reversed(tasks.values()), LOOKED_AT):
+    for task in islice(reversed(tasks.values()), SCAN_LIMIT):
         if task.is_node:
             total += 1
             state = _state_of(task)
             if len(found[state]) < limit:
                 names.add((incarnation, task.id))
                 inputs = _inputs_of(task)
-                found[state].append(Node(incarnation, task.id, task.name, state, inputs, task.options, task.submitted))
+                found[state].append(
+                    Node(incarnation, task.id, task.name, state, inputs, task.options, task.submitted_at)
+                )
     return total
 
 
@@ -75,16 +77,16 @@ def _find_ended(tables: Tables, found: List[List[Node]], names: Set[Name]) -> in
     """Add nodes that ended recently, or whose graph has other nodes that are shown: so a graph keeps its shape."""
     now = tables.history.now
     shown = {(node.client, node.options.graph) for nodes in found for node in nodes}
-    shown |= {_graph_of(each) for each in tables.ended_nodes if _is_new(each, now)}
+    shown |= {_graph_of(each) for each in tables.ended_nodes if _is_recent(each, now)}
     total = 0
     for each in reversed(tables.ended_nodes):
         name = each.client, each.id
-        if name in names or not (_is_new(each, now) or each.options.graph and _graph_of(each) in shown):
+        if name in names or not (_is_recent(each, now) or each.options.graph and _graph_of(each) in shown):
             continue
         names.add(name)
         total += 1
         state = NODE_FAILED if each.has_failed else NODE_DONE
-        node = Node(each.client, each.id, each.name, state, each.inputs, each.options, each.submitted)
+        node = Node(each.client, each.id, each.name, state, each.inputs, each.options, each.submitted_at)
         found[state].append(node)
     return total
 
@@ -94,17 +96,17 @@ def _graph_of(node: EndedNode) -> Tuple[int, int]:
     return node.client, node.options.graph
 
 
-def _is_new(node: EndedNode, now: float) -> bool:
-    return now - node.seconds <= ENDED_SECONDS
+def _is_recent(node: EndedNode, now: float) -> bool:
+    return now - node.ended_at <= ENDED_SECONDS
 
 
 def _find_objects(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
     """Add kept results whose tasks are forgotten. Returns their number."""
     objects = client.objects
-    total = max(0, len(objects) - LOOKED_AT)
-    for stored in islice(reversed(objects.values()), LOOKED_AT):
+    total = max(0, len(objects) - SCAN_LIMIT)
+    for stored in islice(reversed(objects.values()), SCAN_LIMIT):
         name = client.incarnation, stored.id
-        if stored.producer is None and not stored.is_sent and name not in names:
+        if stored.producer is None and not stored.is_from_client and name not in names:
             total += 1
             if len(found[NODE_DONE]) < limit:
                 found[NODE_DONE].append(Node(*name, stored.name, NODE_DONE, ()))
@@ -127,11 +129,11 @@ def _state_of(task: Task) -> int:
 
 
 def _inputs_of(task: Task) -> List[int]:
-    return [stored.id for stored in task.inputs[:INPUTS]]
+    return [stored.id for stored in task.inputs[:INPUT_LIMIT]]
 
 
 def ended_node(task: Task, seconds: float, has_failed: bool) -> EndedNode:
     """The record of a task that has just ended and still has its inputs."""
     inputs = _inputs_of(task)
     client = task.client.incarnation
-    return EndedNode(client, task.id, task.name, inputs, seconds, has_failed, task.options, task.submitted)
+    return EndedNode(client, task.id, task.name, inputs, seconds, has_failed, task.options, task.submitted_at)

@@ -15,7 +15,7 @@ _WINDOW_PART = 2
 """Output may fill one in so many of the window. A client says what it has taken at every quarter: it can keep up."""
 
 
-def pass_on(event: events.Output, tables: Tables, outbox: Outbox) -> None:
+def forward_output(event: events.Output, tables: Tables, outbox: Outbox) -> None:
     """Send each client what its tasks have printed, as far as it has room."""
     batches: Dict[Client, effects.Output] = {}
     position = 0
@@ -24,16 +24,16 @@ def pass_on(event: events.Output, tables: Tables, outbox: Outbox) -> None:
         position += size
         client = tables.clients.by_incarnation.get(event.clients[row])
         if client is None or client.is_gone:
-            tables.counts.output_dropped += 1
+            tables.counts.dropped_output_rows += 1
             continue
         if not _has_room(client, size):
-            tables.counts.output_dropped += 1
-            client.output_dropped += size - event.labels[row]
+            tables.counts.dropped_output_rows += 1
+            client.dropped_output_bytes += size - event.labels[row]
             continue
         batch = batches.get(client)
         if batch is None:
             batch = batches[client] = _new_batch(client)
-        client.sent += size
+        client.sent_bytes += size
         batch.ids.append(event.ids[row])
         batch.streams.append(event.streams[row])
         batch.labels.append(event.labels[row])
@@ -43,17 +43,17 @@ def pass_on(event: events.Output, tables: Tables, outbox: Outbox) -> None:
         outbox.add(batch)
 
 
-def tell_dropped(client: Client, outbox: Outbox) -> None:
+def report_dropped(client: Client, outbox: Outbox) -> None:
     """Where output was dropped, the client is told, once it takes what is sent again."""
-    if client.output_dropped and _has_room(client, 0):
+    if client.dropped_output_bytes and _has_room(client, 0):
         outbox.add(_new_batch(client))
 
 
 def _new_batch(client: Client) -> effects.Output:
-    batch = effects.Output(client.route, client.output_dropped)
-    client.output_dropped = 0
+    batch = effects.Output(client.route, client.dropped_output_bytes)
+    client.dropped_output_bytes = 0
     return batch
 
 
 def _has_room(client: Client, size: int) -> bool:
-    return client.sent + size - client.received <= client.result_window // _WINDOW_PART
+    return client.sent_bytes + size - client.received_bytes <= client.result_window // _WINDOW_PART

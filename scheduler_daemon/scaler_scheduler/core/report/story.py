@@ -3,11 +3,11 @@
 from typing import Iterable, List, Optional, Tuple
 
 from scaler_scheduler.core.state.history import (
-    ADOPTED,
     ANY_CLIENT,
     DISPATCHED,
     ENDED,
     NO_WORKER,
+    REATTACHED,
     RETURNED,
     STARTED,
     SUBMITTED,
@@ -16,7 +16,7 @@ from scaler_scheduler.core.state.history_rows import Rows
 from scaler_scheduler.core.state.records import Client, Task
 from scaler_scheduler.core.state.tables import Tables
 
-MOST_ROWS = 10_000
+ROW_LIMIT = 10_000
 """The newest of a story: thousands of clients may have a task of the same id."""
 
 
@@ -25,15 +25,15 @@ def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
 
     For ANY_CLIENT: of the tasks with this id of all clients.
     """
-    rows = tables.history.of_task(client_name, task_id)
+    rows = tables.history.rows_of_task(client_name, task_id)
     known = {(each.clients[0], each.kinds[0], each.attempts[0]) for each in rows}
     for client in _clients(tables, client_name):
         for row in _of_tables(client, task_id):
             whose, kind, attempt = client.incarnation, row.kinds[0], row.attempts[0]
             # A worker that has joined again has begun it, who knows when.
-            if (whose, kind, attempt) not in known and (kind == SUBMITTED or (whose, ADOPTED, attempt) not in known):
+            if (whose, kind, attempt) not in known and (kind == SUBMITTED or (whose, REATTACHED, attempt) not in known):
                 rows.append(row)
-    return sorted(rows, key=lambda row: row.seconds[0])[-MOST_ROWS:]
+    return sorted(rows, key=lambda row: row.seconds[0])[-ROW_LIMIT:]
 
 
 def _clients(tables: Tables, name: int) -> Iterable[Client]:
@@ -45,7 +45,7 @@ def _clients(tables: Tables, name: int) -> Iterable[Client]:
 
 def story_tracebacks(tables: Tables, task_id: int, rows: List[Rows]) -> List[str]:
     """Of each of the story's rows the traceback of the attempt that it ends; empty where it ends none, or is none."""
-    of = tables.history.tracebacks.of
+    of = tables.history.tracebacks.find
     return [
         of(row.clients[0], task_id, row.attempts[0]) if row.kinds[0] in (ENDED, RETURNED) and row.outcomes[0] else ""
         for row in rows
@@ -59,10 +59,10 @@ def _of_tables(client: Client, task_id: int) -> List[Rows]:
         waiting = _waiting(client, task_id)
         return [] if waiting is None else [_row(SUBMITTED, waiting[0], NO_WORKER, *waiting[1:], client, task_id, 0)]
     names = task.name, task.function.name
-    rows = [_row(SUBMITTED, task.submitted, NO_WORKER, *names, client, task_id, 0)]
+    rows = [_row(SUBMITTED, task.submitted_at, NO_WORKER, *names, client, task_id, 0)]
     if task.worker is not None:
         rows.append(_at_worker(DISPATCHED, task.since, task.worker.incarnation, task))
-        begun = task.worker.begun.get(task)
+        begun = task.worker.started_at.get(task)
         if begun is not None:
             rows.append(_at_worker(STARTED, begun, task.worker.incarnation, task))
     return rows

@@ -6,61 +6,61 @@ from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.events import Capabilities
-from scaler_scheduler.core.state.operator_log import Notices
+from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.tables import Tables
 
-WORKLESS_SECONDS = 5.0
+NO_WORKER_SECONDS = 5.0
 """How long tasks wait without any worker until the log says so: a cluster may be just starting."""
 
-Wanted = Tuple[int, Capabilities, str]
+Requirement = Tuple[int, Capabilities, str]
 """A client, and the capabilities and the kind of functions that its tasks need."""
 
 
-class Unserved:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, notices: Notices) -> None:
+class Unschedulable:
+    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, operator_log: OperatorLog) -> None:
         self._tables = tables
         self._dispatcher = dispatcher
         self._outbox = outbox
-        self._notices = notices
-        self.waiting = 0
+        self._operator_log = operator_log
+        self.task_count = 0
         """Tasks that wait for a worker that is not there among others that are, when it was looked last."""
-        self._known: Set[Wanted] = set()
+        self._reported: Set[Requirement] = set()
         """What was said, by client."""
-        self._workless_since: Optional[float] = None
+        self._no_worker_since: Optional[float] = None
         """Since when there were tasks and no worker at all."""
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Say of tasks that no worker could serve that they wait; once, until one could."""
         workers = [worker for worker in self._tables.workers if not worker.is_retiring]
         if workers or not self._tables.counts.waiting:
-            self._workless_since = None
-        elif self._workless_since is None:
-            self._workless_since = now
-        elif 0 <= self._workless_since <= now - WORKLESS_SECONDS:
+            self._no_worker_since = None
+        elif self._no_worker_since is None:
+            self._no_worker_since = now
+        elif 0 <= self._no_worker_since <= now - NO_WORKER_SECONDS:
             there = "all workers retire" if len(self._tables.workers) else "there is no worker at all"
-            self._notices.warning(f"{self._tables.counts.waiting} task(s) wait, and {there}")
-            self._workless_since = float("inf")
-        lacking: Dict[Wanted, int] = {}
-        for lane in self._unserved(workers) if workers else ():
+            self._operator_log.warning(f"{self._tables.counts.waiting} task(s) wait, and {there}")
+            self._no_worker_since = float("inf")
+        lacking: Dict[Requirement, int] = {}
+        for lane in self._unservable_lanes(workers) if workers else ():
             key = lane.client.incarnation, lane.capabilities, lane.kind
             lacking[key] = lacking.get(key, 0) + lane.waiting
         for key, waiting in lacking.items():
-            if key not in self._known:
-                self._tell(
+            if key not in self._reported:
+                self._report(
                     key[0], f"{waiting} task(s) wait for a worker {_described(*key[1:], workers)}: there is none"
                 )
-        self._known = set(lacking)
-        self.waiting = sum(lacking.values())
+        self._reported = set(lacking)
+        self.task_count = sum(lacking.values())
 
-    def _tell(self, incarnation: int, text: str) -> None:
+    def _report(self, incarnation: int, text: str) -> None:
         """Operators and whoever waits for the tasks."""
-        self._notices.warning(text)
+        self._operator_log.warning(text)
         client = self._tables.clients.find(incarnation)
         if client is not None:
             self._outbox.add(effects.Notice(client.route, text))
 
-    def _unserved(self, workers: List[Worker]) -> List[Lane]:
+    def _unservable_lanes(self, workers: List[Worker]) -> List[Lane]:
         """Lanes with tasks that none of these can run."""
         return [
             lane

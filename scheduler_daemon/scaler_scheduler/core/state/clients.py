@@ -28,23 +28,23 @@ class ClientTable:
 
     def add(self, client: Client) -> None:
         self.by_incarnation[client.incarnation] = client
-        self._arrive(client)
+        self._connect(client)
 
-    def move(self, client: Client, route: bytes) -> None:
+    def reconnect(self, client: Client, route: bytes) -> None:
         """The client has a new connection, if only after it was gone."""
         if client.is_gone:
             client.is_gone = False
         else:
             del self.by_route[client.route]
         client.route = route
-        self._arrive(client)
+        self._connect(client)
 
-    def _arrive(self, client: Client) -> None:
+    def _connect(self, client: Client) -> None:
         self.by_route[client.route] = client
         if client.worker:
             self._nested.setdefault(client.worker, {})[client.incarnation] = client
 
-    def leave(self, client: Client) -> None:
+    def mark_gone(self, client: Client) -> None:
         """The client is gone; it stays under its incarnation, for answers that are still on their way, until `bury`."""
         client.is_gone = True
         del self.by_route[client.route]
@@ -54,10 +54,10 @@ class ClientTable:
             if not nested:
                 del self._nested[client.worker]
 
-    def bury(self, client: Client) -> None:
+    def remove_if_done(self, client: Client) -> None:
         """Drop the record of a client that has left once no worker holds a task of it."""
         if client.is_gone and not client.tasks:
             del self.by_incarnation[client.incarnation]
 
-    def overdue(self, now: float) -> List[Client]:
+    def expired(self, now: float) -> List[Client]:
         return [client for client in self.by_route.values() if client.deadline <= now]

@@ -5,9 +5,9 @@ from typing import Dict, List
 from scaler_scheduler.core.effects import OUTCOME_CANCELLED, OUTCOMES
 
 # What messages cost that change nothing, and the rows of others that are in vain, in microseconds, about.
-VAIN_MESSAGE = 50
-VAIN_HELLO = 500
-VAIN_ROW = 1
+WASTED_MESSAGE_US = 50
+WASTED_HELLO_US = 500
+WASTED_ROW_US = 1
 
 _DURATIONS = 32
 """Powers of two in microseconds that durations are told apart by; the last one has all that are longer."""
@@ -21,20 +21,20 @@ _OTHER_CAUSES = ("memory limit", "time limit", "cancelled", "lease")
 class Durations:
     """How long something took, each time."""
 
-    __slots__ = ("by_size", "microseconds", "times")
+    __slots__ = ("buckets", "total_us", "count")
 
     def __init__(self) -> None:
-        self.times = 0
-        self.microseconds = 0
+        self.count = 0
+        self.total_us = 0
         """In all."""
-        self.by_size = [0] * _DURATIONS
+        self.buckets = [0] * _DURATIONS
         """Element k: times that took less than 2^k microseconds, and not less than 2^(k - 1)."""
 
-    def note(self, seconds: float, times: int = 1) -> None:
+    def add(self, seconds: float, times: int = 1) -> None:
         microseconds = max(0, int(seconds * 1e6))
-        self.times += times
-        self.microseconds += microseconds * times
-        self.by_size[min(microseconds.bit_length(), _DURATIONS - 1)] += times
+        self.count += times
+        self.total_us += microseconds * times
+        self.buckets[min(microseconds.bit_length(), _DURATIONS - 1)] += times
 
 
 class Counts:
@@ -42,16 +42,16 @@ class Counts:
         "deaths",
         "dispatch_latencies",
         "dispatched",
-        "late",
+        "late_results",
         "outcomes",
-        "output_dropped",
+        "dropped_output_rows",
         "payload_bytes",
-        "refused",
+        "rejected_messages",
         "resolved",
         "retracted",
         "retries",
         "stopped",
-        "vain_microseconds",
+        "wasted_us",
         "waiting",
     )
 
@@ -64,13 +64,13 @@ class Counts:
         """Answered since the start, or cancelled as their client has left."""
         self.outcomes = [0] * OUTCOMES
         """Of those how many ended so, by Outcome's ordinals; that of values is not kept, it is what is left of them."""
-        self.late = 0
+        self.late_results = 0
         """Results that nobody waits for any more: of an attempt, a worker or a client given up."""
-        self.output_dropped = 0
+        self.dropped_output_rows = 0
         """Rows of output that nobody was sent: their client has no room for them, or is gone."""
-        self.refused = 0
+        self.rejected_messages = 0
         """Messages that were legal and wrong, or too much."""
-        self.vain_microseconds = 0
+        self.wasted_us = 0
         """What messages that change nothing have cost, by the estimates below; some are in order, as heartbeats."""
         self.retracted = 0
         """Tasks that workers gave back."""
@@ -85,14 +85,14 @@ class Counts:
         self.dispatch_latencies = Durations()
         """How long tasks waited before they were given out: since their batch came, or what they read was there."""
 
-    def died(self, cause: str) -> None:
+    def count_death(self, cause: str) -> None:
         """A worker did, by what its agent says, or the scheduler."""
         kind = _kind_of_death(cause)
         if kind not in self.deaths and len(self.deaths) >= _CAUSES:
             kind = "other"
         self.deaths[kind] = self.deaths.get(kind, 0) + 1
 
-    def client_left(self, tasks: int) -> None:
+    def count_client_left(self, tasks: int) -> None:
         """So many tasks are cancelled, as their client has left."""
         self.resolved += tasks
         self.outcomes[OUTCOME_CANCELLED] += tasks

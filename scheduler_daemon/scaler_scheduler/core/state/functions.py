@@ -16,7 +16,7 @@ LARGE = 2
 LARGE_BYTES = 256 * 1024
 """From this size on bytes that workers share are a file of their host."""
 
-GIVEN_NAMES = 4
+TASK_NAMES = 4
 """Names given to its tasks that a function remembers."""
 
 _HISTORY = 64
@@ -26,11 +26,11 @@ _HISTORY = 64
 class Function:
     __slots__ = (
         "digest",
-        "done",
-        "failed",
-        "given",
-        "holders",
-        "kept",
+        "done_tasks",
+        "failed_tasks",
+        "task_names",
+        "clients",
+        "kept_size",
         "kind",
         "mean_ns",
         "name",
@@ -38,7 +38,7 @@ class Function:
         "payload",
         "run_ns",
         "tasks",
-        "weight",
+        "sample_count",
     )
 
     def __init__(self, number: int, digest: bytes, name: str, kind: str, payload: bytes) -> None:
@@ -48,32 +48,32 @@ class Function:
         self.kind = kind
         """Which workers can run it: those that have named this kind, and those that have named none."""
         self.payload = payload
-        self.holders: Dict[int, int] = {}
+        self.clients: Dict[int, int] = {}
         """Clients that may still submit tasks of it, by incarnation, with how many of their own numbers name it."""
         self.tasks = 0
         """Its unresolved tasks."""
-        self.done = 0
+        self.done_tasks = 0
         """Results of it that somebody waited for."""
         self.run_ns = 0
         """Nanoseconds that these have taken in all."""
-        self.failed = 0
+        self.failed_tasks = 0
         """Tasks of it that ended without a value."""
-        self.given: Tuple[str, ...] = ()
+        self.task_names: Tuple[str, ...] = ()
         """Names of their own that tasks of it came with, the newest first."""
         self.mean_ns = UNKNOWN_NS
-        self.weight = 0
-        self.kept = UNKNOWN_SIZE
+        self.sample_count = 0
+        self.kept_size = UNKNOWN_SIZE
         """Of its results that are kept: one of the three sizes."""
 
-    def call(self, name: str) -> None:
+    def add_task_name(self, name: str) -> None:
         """Tasks of it have come with a name of their own."""
-        if not self.given or self.given[0] != name:
-            others = [given for given in self.given if given != name]
-            self.given = (name, *others[: GIVEN_NAMES - 1])
+        if not self.task_names or self.task_names[0] != name:
+            others = [given for given in self.task_names if given != name]
+            self.task_names = (name, *others[: TASK_NAMES - 1])
 
-    def take(self, total_ns: int, count: int) -> None:
+    def count_results(self, total_ns: int, count: int) -> None:
         """So many results have come, which took that much together."""
-        self.done += count
+        self.done_tasks += count
         self.run_ns += total_ns
         self.observe(total_ns, count)
 
@@ -82,22 +82,22 @@ class Function:
         mean = max(MINIMUM_NS, total_ns // count)
         if self.mean_ns < 0:
             self.mean_ns = mean
-            self.weight = min(count, _HISTORY)
+            self.sample_count = min(count, _HISTORY)
             return
-        weight = self.weight + count
+        weight = self.sample_count + count
         self.mean_ns += (mean - self.mean_ns) * count // weight
-        self.weight = min(weight, _HISTORY)
+        self.sample_count = min(weight, _HISTORY)
 
-    def observe_kept(self, size: int) -> None:
+    def observe_kept_size(self, size: int) -> None:
         """Learn from a result that is kept."""
         if size >= LARGE_BYTES:
-            self.kept = LARGE
-        elif not self.kept:
-            self.kept = SMALL
+            self.kept_size = LARGE
+        elif not self.kept_size:
+            self.kept_size = SMALL
 
     @property
     def is_unused(self) -> bool:
-        return not self.tasks and not self.holders
+        return not self.tasks and not self.clients
 
 
 class FunctionTable:
@@ -121,19 +121,19 @@ class FunctionTable:
             self._by_digest[digest] = function
         return function
 
-    def hold(self, function: Function, client: int) -> None:
+    def add_client(self, function: Function, client: int) -> None:
         """One more number of the client, which is named by its incarnation, names this function."""
-        function.holders[client] = function.holders.get(client, 0) + 1
+        function.clients[client] = function.clients.get(client, 0) + 1
 
-    def release(self, function: Function, client: int) -> None:
+    def remove_client(self, function: Function, client: int) -> None:
         """One of these names it no longer."""
-        held = function.holders.pop(client) - 1
+        held = function.clients.pop(client) - 1
         if held:
-            function.holders[client] = held
+            function.clients[client] = held
         elif function.is_unused:
             self._unused.append(function)
 
-    def let_go(self, function: Function) -> None:
+    def remove_task(self, function: Function) -> None:
         """One of its tasks is over."""
         function.tasks -= 1
         if function.is_unused:

@@ -15,9 +15,9 @@ from scaler_scheduler.core.effects import (
     OUTCOME_WORKER_DIED,
 )
 from scaler_scheduler.core.events import Results
-from scaler_scheduler.core.lines import as_line
+from scaler_scheduler.core.lines import printable_line
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.history_rows import PACKED_ROWS, Packing, Rows
+from scaler_scheduler.core.state.history_rows import PACKED_ROWS, PackedRows, Rows
 from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.tracebacks import Tracebacks
 
@@ -26,7 +26,7 @@ DISPATCHED = 1
 STARTED = 2  # it is known to run
 ENDED = 3
 RETURNED = 4  # it has left its worker without an end
-ADOPTED = 5  # a worker that has joined again has it already
+REATTACHED = 5  # a worker that has joined again has it already
 
 NO_WORKER = 0
 ANY_CLIENT = 0
@@ -55,7 +55,7 @@ def _compact(ids: Sequence[int]) -> Sequence[int]:
 def _line(outcome: int, payload: bytes) -> str:
     """Of what a task failed that the scheduler has answered."""
     if outcome in _TEXTS:
-        return as_line(payload)
+        return printable_line(payload)
     return "cancelled" if outcome == OUTCOME_CANCELLED else "what it reads has failed"
 
 
@@ -64,35 +64,35 @@ class History:
         """`limit`: so many of the newest rows are kept at least, in long runs."""
         self.now = 0.0
         """The time of what happens, in seconds of the monotonic clock."""
-        self.first = 0
+        self.first_row = 0
         """The number of the oldest row that is kept; rows are counted since the scheduler's start."""
-        self.end = 0
+        self.next_row = 0
         """The number of the next row."""
         self.limit = limit
         """The publisher raises it while somebody listens."""
         self._runs: Deque[Rows] = deque()
         self.tracebacks = Tracebacks()
         """Of failed attempts. They are published only in the story of one task."""
-        self._packing: Optional[Packing] = None
+        self._packed: Optional[PackedRows] = None
         """What the last short run was added to, if no long one has come since."""
 
     def rows(self, begin: int, limit: int) -> Tuple[int, List[Rows]]:
         """At most `limit` rows from the one of this number on, and the number of the first of them: what is not kept
         any more is left out."""
-        begin = max(begin, self.first)
-        end = min(begin + limit, self.end)
+        begin = max(begin, self.first_row)
+        end = min(begin + limit, self.next_row)
         found: List[Rows] = []
-        at = self.first
+        at = self.first_row
         for run in self._runs:
             if at >= end:
                 break
             following = at + len(run.ids)
             if following > begin:
-                found.append(run.part(max(begin - at, 0), min(end, following) - at))
+                found.append(run.slice(max(begin - at, 0), min(end, following) - at))
             at = following
         return begin, found
 
-    def of_task(self, client: int, task_id: int) -> List[Rows]:
+    def rows_of_task(self, client: int, task_id: int) -> List[Rows]:
         """The rows of one task, one by one; of this id's tasks of all clients where `client` is ANY_CLIENT."""
         found: List[Rows] = []
         is_any = client == ANY_CLIENT
@@ -102,14 +102,14 @@ class History:
                 continue
             if isinstance(ids, range):
                 if task_id in ids:
-                    found.append(run.part(ids.index(task_id), ids.index(task_id) + 1))
+                    found.append(run.slice(ids.index(task_id), ids.index(task_id) + 1))
                 continue
             for row in range(len(ids)):
                 if ids[row] == task_id and (is_any or len(clients) == 1 or clients[row] == client):
-                    found.append(run.part(row, row + 1))
+                    found.append(run.slice(row, row + 1))
         return found
 
-    def submitted(self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str) -> None:
+    def record_submitted(self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str) -> None:
         """`functions` has one for all rows, or one a row; `name` is the tasks' own, if they have one."""
         clients = (client.incarnation,)
         if len(functions) == 1:
@@ -123,7 +123,7 @@ class History:
                 self._add(SUBMITTED, NO_WORKER, name or function, function, clients, ids[begin:row], _ZERO)
                 begin = row
 
-    def dispatched(
+    def record_dispatched(
         self, worker: Worker, client: Client, function: Function, name: str, ids: Sequence[int], attempt: int
     ) -> None:
         """`ids` ascend; `name` is the tasks' own, if they have one."""
@@ -132,17 +132,17 @@ class History:
             DISPATCHED, worker.incarnation, name or function_name, function_name, clients, _compact(ids), (attempt,)
         )
 
-    def started(self, task: Task, worker: Worker) -> None:
+    def record_started(self, task: Task, worker: Worker) -> None:
         self._add_task(STARTED, worker, task)
 
-    def adopted(self, task: Task, worker: Worker) -> None:
-        self._add_task(ADOPTED, worker, task)
+    def record_reattached(self, task: Task, worker: Worker) -> None:
+        self._add_task(REATTACHED, worker, task)
 
-    def returned(self, task: Task, worker: Worker, outcome: int, duration: int, error: str) -> None:
+    def record_returned(self, task: Task, worker: Worker, outcome: int, duration: int, error: str) -> None:
         """By this worker, after so many nanoseconds; the line says of what its attempt failed, if it did."""
         self._add_task(RETURNED, worker, task, (outcome,), (duration,), (error,))
 
-    def ended(
+    def record_ended(
         self, client: Client, task_id: int, attempt: int, function: Function, name: str, outcome: int, payload: bytes
     ) -> None:
         """The scheduler itself has this answer to the task, whose own name this is, if it has one."""
@@ -150,7 +150,7 @@ class History:
         names, clients = (name or function.name, function.name), (client.incarnation,)
         self._add(ENDED, NO_WORKER, *names, clients, (task_id,), (attempt,), (outcome,), _ZERO, (error,))
 
-    def dropped(
+    def record_client_left(
         self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str, attempt: int = 0
     ) -> None:
         """These tasks are cancelled, as their client has left; `functions` has one a row. A run for each function, so
@@ -175,7 +175,7 @@ class History:
                 )
                 begin = row
 
-    def results(
+    def record_results(
         self, event: Results, worker: Worker, function: Function, name: str, begin: int, end: int, skipped: List[int]
     ) -> None:
         """Results of this function, of tasks of this name, in these rows, have come; rows in `skipped`, which is
@@ -232,17 +232,17 @@ class History:
         columns = clients, ids, attempts, outcomes, durations, errors
         runs = self._runs
         if count >= SHORT:
-            self._packing = None
+            self._packed = None
             runs.append(Rows((kind,), (self.now,), (worker,), (name,), (function,), *columns))
         else:
-            packing = self._packing
+            packing = self._packed
             if packing is None or len(packing.rows.ids) >= PACKED_ROWS:
-                packing = self._packing = Packing()
+                packing = self._packed = PackedRows()
                 runs.append(packing.rows)
             packing.add(kind, self.now, worker, name, function, *columns)
-        self.end += count
-        while self.end - self.first - len(runs[0].ids) >= self.limit or len(runs) > _RUNS:
-            self.first += len(runs.popleft().ids)
+        self.next_row += count
+        while self.next_row - self.first_row - len(runs[0].ids) >= self.limit or len(runs) > _RUNS:
+            self.first_row += len(runs.popleft().ids)
         if count > self.limit:  # and so it is the only one
-            runs[0] = runs[0].part(count - self.limit, count)
-            self.first = self.end - self.limit
+            runs[0] = runs[0].slice(count - self.limit, count)
+            self.first_row = self.next_row - self.limit

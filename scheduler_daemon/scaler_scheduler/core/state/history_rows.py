@@ -54,7 +54,7 @@ class Rows:
         self.durations = durations
         self.errors = errors
 
-    def part(self, begin: int, end: int) -> "Rows":
+    def slice(self, begin: int, end: int) -> "Rows":
         """Those from `begin` up to `end`."""
         rows = len(self.ids)
         if end - begin == rows:
@@ -81,7 +81,7 @@ def _cut(column: Sequence[_T], rows: int, begin: int, end: int) -> Sequence[_T]:
     return column[begin:end] if len(column) == rows else column
 
 
-class Packing:
+class PackedRows:
     """Rows that short runs are added to."""
 
     __slots__ = (

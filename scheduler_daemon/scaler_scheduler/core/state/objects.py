@@ -40,10 +40,10 @@ class ObjectTable:
         if stored.copies is not None:
             for worker in stored.copies.holders:
                 worker.objects.discard(stored)
-            for agent in stored.copies.agents | stored.copies.leftovers:
+            for agent in stored.copies.agents | stored.copies.stale_agents:
                 agent.objects.discard(stored)
 
-    def files_of(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
+    def shared_files(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
         """What workers of this host agent were told to find as files that it makes."""
         found: Set[StoredObject] = set()
         for worker in workers:
@@ -51,39 +51,39 @@ class ObjectTable:
                 found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
         return sorted((stored for stored in found if stored.home is not agent), key=_name)
 
-    def give(self, stored: StoredObject, agent: Agent) -> None:
+    def add_agent_copy(self, stored: StoredObject, agent: Agent) -> None:
         """The host agent is sent the object."""
-        _copies_of(stored).leftovers.discard(agent)
+        _copies_of(stored).stale_agents.discard(agent)
         _copies_of(stored).agents.add(agent)
         agent.objects.add(stored)
 
-    def worker_left(self, worker: Worker) -> None:
+    def remove_worker(self, worker: Worker) -> None:
         """What the worker had is gone."""
         for stored in worker.objects:
             _copies_of(stored).workers.discard(worker)
             _copies_of(stored).file_readers.discard(worker)
         worker.objects = set()
 
-    def agent_left(self, agent: Agent) -> List[StoredObject]:
+    def remove_agent(self, agent: Agent) -> List[StoredObject]:
         """What the host agent had is gone. Returns what nobody else has."""
         for stored in agent.objects:
             _copies_of(stored).agents.discard(agent)
-            _copies_of(stored).leftovers.discard(agent)
-        lost = [stored for stored in agent.objects if stored.home is agent and stored.is_away]
+            _copies_of(stored).stale_agents.discard(agent)
+        lost = [stored for stored in agent.objects if stored.home is agent and stored.is_remote]
         for stored in agent.objects:
             if stored.home is agent:
                 stored.home = None
         agent.objects = set()
         return sorted(lost, key=_name)
 
-    def agent_rejoined(self, agent: Agent) -> List[StoredObject]:
+    def reconnect_agent(self, agent: Agent) -> List[StoredObject]:
         """What the host agent was sent may not have arrived; what it has from its workers it has still, and that is
         returned."""
         for stored in agent.objects:
             if stored.home is not agent:
                 _copies_of(stored).agents.discard(agent)
         made = [stored for stored in agent.objects if stored.home is agent]
-        agent.objects = {*made, *(stored for stored in agent.objects if agent in _copies_of(stored).leftovers)}
+        agent.objects = {*made, *(stored for stored in agent.objects if agent in _copies_of(stored).stale_agents)}
         return sorted(made, key=_name)
 
 

@@ -3,7 +3,7 @@
 from typing import List, Tuple
 
 
-class Notices:
+class OperatorLog:
     def __init__(self) -> None:
         self._texts: List[Tuple[bool, str]] = []
 
@@ -13,7 +13,7 @@ class Notices:
     def warning(self, text: str) -> None:
         self._texts.append((True, text))
 
-    def take(self) -> List[Tuple[bool, str]]:
+    def drain(self) -> List[Tuple[bool, str]]:
         """Those since the last call: whether each is a warning, and its text."""
         texts, self._texts = self._texts, []
         return texts

@@ -16,13 +16,13 @@ from scaler_scheduler.core.state.transitions import DISPATCHED, RUNNING, SUSPEND
 _GONE_WORKERS = 1000
 
 # What somebody wants of a task that a worker holds; a later one overrides an earlier one, if only by its number.
-NO_WISH = 0
-BALANCE = 1  # take it back, to be run elsewhere
-CANCEL = 2  # the user's: take it back, if it has not begun
-FORCE = 3  # the user's: take it back or stop it
-TIME_LIMIT = 4  # it runs for too long: stop it
-ABANDON = 5  # its client is gone: take it back or stop it, nobody is to be told
-RERUN = 6  # abandoned, and then the client came back: once it is stopped it waits again
+NO_INTENT = 0
+INTENT_BALANCE = 1  # take it back, to be run elsewhere
+INTENT_CANCEL = 2  # the user's: take it back, if it has not begun
+INTENT_FORCE = 3  # the user's: take it back or stop it
+INTENT_TIME_LIMIT = 4  # it runs for too long: stop it
+INTENT_ABANDON = 5  # its client is gone: take it back or stop it, nobody is to be told
+INTENT_RERUN = 6  # abandoned, and then the client came back: once it is stopped it waits again
 
 
 class Task:
@@ -41,7 +41,7 @@ class Task:
         "is_retracting",
         "is_stopping",
         "keep",
-        "missing",
+        "missing_inputs",
         "options",
         "payload",
         "reads_files",
@@ -50,9 +50,9 @@ class Task:
         "size",
         "start",
         "state",
-        "submitted",
+        "submitted_at",
         "timer",
-        "wish",
+        "intent",
         "worker",
     )
 
@@ -88,13 +88,13 @@ class Task:
         """Nanoseconds that it adds to its worker's load."""
         self.attempt = attempt
         """The number of its last dispatch; 0: there was none."""
-        self.submitted = submitted
+        self.submitted_at = submitted
         """When its batch came, in seconds of the monotonic clock."""
         self.since = since
         """When it was dispatched, or came to wait for that."""
         self.state = DISPATCHED
         self.worker: Optional[Worker] = worker
-        self.wish = NO_WISH
+        self.intent = NO_INTENT
         self.is_retracting = False
         """Whether the worker owes an answer to a Retract."""
         self.is_stopping = False
@@ -108,7 +108,7 @@ class Task:
         """What it reads; one may be there twice."""
         self.reads_files = False
         """Whether its worker was told to find some of these in files of its host, as far as is known here."""
-        self.missing = 0
+        self.missing_inputs = 0
         """Of those, how many are not there yet; what it reads twice counts twice."""
         self.keep = 0
         """One of the events' KEEP_ numbers: what becomes of its result."""
@@ -117,14 +117,14 @@ class Task:
     def may_store(self) -> bool:
         """Whether its result, where it is large, is to stay on its worker's host. Not asked of those that are likely
         small: what goes with each row has its price."""
-        return self.keep == KEEP_YES and self.function.kept != SMALL
+        return self.keep == KEEP_YES and self.function.kept_size != SMALL
 
     @property
     def is_node(self) -> bool:
         """Whether it reads objects or its result becomes one."""
         return self.keep != 0 or len(self.inputs) > 0
 
-    def move(self, action: int) -> None:
+    def transition(self, action: int) -> None:
         """Take the transition that `action` is in the task's state; InvariantError where there is none."""
         self.state = next_state(self.state, action)
 
@@ -146,7 +146,7 @@ class Timer:
 class Copies:
     """Who has an object at hand, and is to be told when nobody needs it any more."""
 
-    __slots__ = ("agents", "file_readers", "leftovers", "workers")
+    __slots__ = ("agents", "file_readers", "stale_agents", "workers")
 
     def __init__(self) -> None:
         self.workers: Set[Worker] = set()
@@ -155,7 +155,7 @@ class Copies:
         """Which have a file of it that all workers of the host read: from bytes that were sent, or from a worker."""
         self.file_readers: Set[Worker] = set()
         """Which have been given a task that reads it there."""
-        self.leftovers: Set[Agent] = set()
+        self.stale_agents: Set[Agent] = set()
         """Which may have a file of it from an attempt that does not count, to be removed with the object."""
 
     @property
@@ -168,14 +168,14 @@ class StoredObject:
     """Bytes that a client has sent, or the result of a task that is kept for others."""
 
     __slots__ = (
-        "blocked",
+        "blocked_tasks",
         "client",
         "copies",
         "frames",
         "home",
         "id",
-        "is_referred",
-        "is_sent",
+        "is_referenced",
+        "is_from_client",
         "name",
         "producer",
         "readers",
@@ -190,16 +190,16 @@ class StoredObject:
         """The task whose result it is to be; None once it is there."""
         self.home: Optional[Agent] = None
         """The host agent whose worker has made a file of it."""
-        self.is_sent = producer is None
+        self.is_from_client = producer is None
         """Whether the client sent it, and counts its bytes."""
         self.frames: Optional[List[bytes]] = None
         """None until it is there, and as long as it is only at its home."""
         self.size = 0
-        self.is_referred = True
+        self.is_referenced = True
         """Whether its client refers to it."""
         self.readers = 0
         """Tasks that read it and are not over."""
-        self.blocked: Sequence[Task] = ()
+        self.blocked_tasks: Sequence[Task] = ()
         """Those of them that wait for it, once for each time they read it. May hold tasks that are over. Where it has a
         home, there are some as long as it is being fetched from there for a task."""
         self.copies: Optional[Copies] = None
@@ -207,17 +207,17 @@ class StoredObject:
 
     def block(self, task: Task) -> None:
         """The task waits for it."""
-        if self.blocked:
-            self.blocked.append(task)  # type: ignore[attr-defined]  # a list from the first one on
+        if self.blocked_tasks:
+            self.blocked_tasks.append(task)  # type: ignore[attr-defined]  # a list from the first one on
         else:
-            self.blocked = [task]
+            self.blocked_tasks = [task]
 
     @property
     def is_needed(self) -> bool:
-        return self.is_referred or self.readers > 0
+        return self.is_referenced or self.readers > 0
 
     @property
-    def is_away(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether its bytes are at its home and nowhere else."""
         return self.frames is None and self.home is not None
 
@@ -229,14 +229,14 @@ class StoredObject:
             size += len(frame)
         self.size = size
 
-    def settle_at(self, agent: "Agent", size: int) -> None:
+    def store_at(self, agent: "Agent", size: int) -> None:
         """It is there, in a file of this agent's host."""
         self.producer = None
         self.home = agent
         self.size = size
         if self.copies is None:
             self.copies = Copies()
-        self.copies.leftovers.discard(agent)
+        self.copies.stale_agents.discard(agent)
         self.copies.agents.add(agent)
         agent.objects.add(self)
 
@@ -248,11 +248,11 @@ class EndedNode(NamedTuple):
     id: int
     name: str
     inputs: Sequence[int]
-    seconds: float
+    ended_at: float
     """When it ended, by the monotonic clock."""
     has_failed: bool
     options: Options
-    submitted: float
+    submitted_at: float
 
 
 LaneKey = Tuple[int, Capabilities, str]
@@ -300,21 +300,21 @@ class Lane:
         del self.requeued[heappop(self._order)]
 
 
-STALLED = 1
+PAUSE_SLOW_CONSUMER = 1
 """Of a client: too much is on its way to it."""
 
-SETTLING = 2
+PAUSE_RESTART_HOLD = 2
 """Some of its tasks may run already, on workers that have not come back yet."""
 
 
 class Client:
     __slots__ = (
-        "counted_id",
+        "highest_counted_id",
         "deadline",
-        "done",
+        "answered_tasks",
         "functions",
-        "granted",
-        "held",
+        "granted_bytes",
+        "object_bytes",
         "highest_id",
         "incarnation",
         "is_gone",
@@ -322,17 +322,17 @@ class Client:
         "name",
         "newest_attempt",
         "objects",
-        "outbox",
-        "output_dropped",
-        "pauses",
-        "received",
-        "refused_functions",
+        "outgoing",
+        "dropped_output_bytes",
+        "pause_reasons",
+        "received_bytes",
+        "rejected_functions",
         "result_window",
-        "returned",
+        "returned_bytes",
         "route",
-        "sent",
+        "sent_bytes",
         "stale_attempt",
-        "submitted",
+        "submitted_bytes",
         "suspended",
         "tasks",
         "user",
@@ -351,7 +351,7 @@ class Client:
         """When its lease runs out, in seconds of the monotonic clock."""
         self.functions: Dict[int, Function] = {}
         """By the client's own numbers."""
-        self.refused_functions: Dict[int, str] = {}
+        self.rejected_functions: Dict[int, str] = {}
         """Names of some that are not taken, by the same numbers."""
         self.tasks: Dict[int, Task] = {}
         """Every task that has an object: those that a worker holds, and those that wait for another attempt."""
@@ -359,7 +359,7 @@ class Client:
         """Those with waiting tasks."""
         self.objects: Dict[int, StoredObject] = {}
         """By id."""
-        self.done = 0
+        self.answered_tasks = 0
         """Tasks that it was sent an answer to."""
         self.highest_id = -1
         self.newest_attempt = 0
@@ -369,26 +369,26 @@ class Client:
         what is dispatched from now on has higher numbers, so that what is still said of those is passed over."""
         self.is_gone = False
         """It has left; the record stays until no worker holds a task of it any more."""
-        self.outbox: Optional[Resolved] = None
-        self.output_dropped = 0
+        self.outgoing: Optional[Resolved] = None
+        self.dropped_output_bytes = 0
         """Bytes of its tasks' output that were not sent, and that it was not told of."""
-        self.granted = 0
+        self.granted_bytes = 0
         """Bytes that it may submit since its welcome, in all, as it was told last."""
-        self.submitted = 0
+        self.submitted_bytes = 0
         """Bytes that it has submitted since its welcome, as far as they were taken."""
-        self.returned = 0
+        self.returned_bytes = 0
         """Bytes of its tasks that are over since its welcome, and of its objects that nobody needs any more."""
-        self.counted_id = -1
+        self.highest_counted_id = -1
         """The highest id among the tasks that it has submitted since its welcome: `submitted` has those up to it."""
-        self.held = 0
+        self.object_bytes = 0
         """Bytes of the objects that it has sent and that are kept."""
-        self.sent = 0
+        self.sent_bytes = 0
         """Bytes of results and output since its welcome."""
-        self.received = 0
+        self.received_bytes = 0
         """Of those what it said that it has taken."""
         self.result_window = 0
         """Bytes that may be on their way to it; 0: any number."""
-        self.pauses = 0
+        self.pause_reasons = 0
         """Why nothing of it is dispatched for now: STALLED, SETTLING, both; 0: it is."""
         self.suspended: Set[Tuple[int, int, int]] = set()
         """A nested client's: tasks of its worker that wait for tasks of it, by client, id and attempt."""
@@ -404,7 +404,7 @@ class Client:
             self.newest_attempt = attempt
         return attempt
 
-    def distrust(self, attempt: int) -> None:
+    def skip_attempts(self, attempt: int) -> None:
         """A worker is still busy with this attempt of some task, which counts no longer."""
         self.stale_attempt = max(self.stale_attempt, attempt)
         self.newest_attempt = max(self.newest_attempt, attempt)
@@ -425,31 +425,31 @@ class Client:
 class Worker:
     __slots__ = (
         "agent",
-        "begun",
-        "bytes",
+        "started_at",
+        "payload_bytes",
         "capabilities",
         "deadline",
-        "done",
+        "done_tasks",
         "functions",
         "host",
         "incarnation",
-        "is_cut_off",
+        "is_unreachable",
         "is_ready",
         "is_retiring",
         "kinds",
         "language",
-        "load",
+        "load_ns",
         "name",
         "objects",
         "outgoing",
         "pid",
-        "quiet_looks",
+        "quiet_checks",
         "route",
         "running",
-        "said",
-        "seen",
-        "sent",
-        "silent_looks",
+        "message_count",
+        "checked_message_count",
+        "sent_tasks",
+        "silent_checks",
         "suspended",
         "tasks",
         "unclaimed",
@@ -486,22 +486,22 @@ class Worker:
         """What it holds, by serial number."""
         self.running = 0
         """Of those, how many are known to run."""
-        self.begun: Dict[Task, float] = {}
+        self.started_at: Dict[Task, float] = {}
         """Those that are known to have begun, suspended ones among them, and since when."""
         self.suspended = 0
         """And how many are suspended."""
         self.unclaimed = 0
         """Tasks that it runs and that no client has asked for since it joined again."""
-        self.said = 0
+        self.message_count = 0
         """Messages that came from it."""
-        self.seen = 0
+        self.checked_message_count = 0
         """Of those, how many there were when it was looked at last; and at how many looks it was silent."""
-        self.silent_looks = 0
-        self.quiet_looks = 0
+        self.silent_checks = 0
+        self.quiet_checks = 0
         """At how many looks in a row it had said nothing at all."""
-        self.load = 0
+        self.load_ns = 0
         """Nanoseconds of work that it holds, by the functions' mean run times at dispatch; none for suspended tasks."""
-        self.bytes = 0
+        self.payload_bytes = 0
         """Payload bytes of what it holds."""
         self.functions: Set[Function] = set()
         """What it has been sent and not told to forget."""
@@ -511,13 +511,13 @@ class Worker:
         """Whether it stands in the dispatcher's list."""
         self.is_retiring = False
         """Whether it gets nothing new, as its agent is about to end it."""
-        self.is_cut_off = False
+        self.is_unreachable = False
         """Whether its connection is gone, as far as is known: it gets nothing before it joins again, and its agent's
         word does not keep it."""
         self.outgoing: Optional[Dispatch] = None
-        self.sent = 0
+        self.sent_tasks = 0
         """Tasks that it was sent since it joined."""
-        self.done = 0
+        self.done_tasks = 0
         """Results of it that somebody waited for."""
         self.language = ""
         self.version = ""
@@ -525,7 +525,7 @@ class Worker:
         """Resident bytes and milliseconds of processor time, as its agent said last."""
 
     @property
-    def held(self) -> int:
+    def task_count(self) -> int:
         """How many tasks stand between it and a new one."""
         return len(self.tasks) - self.suspended + self.unclaimed
 
@@ -540,8 +540,8 @@ class Worker:
         """The task is this worker's from now on; it is dispatched or runs."""
         task.worker = self
         self.tasks[task.serial] = task
-        self.load += task.cost
-        self.bytes += task.size
+        self.load_ns += task.cost
+        self.payload_bytes += task.size
         if task.state == RUNNING:
             self.running += 1
 
@@ -549,13 +549,13 @@ class Worker:
         """The task is this worker's no longer; call it before the task moves on."""
         task.worker = None
         del self.tasks[task.serial]
-        self.bytes -= task.size
-        if self.begun:
-            self.begun.pop(task, None)
+        self.payload_bytes -= task.size
+        if self.started_at:
+            self.started_at.pop(task, None)
         if task.state == SUSPENDED:
             self.suspended -= 1
             return
-        self.load -= task.cost
+        self.load_ns -= task.cost
         if task.state == RUNNING:
             self.running -= 1
 
@@ -563,13 +563,13 @@ class Worker:
 class Agent:
     __slots__ = (
         "deadline",
-        "gone_workers",
-        "handed_over",
-        "heard_at",
+        "dead_workers",
+        "evacuated",
+        "last_message_at",
         "host",
         "incarnation",
         "is_retiring",
-        "lag_microseconds",
+        "lag_us",
         "language",
         "name",
         "objects",
@@ -589,18 +589,18 @@ class Agent:
         self.user = user
         self.objects: Set[StoredObject] = set()
         """What it has been sent, for all workers of its host, or has from these, and was not told to forget."""
-        self.gone_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
+        self.dead_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
         """Incarnations whose death was told before they said hello: two connections keep no common order."""
         self.pid = 0
         self.language = ""
         self.version = ""
         self.usage = (0, 0)
         """Resident bytes and milliseconds of processor time of its own process, as it said last."""
-        self.lag_microseconds = 0
+        self.lag_us = 0
         """From a heartbeat of its to the echo, as it has measured that; 0: not yet."""
-        self.heard_at = 0.0
+        self.last_message_at = 0.0
         """When its last heartbeat came, or its hello, in seconds of the monotonic clock."""
         self.is_retiring = False
         """Whether it is about to end, and its workers get nothing new."""
-        self.handed_over: Set[StoredObject] = set()
+        self.evacuated: Set[StoredObject] = set()
         """What it was asked for because it retires; some of it may have come, or be gone, by now."""

@@ -19,7 +19,7 @@ ENDED_NODES = 2000
 """Nodes of graphs that are remembered after their end: as many as a Graphs message shows."""
 
 
-class Unclaimed:
+class UnclaimedTask:
     """What a worker runs and does not hold: its client has not submitted it (again) yet, or it is over or elsewhere."""
 
     __slots__ = ("attempt", "deadline", "is_over", "is_suspended", "worker")
@@ -59,15 +59,15 @@ class Tables:
         self.history = History(HISTORY_ROWS)
         self.ended_nodes: Deque[EndedNode] = deque(maxlen=ENDED_NODES)
         """The newest of them."""
-        self.unclaimed: Dict[Tuple[int, int], Unclaimed] = {}
+        self.unclaimed: Dict[Tuple[int, int], UnclaimedTask] = {}
         """By client and id."""
 
-    def held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Optional[Task]:
+    def find_held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Optional[Task]:
         """The task that this worker holds under this name."""
-        task = self.named(client, task_id, attempt)
+        task = self.find_task(client, task_id, attempt)
         return task if task is not None and task.worker is worker else None
 
-    def named(self, client: int, task_id: int, attempt: int) -> Optional[Task]:
+    def find_task(self, client: int, task_id: int, attempt: int) -> Optional[Task]:
         """The task of this name, on whichever worker, if any."""
         found = self.clients.by_incarnation.get(client)
         task = None if found is None else found.tasks.get(task_id)

@@ -29,7 +29,7 @@ class LeaseTimer:
         self.next_check = now + LEASE_CHECK_SECONDS
         return True
 
-    def stall(self) -> float:
+    def stall_seconds(self) -> float:
         """How long the scheduler was stopped before the check that is due, in seconds; 0 when it was not."""
         return self._lateness if self._lateness > STALL_SECONDS else 0.0
 
@@ -67,7 +67,7 @@ class TimerQueue:
             heapify(self._heap)
             self._stale = 0
 
-    def take_due(self, now: float) -> List[Task]:
+    def pop_due(self, now: float) -> List[Task]:
         """The tasks whose time has come; their timers are gone."""
         due = []
         while self._heap and self._heap[0][0] <= now:

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import Tuple
 
-from scaler_scheduler.core.lines import TRACEBACK_BYTES, as_text
+from scaler_scheduler.core.lines import TRACEBACK_BYTES, printable_text
 
 KEPT_BYTES = 4 << 20
 """The limit for all tracebacks. The history has 100,000 rows: a traceback for each would take a hundred times this."""
@@ -30,7 +30,7 @@ class Tracebacks:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def keep(self, client: int, task_id: int, attempt: int, text: bytes) -> None:
+    def add(self, client: int, task_id: int, attempt: int, text: bytes) -> None:
         """Remember the traceback of an attempt."""
         text = text[-TRACEBACK_BYTES:]
         before = self._texts.pop((client, task_id, attempt), None)
@@ -42,7 +42,7 @@ class Tracebacks:
             _, oldest = self._texts.popitem(last=False)
             self.bytes -= len(oldest) + ENTRY_BYTES
 
-    def of(self, client: int, task_id: int, attempt: int) -> str:
+    def find(self, client: int, task_id: int, attempt: int) -> str:
         """The traceback of an attempt, as lines that are safe to show; empty where none is known."""
         text = self._texts.get((client, task_id, attempt))
-        return "" if text is None else as_text(text)
+        return "" if text is None else printable_text(text)

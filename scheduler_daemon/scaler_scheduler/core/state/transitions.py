@@ -22,7 +22,7 @@ RETRACT = 6  # its worker gave it back
 CANCEL = 7
 WORKER_LOST = 8
 GIVE_UP = 9
-ADOPT = 10  # a worker that joins again runs it already
+REATTACH = 10  # a worker that joins again runs it already
 READY = 11  # all that it reads is there
 UNREADY = 12  # what it reads is being made anew, or fetched from the only host that has it
 ACTION_NAMES = (
@@ -36,7 +36,7 @@ ACTION_NAMES = (
     "cancel",
     "worker lost",
     "give up",
-    "adopt",
+    "reattach",
     "ready",
     "unready",
 )
@@ -47,7 +47,7 @@ TRANSITIONS = {
     (BLOCKED, GIVE_UP): RESOLVED,
     (WAITING, UNREADY): BLOCKED,
     (WAITING, DISPATCH): DISPATCHED,
-    (WAITING, ADOPT): RUNNING,
+    (WAITING, REATTACH): RUNNING,
     (WAITING, CANCEL): CANCELLED,
     (WAITING, GIVE_UP): RESOLVED,
     (DISPATCHED, START): RUNNING,

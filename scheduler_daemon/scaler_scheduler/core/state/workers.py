@@ -27,7 +27,7 @@ class WorkerTable:
         del self.by_route[worker.route]
         del self._by_incarnation[worker.incarnation]
 
-    def overdue(self, now: float) -> List[Worker]:
+    def expired(self, now: float) -> List[Worker]:
         return [worker for worker in self.by_route.values() if worker.deadline <= now]
 
 
@@ -49,7 +49,7 @@ class AgentTable:
         self.by_route[agent.route] = agent
         self._by_incarnation[agent.incarnation] = agent
 
-    def move(self, agent: Agent, route: bytes) -> None:
+    def reconnect(self, agent: Agent, route: bytes) -> None:
         """The agent has a new connection."""
         del self.by_route[agent.route]
         agent.route = route
@@ -59,5 +59,5 @@ class AgentTable:
         del self.by_route[agent.route]
         del self._by_incarnation[agent.incarnation]
 
-    def overdue(self, now: float) -> List[Agent]:
+    def expired(self, now: float) -> List[Agent]:
         return [agent for agent in self.by_route.values() if agent.deadline <= now]

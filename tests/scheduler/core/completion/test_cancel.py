@@ -151,7 +151,7 @@ def test_a_queued_task_is_given_back(core):
     core.retracted(W, [ROW], 1)  # said twice
     core.results(W, [ROW])  # and a result from nowhere
     assert core.take() == []
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
 
 
 def test_a_queued_task_had_begun(core):

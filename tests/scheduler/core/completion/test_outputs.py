@@ -42,7 +42,7 @@ def printed(*rows: Tuple[int, bytes], route: bytes = C, stream: int = 0, dropped
 
 def outstanding(core, incarnation: int = 11) -> int:
     client = core.scheduler.tables.clients.find(incarnation)
-    return client.sent - client.received
+    return client.sent_bytes - client.received_bytes
 
 
 def test_each_client_gets_what_its_tasks_print(core):
@@ -52,7 +52,7 @@ def test_each_client_gets_what_its_tasks_print(core):
         printed((1, b"one"), (2, b"two\nthree"), stream=1),
         printed((1, b"other"), route=C2, stream=1),
     ]
-    assert core.scheduler.counts.output_dropped == 0
+    assert core.scheduler.counts.dropped_output_rows == 0
 
 
 def test_it_goes_before_the_results_that_follow_it(core):
@@ -77,7 +77,7 @@ def test_unknown_and_gone_clients(core):
     core.goodbye(C2)
     core.feed(output((99, 1, b"one"), (12, 1, b"two")))
     assert core.take() == []
-    assert core.scheduler.counts.output_dropped == 2
+    assert core.scheduler.counts.dropped_output_rows == 2
 
 
 def test_who_may_send_it(core):
@@ -95,7 +95,7 @@ def test_a_client_that_takes_nothing_is_sent_half_a_window(core):
     assert outstanding(core) == HALF
     core.feed(output((11, 1, b"lost"), (11, 2, b"too")))
     assert core.take() == []
-    assert core.scheduler.counts.output_dropped == 2
+    assert core.scheduler.counts.dropped_output_rows == 2
     assert outstanding(core) == HALF
 
 
@@ -106,14 +106,14 @@ def test_results_go_on_beside_output_that_nobody_takes(core):
         row = running(core, number)
         core.results(W, [row])
         assert core.take() == [resolved(number)]
-    assert not core.scheduler.tables.clients.find(11).pauses
+    assert not core.scheduler.tables.clients.find(11).pause_reasons
 
 
 def test_what_was_dropped_is_told_with_the_next_output(core):
     core.feed(output((11, 1, bytes(HALF - len(LABEL)))))
     core.feed(output((11, 1, b"lost")))
     core.take()
-    core.scheduler.tables.clients.find(11).received = HALF  # as if it had been told with something else
+    core.scheduler.tables.clients.find(11).received_bytes = HALF  # as if it had been told with something else
     core.feed(output((11, 1, b"there")))
     assert core.take() == [printed((1, b"there"), dropped=4)]
     core.feed(output((11, 1, b"again")))

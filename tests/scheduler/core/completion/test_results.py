@@ -141,7 +141,7 @@ def test_bytes_of_rows_that_go_nowhere_are_left_out(core, special):
     expected = [(2, 6, b"") if name == (11, 2, 1) else (name[1], 0, bodies[name]) for name in order]
     left_out = {(11, 99, 1), (11, 3, 1), (12, 20, 1)}
     assert answers == [answer for answer, name in zip(expected, order) if name not in left_out]
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
     core.retracted(W, [(11, 2, 1), (12, 20, 1)], 0)
     core.died(A, 22)
     assert rows_of(core) == []

@@ -15,7 +15,7 @@ def client(core):
 
 
 def held(core, incarnation=22):
-    return core.scheduler.tables.workers.find(incarnation).held
+    return core.scheduler.tables.workers.find(incarnation).task_count
 
 
 def given_up(core):
@@ -50,7 +50,7 @@ def test_what_nobody_asks_for_takes_its_slot_until_it_ends(core):
     assert core.take() == []
     core.results(W, [(98, 7, 1)], body=b"for nobody")
     assert core.take() == [("function", W, 1, b"f"), ("dispatch", W, [(11, 1, 1, 1, b"")])]
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
     assert core.tables()["unclaimed"] == 0
 
 
@@ -158,7 +158,7 @@ def test_a_host_that_comes_back_is_free_for_others(make_core):
     core.results(W, [ROW], outcome=EXCEPTION, body=b"stopped")
     core.submit(C, [2])
     assert core.take_dispatched(W) == [(11, 2, 2)]
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
     core.results(W2, [(11, 1, 2)])
     assert core.take() == [resolved(1)]
 
@@ -168,7 +168,7 @@ def test_a_late_answer_of_a_worker_given_up(core):
     core.worker(W, 22, agent=33, running=[ROW])
     core.results(W, [ROW], body=b"late")
     assert core.take() == [STOP]
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
     core.results(W2, [(11, 1, 2)], body=b"v")
     assert core.take() == [resolved(1, body=b"v")]
 

@@ -480,7 +480,7 @@ def credit_after(core):
     """What of its window the client can't use now. Takes everything."""
     core.take()
     client = core.scheduler.tables.clients.find(NAME)
-    return client.submitted - client.returned
+    return client.submitted_bytes - client.returned_bytes
 
 
 def test_what_is_submitted_again_comes_back_as_credit(core):

@@ -44,7 +44,7 @@ def told(core, route=C):
 
 def outstanding(core, incarnation=11):
     client = core.scheduler.tables.clients.find(incarnation)
-    return client.sent - client.received
+    return client.sent_bytes - client.received_bytes
 
 
 def stalled(core, count=1):
@@ -119,7 +119,7 @@ def test_every_way_a_task_ends_gives_its_room_back(core):
     (row,) = core.take_dispatched(W)
     core.cancel(C, *range(5, 17))  # waiting
     assert [sent[0] for sent in core.take()] == ["credit", "resolved"]
-    assert client.returned == 12 * WINDOW // 16
+    assert client.returned_bytes == 12 * WINDOW // 16
     core.died(A, 22)
     core.cancel(C, 1)  # waiting again
     assert core.take() == [resolved(1, outcome=CANCELLED)]
@@ -133,7 +133,7 @@ def test_every_way_a_task_ends_gives_its_room_back(core):
     core.take()
     core.results(W, [(11, 4, 1)])
     core.take()
-    assert client.returned == WINDOW
+    assert client.returned_bytes == WINDOW
     assert core.tables()["waiting"] == core.tables()["dispatched"] == 0
 
 
@@ -152,7 +152,7 @@ def test_the_count_begins_anew_with_every_welcome(core):
         total += len(rows)
     assert total == 16
     core.take()
-    assert client.returned == WINDOW
+    assert client.returned_bytes == WINDOW
 
 
 def test_others_who_leave_make_room(core):
@@ -171,7 +171,7 @@ def test_credit_is_never_taken_back(core):
     core.results(W, core.take_dispatched(W))
     core.wait(2)
     assert core.take() == [resolved(1)]
-    assert core.scheduler.tables.clients.find(11).granted == WINDOW
+    assert core.scheduler.tables.clients.find(11).granted_bytes == WINDOW
 
 
 def test_a_task_larger_than_the_window(core):

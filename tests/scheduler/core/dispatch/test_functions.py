@@ -98,7 +98,7 @@ def test_of_a_submit_that_names_an_unknown_function_the_other_tasks_are_taken(co
     core.results(W, [(number, 2, 1)])
     assert core.take()[0] == ("dispatch", W, [(number, 5, 1, 1, b"e")])
     client = core.scheduler.tables.clients.by_route[C]
-    assert client.returned == 1 + 2 + 9 + 3 * TASK_OVERHEAD, "what is not taken does not count"
+    assert client.returned_bytes == 1 + 2 + 9 + 3 * TASK_OVERHEAD, "what is not taken does not count"
 
 
 def test_of_tasks_that_read_others_none_is_taken_where_a_function_is_unknown(core):

@@ -85,7 +85,7 @@ def test_objects_have_room_within_the_limit(core):
     text = f"with its {size} bytes objects would fill more than the scheduler's memory limit of {LIMIT} bytes"
     assert errors[0][2] == f"object 117 is not taken: {text} (--memory-limit)"
     client = core.scheduler.tables.clients.find(11)
-    assert client.returned == 2 * (size + TASK_OVERHEAD), "what is not taken fills nothing"
+    assert client.returned_bytes == 2 * (size + TASK_OVERHEAD), "what is not taken fills nothing"
     forget(core, 101)
     send(core, 119)
     send(core, 119)

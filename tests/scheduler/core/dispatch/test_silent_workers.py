@@ -48,7 +48,7 @@ def test_its_queue_runs_elsewhere(core):
     core.retracted(W, [(11, 3, 1), (11, 4, 1)], 1)
     core.results(W, [ROW, (11, 2, 1)])
     assert core.take() == [resolved(1)]
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
 
 
 def test_what_runs_stays_where_it_is(core):

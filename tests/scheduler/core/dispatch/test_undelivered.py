@@ -6,7 +6,7 @@ import pytest
 from tests.scheduler.core.harness import CANCELLED, SECOND, W2, A, C, Core, W, joined, resolved, rows_of
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.dispatch.work_stealing import QUIET_LOOKS
+from scaler_scheduler.core.dispatch.work_stealing import QUIET_CHECKS
 from scaler_scheduler.core.limits import Limits
 
 LEASE = 8.0
@@ -48,7 +48,7 @@ def test_it_is_given_nothing_while_it_is_cut_off(core):
     core.submit(C, [2])
     assert core.take() == []
     (worker,) = core.scheduler.tables.workers
-    assert worker.is_cut_off and not worker.held
+    assert worker.is_unreachable and not worker.task_count
 
 
 def test_what_it_has_is_left_to_it_for_its_lease_which_its_agent_does_not_renew(core):
@@ -58,7 +58,7 @@ def test_what_it_has_is_left_to_it_for_its_lease_which_its_agent_does_not_renew(
     core.take()
     core.gone.add(W)
     let_live(core, LEASE)
-    assert [worker.is_cut_off for worker in core.scheduler.tables.workers] == [True], "its silence was looked into"
+    assert [worker.is_unreachable for worker in core.scheduler.tables.workers] == [True], "its silence was looked into"
     let_live(core, LEASE)
     assert len(core.scheduler.tables.workers) == 0
     core.take()
@@ -72,7 +72,7 @@ def test_a_quiet_one_that_is_there_stays(core):
     core.started(W, *core.take_dispatched(W))
     core.take()
     let_live(core, 3 * LEASE)
-    assert core.probes == [W] * (int(3 * LEASE) // QUIET_LOOKS)
+    assert core.probes == [W] * (int(3 * LEASE) // QUIET_CHECKS)
     assert len(core.scheduler.tables.workers) == 1
 
 
@@ -91,12 +91,12 @@ def test_what_it_runs_goes_on_when_it_is_back(core):
 
 
 def test_the_log_says_so_now_and_then(core):
-    core.scheduler.notices.take()
+    core.scheduler.operator_log.drain()
     core.submit(C, [1])
     core.worker(W2, 22, agent=33)
     core.gone.add(W2)
     core.submit(C, [2])
-    ((is_warning, text),) = core.scheduler.notices.take()
+    ((is_warning, text),) = core.scheduler.operator_log.drain()
     assert text == "worker name on host (process 4711) can't be reached: it gets nothing before it is back"
     assert not is_warning
 

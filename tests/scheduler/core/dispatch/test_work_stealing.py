@@ -141,7 +141,7 @@ def test_nothing_when_the_long_one_has_ended(core):
 def test_workers_without_a_queue_are_not_looked_at_again(core):
     queued(core, 1)
     core.worker(W2, 23)
-    assert not core.scheduler.dispatcher.stuck
+    assert not core.scheduler.dispatcher.long_running
 
 
 def test_nothing_while_others_are_busy(core):
@@ -276,7 +276,7 @@ def test_several_busy_workers_and_one_idle(core):
     for one in sent:
         core.retracted(one[1], one[2], 1)
     core.take()
-    assert core.scheduler.tables.workers.find(24).held
+    assert core.scheduler.tables.workers.find(24).task_count
     assert core.scheduler.counts.dispatched + core.scheduler.counts.waiting == 400
 
 

@@ -24,7 +24,7 @@ def join(core: Core, route: bytes, role: int, incarnation: int, user: str, **mor
 
 
 def cut_off(core: Core, *users: str) -> int:
-    peers = core.scheduler.cut_off(set(users), core.now)
+    peers = core.scheduler.revoke(set(users), core.now)
     core._collect()
     return peers
 

@@ -55,7 +55,7 @@ def test_the_name_of_who_is_here_and_speaks_is_not_given_away(
     text = f"incarnation {incarnation} is here already, on another connection"
     assert core.take() == [("error", NEW, text)]
     core.heartbeat(old)
-    assert any(text in warning for _, warning in core.scheduler.notices.take())
+    assert any(text in warning for _, warning in core.scheduler.operator_log.drain())
     core.hello(NEW, role, incarnation, agent=33)
     assert core.take() == []
 

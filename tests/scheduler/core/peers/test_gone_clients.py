@@ -58,7 +58,7 @@ def test_all_tasks_of_a_client_that_has_left_are_counted_and_noted(core):
     core.cancel(C, 12)
     core.take()
     counts, kept = core.scheduler.counts, core.scheduler.tables.history
-    before, begin = counts.outcomes[CANCELLED], kept.end
+    before, begin = counts.outcomes[CANCELLED], kept.next_row
     core.goodbye(C)
     core.take()
     core.retracted(W, [ROW], 1)
@@ -95,7 +95,7 @@ def test_late_answers(core, outcome, is_running):
     assert core.take() == [("forget", W, [1])]
     assert is_empty(core)
     core.results(W, [ROW])
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
 
 
 def test_a_running_task_is_stopped_and_then_its_process_is_ended(core):
@@ -146,17 +146,17 @@ def test_two_that_leave_and_one_that_stays(core):
     assert core.tables()["clients by incarnation"] == 1
 
 
-@pytest.mark.parametrize("wish", ["cancel", "force", "time limit"])
-def test_something_was_wanted_of_the_task_already(core, wish):
+@pytest.mark.parametrize("intent", ["cancel", "force", "time limit"])
+def test_something_was_wanted_of_the_task_already(core, intent):
     joined(core)
     core.submit(C, [1], timeout_seconds=1.0)
     core.take()
-    if wish == "time limit":
+    if intent == "time limit":
         core.started(W, ROW)
         core.wait(1)
         assert core.take() == [("started", C, [1]), STOP]
     else:
-        core.cancel(C, 1, force=wish == "force")
+        core.cancel(C, 1, force=intent == "force")
         assert core.take() == [RETRACT]
     core.goodbye(C)
     assert core.take() == []

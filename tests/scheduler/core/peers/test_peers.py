@@ -53,7 +53,7 @@ def test_whoever_is_unknown_is_asked_for_a_hello(core):
     core.started(C, (1, 1, 1))
     core.died(C, 22)
     assert core.take() == [("hello wanted", C)] * 8
-    assert core.scheduler.counts.late == 2
+    assert core.scheduler.counts.late_results == 2
     core.goodbye(C)  # nobody to answer, nothing to do
 
 
@@ -112,7 +112,7 @@ def test_leases_run_out(make_core):
     assert not any(core.tables().values())
     core.results(W, [(number, 5, 1)])
     assert core.take() == [("hello wanted", W)]
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
 
 
 def test_a_lease_that_runs_out_counts_as_an_attempt_of_what_ran(make_core):
@@ -230,7 +230,7 @@ def test_hello_again_on_the_same_connection(core):
     core.worker(W, 22, agent=33)
     assert core.take() == [("function", W, 1, b"f"), ("dispatch", W, [(number, 1, 2, 1, b"")])]
     core.results(W, [(number, 1, 1)])
-    assert core.scheduler.counts.late == 1
+    assert core.scheduler.counts.late_results == 1
     core.results(W, [(number, 1, 2)])
     assert core.take() == [("resolved", C, [(1, 0, b"")])]
 
@@ -270,7 +270,7 @@ def test_a_connection_has_one_role(core, first, second):
     assert [sent[0] for sent in core.take()] == ["welcome", "welcome"]
     tables = core.tables()
     assert tables["clients"] + tables["workers"] + tables["agents"] == 1
-    assert len(core.scheduler.farewell("")) == 1
+    assert len(core.scheduler.goodbyes("")) == 1
 
 
 def test_peers_that_left_are_not_kept_anywhere(core):
@@ -298,7 +298,7 @@ def test_an_agent_that_leaves_takes_its_workers_along(core):
 
 def test_farewell(core):
     joined(core)
-    told = [(effect.kind, effect.route) for effect in core.scheduler.farewell("the end")]
+    told = [(effect.kind, effect.route) for effect in core.scheduler.goodbyes("the end")]
     assert sorted(told) == sorted((effects.GOODBYE, route) for route in (C, W, A))
 
 

@@ -36,7 +36,7 @@ def test_too_many_rows_in_a_submit():
     core.take()
     core.submit(C, range(20, 31))
     assert the_error(core, C) == "a batch of 11 rows, more than 10 (--batch-limit)"
-    assert core.scheduler.counts.refused == 1
+    assert core.scheduler.counts.rejected_messages == 1
     assert core.scheduler.tables.clients.by_route[C].highest_id == 9
 
 
@@ -59,7 +59,7 @@ def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credi
         core.submit(C, [task_id], body=bytes(4 * MEGABYTE))
         task_id += 1
         taken += 4 * MEGABYTE + 128
-    most = core.welcomes[C].credit + quotas.LEAST_EXCESS
+    most = core.welcomes[C].credit + quotas.SUBMIT_EXCESS_BYTES
     assert most < taken < most + 16 * MEGABYTE
     core.submit(C, [task_id])
     expected = f"tasks {task_id} to {task_id} are not taken: they are beyond the client's credit of "
@@ -77,7 +77,7 @@ def test_what_is_submitted_again_is_taken_whatever_the_credit_is():
     core.submit(C, [1])
     core.results(W, core.take_dispatched(W))
     client = core.scheduler.tables.clients.by_route[C]
-    client.submitted = client.granted + 100 * quotas.LEAST_EXCESS
+    client.submitted_bytes = client.granted_bytes + 100 * quotas.SUBMIT_EXCESS_BYTES
     core.take()
     core.submit(C, [1])
     assert [sent[0] for sent in core.take()] == ["dispatch"]
@@ -89,10 +89,10 @@ def test_a_nested_client_has_an_end_too():
     core.client(C2, 12, worker=22)
     core.function(C2, 1, b"f")
     client = core.scheduler.tables.clients.by_route[C2]
-    client.submitted = quotas.NESTED_PART * quotas.LEAST_EXCESS
+    client.submitted_bytes = quotas.NESTED_FACTOR * quotas.SUBMIT_EXCESS_BYTES
     core.submit(C2, [1])
     core.take()
-    client.submitted += 1 << 30
+    client.submitted_bytes += 1 << 30
     core.submit(C2, [2])
     assert the_error(core, C2).startswith("tasks 2 to 2 are not taken: they are beyond")
 
@@ -184,9 +184,9 @@ def test_too_many_functions():
 def test_of_refused_functions_some_names_are_kept():
     core = core_with(client_functions=1)
     joined(core)
-    for number in range(2, 3 * quotas.REFUSED_FUNCTIONS):
+    for number in range(2, 3 * quotas.REMEMBERED_FUNCTIONS):
         core.function(C, number, b"%d" % number)
-    assert len(core.scheduler.tables.clients.by_route[C].refused_functions) <= quotas.REFUSED_FUNCTIONS
+    assert len(core.scheduler.tables.clients.by_route[C].rejected_functions) <= quotas.REMEMBERED_FUNCTIONS
     core.take()
 
 
@@ -232,6 +232,6 @@ def test_a_million_tasks_of_one_client_and_a_thousand_workers_at_once_are_within
     for first in range(0, 1_000_000, 4096):
         core.scheduler.handle(submit_event(C, range(first, first + 4096), [1], [b"x" * 10] * 4096, ()), core.now)
     kinds = [effect.kind for effect in core.scheduler.collect()]
-    assert core.scheduler.counts.refused == 0
+    assert core.scheduler.counts.rejected_messages == 0
     assert kinds.count(effects.WELCOME) == 1000 and effects.ERROR not in kinds
     assert core.scheduler.counts.waiting + core.scheduler.counts.dispatched == 245 * 4096

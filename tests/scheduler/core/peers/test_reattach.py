@@ -33,7 +33,7 @@ def client(core):
 
 
 def held(core, incarnation=22):
-    return core.scheduler.tables.workers.find(incarnation).held
+    return core.scheduler.tables.workers.find(incarnation).task_count
 
 
 @pytest.mark.parametrize("name", [ROW, LATER])
@@ -46,7 +46,7 @@ def test_the_worker_comes_first(core, name):
     core.results(W, [name], body=b"v")
     assert core.take() == [resolved(1, body=b"v")]
     assert held(core) == 0
-    assert core.scheduler.counts.late == 0
+    assert core.scheduler.counts.late_results == 0
 
 
 @pytest.mark.parametrize("name", [ROW, LATER])
@@ -269,7 +269,7 @@ def test_a_whole_restart(core):
                 done += rows
     core.take()
     assert sorted(done) == [(11, task_id, 1) for task_id in range(100)]
-    assert core.scheduler.counts.late == 0
+    assert core.scheduler.counts.late_results == 0
 
 
 def test_what_was_queued_behind_it_is_balanced(core):

@@ -9,7 +9,7 @@ from tests.scheduler.core.harness import C2, CANCELLED, EPOCH, SECOND, VALUE, W2
 from tests.scheduler.core.parents import PARENT, N, child
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.peers.restart_hold import SETTLE_SECONDS
+from scaler_scheduler.core.peers.restart_hold import HOLD_SECONDS
 
 BEFORE = EPOCH + 1
 """The scheduler that was there before."""
@@ -24,7 +24,7 @@ def back(core, route=C, incarnation=11, scheduler=BEFORE, worker=0):
 
 def settle(core):
     """Let the time of those that come back be over."""
-    core.wait(SETTLE_SECONDS)
+    core.wait(HOLD_SECONDS)
 
 
 def graph(core, rows):
@@ -40,7 +40,7 @@ def test_the_free_worker_comes_first(core):
     back(core)
     core.submit(C, [1, 2])
     core.worker(W2, 23)
-    core.wait(SETTLE_SECONDS - 0.001)
+    core.wait(HOLD_SECONDS - 0.001)
     assert core.take() == []
     core.worker(W, 22, running=[ROW])
     settle(core)
@@ -54,12 +54,12 @@ def test_it_is_given_out_where_the_busy_one_stays_away(core):
     back(core)
     core.submit(C, [1])
     core.worker(W2, 23)
-    assert core.scheduler.next_deadline == core.now + SETTLE_SECONDS
-    core.wait(SETTLE_SECONDS - 0.001)
+    assert core.scheduler.next_deadline == core.now + HOLD_SECONDS
+    core.wait(HOLD_SECONDS - 0.001)
     assert core.take() == []
     core.wait(0.001)
     assert core.take_dispatched(W2) == [ROW]
-    assert core.scheduler.settling.deadline == float("inf")
+    assert core.scheduler.restart_hold.deadline == float("inf")
 
 
 @pytest.mark.parametrize("scheduler", [0, EPOCH])
@@ -90,11 +90,11 @@ def test_a_second_hello_behind_a_lost_welcome(core):
     back(core)
     core.submit(C, [1])
     core.worker(W, 22)
-    core.wait(SETTLE_SECONDS / 2)
+    core.wait(HOLD_SECONDS / 2)
     back(core, C2)
     core.submit(C2, [1])
     assert core.take() == []
-    core.wait(SETTLE_SECONDS / 2)
+    core.wait(HOLD_SECONDS / 2)
     assert core.take_dispatched(W) == [ROW]
     back(core)
     core.submit(C, [1, 2])
@@ -125,12 +125,12 @@ def test_others_are_not_kept_waiting(core):
 def test_several_that_come_back_wait_from_the_first_on(core):
     back(core)
     core.submit(C, [1])
-    core.wait(SETTLE_SECONDS / 2)
+    core.wait(HOLD_SECONDS / 2)
     back(core, C2, 12)
     core.submit(C2, [1])
     core.worker(W, 22)
     core.worker(W2, 23)
-    core.wait(SETTLE_SECONDS / 2)
+    core.wait(HOLD_SECONDS / 2)
     assert sorted(rows_of(core)) == [(11, 1, 1), (12, 1, 1)]
 
 

@@ -78,7 +78,7 @@ def test_what_had_begun_already_is_answered_as_usual(core):
 def test_the_log_says_that_tasks_wait_without_a_worker(core):
     joined(core)
     beat(core)
-    core.scheduler.notices.take()
+    core.scheduler.operator_log.drain()
     core.submit(C, [1], 1)
     core.wait(10)
-    assert [text for _, text in core.scheduler.notices.take()] == ["1 task(s) wait, and all workers retire"]
+    assert [text for _, text in core.scheduler.operator_log.drain()] == ["1 task(s) wait, and all workers retire"]

@@ -12,7 +12,7 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.lines import TRACEBACK_BYTES
 from scaler_scheduler.core.report.story import story, story_tracebacks
 from scaler_scheduler.core.state import history, history_rows
-from scaler_scheduler.core.state.history import ADOPTED, DISPATCHED, ENDED, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core.state.history import DISPATCHED, ENDED, REATTACHED, RETURNED, STARTED, SUBMITTED
 from scaler_scheduler.core.state.tracebacks import Tracebacks
 
 Row = Tuple[int, int, int, int, str, int, int]
@@ -48,7 +48,7 @@ class Reading:
         self.core.take()
         begin, runs = self.kept.rows(self.next, 1 << 30)
         assert begin == self.next
-        self.next = self.kept.end
+        self.next = self.kept.next_row
         rows = rows_of(runs)
         assert len(rows) == self.next - begin
         return rows
@@ -70,7 +70,7 @@ def test_a_task_from_beginning_to_end(watched):
     watched.results(W, [row], 1500, effects.OUTCOME_EXCEPTION, b"error")
     kept = watched.scheduler.tables.history
     first, runs = kept.rows(0, 100)
-    assert (first, kept.end) == (0, 4)
+    assert (first, kept.next_row) == (0, 4)
     assert rows_of(runs) == [
         (SUBMITTED, 11, 5, 0, "fit", 0, 0),
         (DISPATCHED, 11, 5, 1, "fit", 22, 0),
@@ -123,7 +123,7 @@ def test_what_comes_back_and_is_dispatched_again(watched, happened):
     happened()
     watched.died(A, 22, row)
     assert happened() == [(RETURNED, 11, 5, 1, "function 1", 22, effects.OUTCOME_WORKER_DIED)]
-    assert happened.kept.of_task(11, 5)[-1].errors == ["signal 9 (SIGKILL)"]
+    assert happened.kept.rows_of_task(11, 5)[-1].errors == ["signal 9 (SIGKILL)"]
     watched.worker(W, 23, agent=33)
     assert happened() == [(DISPATCHED, 11, 5, 2, "function 1", 23, 0)]
 
@@ -138,7 +138,7 @@ def test_an_attempt_that_is_tried_again(watched, happened):
         (RETURNED, 11, 5, 1, "fit", 22, effects.OUTCOME_RETRYABLE),
         (DISPATCHED, 11, 5, 2, "fit", 22, 0),
     ]
-    returned = [row for row in happened.kept.of_task(11, 5) if row.kinds[0] == RETURNED]
+    returned = [row for row in happened.kept.rows_of_task(11, 5) if row.kinds[0] == RETURNED]
     assert [(row.errors, [*row.durations]) for row in returned] == [(["OSError: not yet"], [1500])]
 
 
@@ -154,11 +154,11 @@ def test_results_of_tasks_with_names_of_their_own(watched, happened):
     names = {1: "a", 2: "b", 3: "b", 4: "function 1"}
     assert happened() == [(ENDED, *row, names[row[1]], 22, 0) for row in rows] and len(rows) == 4
     [function] = watched.scheduler.tables.functions
-    assert function.given == ("b", "a")
+    assert function.task_names == ("b", "a")
     for task_id in range(5, 10):
         watched.submit(C, [task_id], name=f"task {task_id}")
     watched.take()
-    assert function.given == ("task 9", "task 8", "task 7", "task 6")
+    assert function.task_names == ("task 9", "task 8", "task 7", "task 6")
 
 
 def test_what_a_worker_has_that_joins_again(watched, happened):
@@ -167,7 +167,7 @@ def test_what_a_worker_has_that_joins_again(watched, happened):
     watched.submit(C, [5], name="fit")
     happened()
     rows = story(watched.scheduler.tables, 11, 5)
-    assert rows_of(rows) == [(SUBMITTED, 11, 5, 0, "fit", 0, 0), (ADOPTED, 11, 5, 3, "fit", 23, 0)]
+    assert rows_of(rows) == [(SUBMITTED, 11, 5, 0, "fit", 0, 0), (REATTACHED, 11, 5, 3, "fit", 23, 0)]
 
 
 def test_what_the_scheduler_itself_ends(watched, happened):
@@ -200,7 +200,7 @@ def noted(limit: int) -> Any:
     kept = history.History(limit)
     worker, client = next(iter(core.scheduler.tables.workers)), next(iter(core.scheduler.tables.clients))
     function = next(iter(core.scheduler.tables.functions))
-    return kept, lambda ids: kept.dispatched(worker, client, function, "", ids, 1)
+    return kept, lambda ids: kept.record_dispatched(worker, client, function, "", ids, 1)
 
 
 @pytest.mark.parametrize("size", [1, 7, history.SHORT - 1, history.SHORT, 100])
@@ -208,11 +208,11 @@ def test_the_newest_rows_are_kept_and_the_others_counted(size):
     kept, dispatched = noted(3000)
     for first in range(0, 10_000 - 10_000 % size, size):
         dispatched(array("q", range(first, first + size)))
-        assert kept.end == first + size
-        assert min(kept.end, 3000) <= kept.end - kept.first < 3000 + size + history_rows.PACKED_ROWS
+        assert kept.next_row == first + size
+        assert min(kept.next_row, 3000) <= kept.next_row - kept.first_row < 3000 + size + history_rows.PACKED_ROWS
         assert len(kept._runs) <= 3000 // size + 2
     begin, runs = kept.rows(0, 1 << 30)
-    assert begin == kept.first and [row[2] for row in rows_of(runs)] == list(range(kept.first, kept.end))
+    assert begin == kept.first_row and [row[2] for row in rows_of(runs)] == list(range(kept.first_row, kept.next_row))
 
 
 def test_any_part_of_what_is_kept_can_be_read():
@@ -221,7 +221,7 @@ def test_any_part_of_what_is_kept_can_be_read():
     for size in (1, 20, 3, 1, 50, 100, 1, 1):
         dispatched(array("q", range(first, first + size)))
         first += size
-    for begin in range(kept.end + 2):
+    for begin in range(kept.next_row + 2):
         for limit in (1, 2, 25, 1000):
             found, runs = kept.rows(begin, limit)
             assert (found, [row[2] for row in rows_of(runs)]) == (begin, list(range(begin, min(begin + limit, 177))))
@@ -230,16 +230,17 @@ def test_any_part_of_what_is_kept_can_be_read():
 def test_one_run_larger_than_what_is_kept():
     kept, dispatched = noted(50)
     dispatched(range(500))
-    assert (kept.first, kept.end, [row[2] for row in rows_of(kept.rows(0, 99)[1])]) == (450, 500, [*range(450, 500)])
+    assert (kept.first_row, kept.next_row) == (450, 500)
+    assert [row[2] for row in rows_of(kept.rows(0, 99)[1])] == [*range(450, 500)]
     dispatched([7])
-    assert (kept.first, kept.end) == (450, 501)
+    assert (kept.first_row, kept.next_row) == (450, 501)
 
 
 def test_rows_of_one_task():
     kept, dispatched = noted(1000)
     for ids in ([5], range(40), [5, 6], range(3)):
         dispatched(ids)
-    assert [row[2] for row in rows_of(kept.of_task(11, 5))] == [5, 5, 5] and kept.of_task(12, 5) == []
+    assert [row[2] for row in rows_of(kept.rows_of_task(11, 5))] == [5, 5, 5] and kept.rows_of_task(12, 5) == []
 
 
 def test_a_submit_of_many_functions(watched, happened):
@@ -247,7 +248,7 @@ def test_a_submit_of_many_functions(watched, happened):
     functions = list(watched.scheduler.tables.functions) * 2
     watched.function(C, 2, b"g")
     functions.append(list(watched.scheduler.tables.functions)[1])
-    watched.scheduler.tables.history.submitted(client, [7, 8, 9], functions, "")
+    watched.scheduler.tables.history.record_submitted(client, [7, 8, 9], functions, "")
     assert [(row[2], row[4]) for row in happened()] == [
         (7, "function 1"), (8, "function 1"), (9, "function 2"),
     ]  # fmt: skip
@@ -290,17 +291,17 @@ def test_the_traceback_of_each_attempt_that_failed(watched, happened):
     assert {name: text for name, text in told.items() if text} == {
         (RETURNED, 1): "Traceback:\n   [2J\nOSError: not yet", (ENDED, 2): "OSError: never",
     }  # fmt: skip
-    assert tables.history.tracebacks.of(11, 77, 1) == ""
+    assert tables.history.tracebacks.find(11, 77, 1) == ""
 
 
 def test_tracebacks_have_bounds():
     kept = Tracebacks(kept_bytes=10_000)
-    kept.keep(1, 1, 1, b"x" * 5_000 + b"end")
-    assert len(kept.of(1, 1, 1)) == TRACEBACK_BYTES and kept.of(1, 1, 1).endswith("end")
+    kept.add(1, 1, 1, b"x" * 5_000 + b"end")
+    assert len(kept.find(1, 1, 1)) == TRACEBACK_BYTES and kept.find(1, 1, 1).endswith("end")
     for task in range(2, 200):
-        kept.keep(1, task, 1, b"short")
-        kept.keep(1, task, 1, b"another")
-    assert kept.of(1, 1, 1) == "" and kept.of(1, 199, 1) == "another"
+        kept.add(1, task, 1, b"short")
+        kept.add(1, task, 1, b"another")
+    assert kept.find(1, 1, 1) == "" and kept.find(1, 199, 1) == "another"
     assert kept.bytes <= 10_000 and 30 < len(kept) < 60
 
 

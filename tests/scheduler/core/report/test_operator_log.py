@@ -33,7 +33,7 @@ def test_who_leaves(core):
     core.agent(A, 33)
     core.goodbye(C)
     core.goodbye(A)
-    assert core.scheduler.notices.take() == [(False, "client name has left"), (False, "agent name has left")]
+    assert core.scheduler.operator_log.drain() == [(False, "client name has left"), (False, "agent name has left")]
 
 
 def test_who_is_given_up(make_core):

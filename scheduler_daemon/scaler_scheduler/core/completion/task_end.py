@@ -7,31 +7,31 @@ from scaler_scheduler.core.state.records import Task
 from scaler_scheduler.core.state.tables import Tables
 
 
-def close(tables: Tables, task: Task) -> None:
+def close_task(tables: Tables, task: Task) -> None:
     """Drop the task, which has reached a final state and is no worker's, from its client and its function."""
     client = task.client
     del client.tasks[task.id]
-    client.returned += task.size + TASK_OVERHEAD
+    client.returned_bytes += task.size + TASK_OVERHEAD
     tables.counts.payload_bytes -= task.size
-    tables.functions.let_go(task.function)
-    tables.clients.bury(client)
+    tables.functions.remove_task(task.function)
+    tables.clients.remove_if_done(client)
 
 
-def note_client_left(tables: Tables, task: Task) -> None:
+def end_with_client(tables: Tables, task: Task) -> None:
     """The task is cancelled because its client has left: count it and note it in the history."""
-    tables.counts.client_left(1)
-    tables.history.dropped(task.client, (task.id,), (task.function,), task.options.name, task.attempt)
+    tables.counts.count_client_left(1)
+    tables.history.record_client_left(task.client, (task.id,), (task.function,), task.options.name, task.attempt)
 
 
-def answer(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
+def answer_task(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
     """Close a task that the scheduler itself has an answer to, and tell its client."""
     tables.counts.resolved += 1
     tables.counts.outcomes[outcome] += 1
     if outcome not in (OUTCOME_VALUE, OUTCOME_KEPT):
-        task.function.failed += 1
+        task.function.failed_tasks += 1
     client = task.client
     if outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
-        tables.history.ended(client, task.id, task.attempt, task.function, task.options.name, outcome, payload)
-    close(tables, task)
+        tables.history.record_ended(client, task.id, task.attempt, task.function, task.options.name, outcome, payload)
+    close_task(tables, task)
     if not client.is_gone:
         outbox.answer(client, task.id, outcome, payload)
