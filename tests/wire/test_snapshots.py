@@ -24,11 +24,11 @@ from scaler_scheduler.wire.encode import Identity
 STARTED = 90.0
 
 
-def publisher(core: Core) -> snapshots.Status:
+def publisher(core: Core) -> snapshots.SnapshotWriter:
     return snapshots.SnapshotWriter(core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", STARTED)
 
 
-def taken(core: Core, of: snapshots.Status | None = None) -> Snapshot:
+def taken(core: Core, of: snapshots.SnapshotWriter | None = None) -> Snapshot:
     snapshot = wire.decode([(of or publisher(core)).snapshot(core.now, 1700000000.5)])
     assert isinstance(snapshot, Snapshot)
     return snapshot

@@ -1,5 +1,5 @@
 """How tasks end or wait again: results, errors, cancellation, suspension, graphs, kept results.
 
-Begin with `results.py` (a worker's answers), `endings.py` and `cancellation.py` (cancel, force, time limits).
+Begin with `results.py` (a worker's answers), `attempt_end.py` and `cancellation.py` (cancel, force, time limits).
 May import: state, dispatch, report.
 """
