@@ -102,7 +102,7 @@ def _watch(audience: Audience, subscriber: zmq.Socket[bytes], client: FakeClient
     _next(subscriber)
     first = _next(subscriber)
     if len(first.worker_columns.incarnations) != sizes.workers:
-        raise RuntimeError(f"not a picture of {sizes.workers:,} workers: {first}")
+        raise RuntimeError(f"not a snapshot of {sizes.workers:,} workers: {first}")
     audience.rates.append(_rate(client, sizes.batches))
     last, count = _last(subscriber)
     spent = last.process.monitor_microseconds - first.process.monitor_microseconds

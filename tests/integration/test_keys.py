@@ -310,17 +310,17 @@ def test_the_programs_that_watch_say_why_they_hear_nothing_and_go_on_trying(
     with scheduler(tmp_path, "--keys", keys, "--monitor-address", "tcp://127.0.0.1:*") as daemon:
         address = parse_connect_address(daemon.monitor_address)
         with MonitorSocket(address, keys=strangers) as eve, MonitorSocket(address, keys="") as nobody:
-            wait_until(lambda: not eve.wait(0.1) and eve.obstacle(), what="the refusal")
-            assert f"{strangers}/monitor.key (as monitor): there it takes" in eve.obstacle()
-            wait_until(lambda: not nobody.wait(0.1) and nobody.obstacle(), what="the refusal")
-            assert "wants keys, and none were given" in nobody.obstacle()
+            wait_until(lambda: not eve.wait(0.1) and eve.connection_problem(), what="the refusal")
+            assert f"{strangers}/monitor.key (as monitor): there it takes" in eve.connection_problem()
+            wait_until(lambda: not nobody.wait(0.1) and nobody.connection_problem(), what="the refusal")
+            assert "wants keys, and none were given" in nobody.connection_problem()
             key_command("authorize", keys, f"{strangers}/monitor.key", "--as", "monitor", "--name", "eve")
             reload(daemon, "4 may connect")
-            wait_until(lambda: eve.wait(1.0) and eve.reader.picture, what="she is let in")
-            assert not eve.obstacle()
+            wait_until(lambda: eve.wait(1.0) and eve.reader.view, what="she is let in")
+            assert not eve.connection_problem()
         monkeypatch.setenv("SCALER_KEYS", keys)
         with MonitorSocket(address) as operator:
-            wait_until(lambda: operator.wait(1.0) and operator.reader.picture, what="the operator is")
+            wait_until(lambda: operator.wait(1.0) and operator.reader.view, what="the operator is")
         with pytest.raises(MonitorAccessError, match="there is no folder of keys at /nowhere"):
             MonitorSocket(address, keys="/nowhere")
 

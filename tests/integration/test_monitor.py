@@ -12,7 +12,7 @@ from tests.integration.commands import SchedulerCommand, cluster, scheduler
 
 from scaler_client import Client
 from scaler_client.monitor.reader import MonitorReader, Presence
-from scaler_client.monitor.snapshot_view import Picture
+from scaler_client.monitor.snapshot_view import SnapshotView
 from scaler_client.protocol.snapshot_decoder import HISTORY_TOPIC, SNAPSHOT_TOPIC, story_topic
 from scaler_client.protocol.snapshots import HistoryKind
 
@@ -30,16 +30,16 @@ class Follower:
     def until(self, is_wanted: Callable[[MonitorReader], object], seconds: float = 30.0) -> MonitorReader:
         deadline = time.monotonic() + seconds
         while not is_wanted(self.reader):
-            assert time.monotonic() < deadline, f"it is {self.reader.presence}: {self.reader.picture}"
+            assert time.monotonic() < deadline, f"it is {self.reader.presence}: {self.reader.view}"
             if self._socket.poll(100):
                 self.reader.feed(self._socket.recv(), time.monotonic())
             self.reader.tick(time.monotonic())
         return self.reader
 
-    def picture(self, is_wanted: Callable[[Picture], object], seconds: float = 30.0) -> Picture:
-        picture = self.until(lambda reader: reader.picture is not None and is_wanted(reader.picture), seconds).picture
-        assert picture is not None
-        return picture
+    def view(self, is_wanted: Callable[[SnapshotView], object], seconds: float = 30.0) -> SnapshotView:
+        view = self.until(lambda reader: reader.view is not None and is_wanted(reader.view), seconds).view
+        assert view is not None
+        return view
 
     def subscribe(self, topic: bytes) -> None:
         self._socket.subscribe(topic)
@@ -69,28 +69,28 @@ def spin(seconds: float) -> None:
 
 def test_everybody_is_in_the_picture(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 2, "--capabilities", "gpu=1"), Client(running.address) as client:
-        follower.picture(lambda picture: len(picture.workers) == 2)
+        follower.view(lambda view: len(view.workers) == 2)
         future = client.submit(spin, 4.0)
-        picture = follower.picture(lambda picture: any(row.task and row.cpu_percent > 20 for row in picture.workers))
-        [busy] = [row for row in picture.workers if row.task]
+        view = follower.view(lambda view: any(row.task and row.cpu_percent > 20 for row in view.workers))
+        [busy] = [row for row in view.workers if row.task]
         assert busy.task is not None and "spin" in busy.task.name and busy.task.seconds > 0
         assert busy.resident_bytes > 1 << 20 and busy.agent_resident_bytes > 1 << 20 and busy.lag_seconds > 0
         assert busy.language.startswith("python 3.") and busy.capabilities == "gpu=1" and busy.version
-        [agent] = picture.agents
+        [agent] = view.agents
         assert (agent.workers, agent.host, agent.pid > 0) == (2, busy.host, True)
-        assert len(picture.clients) == 1 and picture.snapshot.process.resident_bytes > 1 << 20
+        assert len(view.clients) == 1 and view.snapshot.process.resident_bytes > 1 << 20
         future.result(30)
-        ended = follower.picture(lambda picture: picture.snapshot.resolved == 1)
+        ended = follower.view(lambda view: view.snapshot.resolved == 1)
         assert ended.snapshot.outcomes[0] == 1 and ended.functions[0].done == 1
         assert ended.functions[0].mean_seconds >= 4
-    follower.picture(lambda picture: not picture.workers and not picture.agents and not picture.clients)
+    follower.view(lambda view: not view.workers and not view.agents and not view.clients)
 
 
 def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
     follower.subscribe(HISTORY_TOPIC)
     with cluster(tmp_path, running.address, 1), Client(running.address) as client:
-        before = follower.picture(lambda picture: len(picture.workers) == 1).snapshot.sequence
-        follower.picture(lambda picture: picture.snapshot.sequence > before)
+        before = follower.view(lambda view: len(view.workers) == 1).snapshot.sequence
+        follower.view(lambda view: view.snapshot.sequence > before)
         assert client.map(abs, [(-number,) for number in range(100)]) == list(range(100))
         failing = client.submit(divmod, 1, 0)
         assert isinstance(failing.exception(30), ZeroDivisionError)
@@ -98,15 +98,15 @@ def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tm
         errors: list[str] = []
 
         def has_all(reader: MonitorReader) -> bool:
-            for history in reader.take_history():
+            for history in reader.drain_history():
                 kinds = map(HistoryKind, history.kinds)
                 rows.extend(zip(kinds, history.names, history.outcomes, history.workers))
                 errors.extend(filter(None, history.errors))
             return sum(row[0] is HistoryKind.ENDED for row in rows) == 101
 
         reader = follower.until(has_all)
-        assert reader.picture is not None and reader.missed_history == 0
-        worker = reader.picture.workers[0].incarnation
+        assert reader.view is not None and reader.missed_history == 0
+        worker = reader.view.workers[0].incarnation
         assert sum(row == (HistoryKind.DISPATCHED, "abs", 0, worker) for row in rows) == 100
         assert rows[-1] == (HistoryKind.ENDED, "divmod", 1, worker)
         assert len(errors) == 1 and errors[0].startswith("ZeroDivisionError: ")
@@ -121,7 +121,7 @@ def test_who_comes_later_learns_what_has_happened(
         rows: list[tuple[int, int, int]] = []
 
         def has_rows(reader: MonitorReader) -> bool:
-            for history in reader.take_history():
+            for history in reader.drain_history():
                 rows.extend(zip(history.kinds, history.clients, history.ids))
             return len(rows) >= 3
 
@@ -134,10 +134,10 @@ def test_who_comes_later_learns_what_has_happened(
 
 
 def test_a_second_subscriber_gets_a_picture(running: SchedulerCommand, follower: Follower) -> None:
-    follower.picture(lambda _: True)
+    follower.view(lambda _: True)
     second = Follower(running.monitor_address)
     try:
-        second.picture(lambda _: True)
+        second.view(lambda _: True)
     finally:
         second.close()
 

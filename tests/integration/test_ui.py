@@ -122,8 +122,8 @@ def test_a_page_sees_tasks_run(running: SchedulerCommand, ui: Ui, tmp_path: Path
         assert all(future.exception(SECONDS) is not None for future in futures)
         long = client.submit(time.sleep, 600)
         watched = ("tasks", "series", "workers", "running", "functions", "clients")
-        seen = ui.watch(*watched, until=lambda seen: len(rows(seen)) >= 503 and len(seen["picture"]) > 5 and len(
-            seen["workers"]) == len(seen["picture"]))  # fmt: skip
+        seen = ui.watch(*watched, until=lambda seen: len(rows(seen)) >= 503 and len(seen["snapshot"]) > 5 and len(
+            seen["workers"]) == len(seen["snapshot"]))  # fmt: skip
         long.cancel(force=True)
     found = rows(seen)
     squares = [one for one in found if one["function"].endswith("square")]
@@ -142,7 +142,7 @@ def test_a_page_sees_tasks_run(running: SchedulerCommand, ui: Ui, tmp_path: Path
     assert (functions["done"][row], functions["recent"][row]) == (500, 500) and functions["p99"][row] > 0
     assert len(seen["workers"][-1]["columns"]["id"]) == 2
     assert [name for name in seen["running"][-1]["columns"]["name"] if name.endswith("sleep")]
-    assert seen["picture"][-1]["tasks"]["resolved"] >= 503 and seen["series"][-1]["columns"]["workers"][-1] == 2
+    assert seen["snapshot"][-1]["tasks"]["resolved"] >= 503 and seen["series"][-1]["columns"]["workers"][-1] == 2
 
 
 def test_the_story_of_a_task(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_what_has_led_here_is_there_too(running: SchedulerCommand, tmp_path: Pat
 
 
 def test_the_scheduler_goes_and_another_comes(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
-    ui.watch(until=lambda seen: seen.get("picture"))
+    ui.watch(until=lambda seen: seen.get("snapshot"))
     running.stop()
     wait_until(lambda: ui.status("health") == 503, what="its silence is noticed")
     seen = ui.watch("series", until=lambda seen: seen.get("series"))
@@ -196,7 +196,7 @@ def test_the_scheduler_goes_and_another_comes(running: SchedulerCommand, ui: Ui,
 
 
 def test_prometheus_scrapes_it(running: SchedulerCommand, ui: Ui) -> None:
-    ui.watch(until=lambda seen: seen.get("picture"))
+    ui.watch(until=lambda seen: seen.get("snapshot"))
 
     async def scrape() -> tuple[str, str]:
         async with aiohttp.ClientSession() as browser, browser.get(ui.url + "metrics") as answer:

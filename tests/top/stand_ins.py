@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from scaler_client.monitor.snapshot_view import Picture, picture_of, usages_of
+from scaler_client.monitor.snapshot_view import SnapshotView, build_view, cpu_usages
 from scaler_client.protocol.snapshots import (
     AgentColumns,
     ClientColumns,
@@ -58,8 +58,8 @@ def agents(number: int, second: int) -> AgentColumns:
     columns = AgentColumns()
     for row in range((number + 31) // 32):
         values = (AGENT + row, f"node-{row:02}-{4711 + row}", f"node-{row:02}", 4711 + row, "python 3.11.7", "0.1.0")
-        figures = (130 << 20, second * 5, 400 + row * 200, (3600 + second) * 1000 - 300)
-        for column, value in zip(vars(columns).values(), (*values, *figures)):
+        number_format = (130 << 20, second * 5, 400 + row * 200, (3600 + second) * 1000 - 300)
+        for column, value in zip(vars(columns).values(), (*values, *number_format)):
             column.append(value)
     return columns
 
@@ -106,19 +106,21 @@ def snapshot(workers_: int, second: int, incarnation: int = 7) -> Snapshot:
     )  # fmt: skip
 
 
-def picture(workers_: int = 7) -> Picture:
+def view(workers_: int = 7) -> SnapshotView:
     """Of the second of two snapshots, for rates and percentages to be there."""
     before, now = snapshot(workers_, 1), snapshot(workers_, 2)
-    return picture_of(now, before, usages_of(now, usages_of(before, {})))
+    return build_view(now, before, cpu_usages(now, cpu_usages(before, {})))
 
 
 class Reader:
     """What of a MonitorReader the screen looks at."""
 
-    def __init__(self, presence: Any, since: float = 0.0, shown: Optional[Picture] = None, schedulers: int = 1) -> None:
+    def __init__(
+        self, presence: Any, since: float = 0.0, shown: Optional[SnapshotView] = None, schedulers: int = 1
+    ) -> None:
         self.presence = presence
         self.since = since
-        self.picture = shown
+        self.view = shown
         self.problem = ""
         self.schedulers = schedulers
 

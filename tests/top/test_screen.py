@@ -8,27 +8,27 @@ import time
 from typing import List, Tuple
 
 import pytest
-from tests.top.stand_ins import FIRST_WORKER, picture, text_of
-from tests.top.write_pictures import ADDRESS, FOLDER, drawn
+from tests.top.stand_ins import FIRST_WORKER, text_of, view
+from tests.top.write_screens import ADDRESS, FOLDER, render_screens
 
 pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
 
 from scaler_client.protocol.snapshots import WorkerState
-from scaler_client.top.fitting import ELLIPSIS, width_of
 from scaler_client.top.screen import page
-from scaler_client.top.view import View
+from scaler_client.top.screen_state import ScreenState
+from scaler_client.top.text_width import ELLIPSIS, width_of
 
 
-def shown(view: View, width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
-    return text_of(page(view, picture(workers), ADDRESS, ("", ""), width, height))
+def shown(state: ScreenState, width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
+    return text_of(page(state, view(workers), ADDRESS, ("", ""), width, height))
 
 
-def pressed(view: View, keys: List[str], width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
+def pressed(state: ScreenState, keys: List[str], width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
     """The screen after keys, which is drawn after each as a terminal's is."""
-    lines = shown(view, width, height, workers)
+    lines = shown(state, width, height, workers)
     for key in keys:
-        view.press(key)
-        lines = shown(view, width, height, workers)
+        state.handle_key(key)
+        lines = shown(state, width, height, workers)
     return lines
 
 
@@ -39,7 +39,7 @@ def names(lines: List[str]) -> List[int]:
 
 
 def test_the_pictures() -> None:
-    made = drawn()
+    made = render_screens()
     assert made == {name: (FOLDER / name).read_text("utf-8") for name in made}
     assert set(made) == {path.name for path in FOLDER.iterdir()}
 
@@ -48,7 +48,7 @@ def test_the_pictures() -> None:
 @pytest.mark.parametrize("height", [24, 37, 60])
 @pytest.mark.parametrize("keys", [[], ["?"], ["enter"], ["tab"], ["tab", "tab"], ["o", "tab"], ["/", "x"]])
 def test_it_fits_any_terminal(width: int, height: int, keys: List[str]) -> None:
-    lines = pressed(View(), keys, width, height, 40)
+    lines = pressed(ScreenState(), keys, width, height, 40)
     assert len(lines) == height
     assert {width_of(line) for line in lines} == {width}
     assert not re.search(r"[\x00-\x1f\x7f]", "".join(lines))
@@ -57,7 +57,7 @@ def test_it_fits_any_terminal(width: int, height: int, keys: List[str]) -> None:
 @pytest.mark.parametrize("width, height", [(1, 1), (10, 3), (40, 10), (79, 12)])
 def test_it_survives_terminals_that_are_too_small(width: int, height: int) -> None:
     for keys in ([], ["?"], ["enter"], ["tab"]):
-        lines = pressed(View(), keys, width, height)
+        lines = pressed(ScreenState(), keys, width, height)
         assert len(lines) <= max(2, height) and all(width_of(line) == width for line in lines)
 
 
@@ -73,47 +73,47 @@ def test_it_survives_terminals_that_are_too_small(width: int, height: int) -> No
     ],
 )
 def test_keys_sort_and_sort_the_other_way(key: str, column: str, first: int, last: int) -> None:
-    view = View()
-    view.sorted_by = "lag"
-    lines = pressed(view, [key])
+    state = ScreenState()
+    state.sorted_by = "lag"
+    lines = pressed(state, [key])
     assert f"[{column}]" in "".join(lines)
     assert (names(lines)[0], names(lines)[-1]) == (first, last)
-    again = pressed(view, [key])
+    again = pressed(state, [key])
     assert f"[{column}]" in "".join(again)
     assert names(again)[0] == last or key == "d"
-    assert names(pressed(view, [key])) == names(lines)
+    assert names(pressed(state, [key])) == names(lines)
 
 
 @pytest.mark.parametrize("key, column", [("C", "agt_cpu"), ("M", "agt_rss"), ("l", "lag")])
 def test_agents_figures_sort_too(key: str, column: str) -> None:
-    lines = pressed(View(), [key], workers=100)
+    lines = pressed(ScreenState(), [key], workers=100)
     assert f"[{column}]" in "".join(lines)
     assert names(lines)[0] >= 96 or column != "lag"
 
 
 def test_scrolling_goes_to_both_ends() -> None:
-    view = View()
-    lines = pressed(view, ["n", "end"], workers=1000)
+    state = ScreenState()
+    lines = pressed(state, ["n", "end"], workers=1000)
     assert names(lines)[-1] == 999 and any("990-1,000 of 1,000" in line for line in lines)
-    assert names(pressed(view, ["up"] * 11, workers=1000))[0] == 988
-    assert names(pressed(view, ["page up"], workers=1000))[0] < 988
-    assert names(pressed(view, ["home"], workers=1000))[:2] == [0, 1]
-    assert names(pressed(view, ["page down", "page down"], workers=1000))[-1] == 22
-    view.wheel(1)
-    assert names(pressed(view, [], workers=1000))[-1] == 25
+    assert names(pressed(state, ["up"] * 11, workers=1000))[0] == 988
+    assert names(pressed(state, ["page up"], workers=1000))[0] < 988
+    assert names(pressed(state, ["home"], workers=1000))[:2] == [0, 1]
+    assert names(pressed(state, ["page down", "page down"], workers=1000))[-1] == 22
+    state.handle_wheel(1)
+    assert names(pressed(state, [], workers=1000))[-1] == 25
 
 
 def test_a_filter_finds_names_hosts_tasks_and_capabilities() -> None:
-    view = View()
-    lines = pressed(view, ["n", "/", *"NODE-03 gpu"], workers=1000)
+    state = ScreenState()
+    lines = pressed(state, ["n", "/", *"NODE-03 gpu"], workers=1000)
     assert any("Filter workers: NODE-03 gpu_" in line for line in lines)
     assert names(lines) == [100, 105, 110, 115, 120, 125]
-    lines = pressed(view, ["enter"], workers=1000)
+    lines = pressed(state, ["enter"], workers=1000)
     assert any("6 of them with 'NODE-03 gpu'" in line for line in lines)
     assert "filter: NODE-03 gpu  Enter detail" in lines[-1]
-    assert names(pressed(view, ["esc"], workers=1000))[0] == 0
-    assert names(pressed(view, ["/", *"price", "backspace", *"ex"], workers=1000)) == []
-    assert len(names(pressed(view, ["esc"], workers=1000))) == 11
+    assert names(pressed(state, ["esc"], workers=1000))[0] == 0
+    assert names(pressed(state, ["/", *"price", "backspace", *"ex"], workers=1000)) == []
+    assert len(names(pressed(state, ["esc"], workers=1000))) == 11
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
@@ -129,20 +129,20 @@ def test_a_filter_finds_names_hosts_tasks_and_capabilities() -> None:
 def test_a_filter_is_of_the_table_in_view(
     size: Tuple[int, int], keys: List[str], table: str, words: str, kept: str, left_out: str
 ) -> None:
-    view = View()
+    state = ScreenState()
     width, height = size
     for key in keys:  # on a large screen, objects come before functions
-        pressed(view, [key], width, height)
-    while view.focus != table:
-        pressed(view, ["tab"], width, height)
-    lines = pressed(view, ["/", *words], width, height)
+        pressed(state, [key], width, height)
+    while state.focus != table:
+        pressed(state, ["tab"], width, height)
+    lines = pressed(state, ["/", *words], width, height)
     assert f" Filter {table}: {words}_" in lines[-1]
-    lines = pressed(view, ["enter"], width, height)
+    lines = pressed(state, ["enter"], width, height)
     assert f"filter: {words}  Enter detail  / filter {table}" in lines[-1]
     start = next(row for row, line in enumerate(lines) if f" of them with '{words}'" in line)
     below = lines[start : start + 4]
     assert any(kept in line for line in below) and not any(left_out in line for line in below)
-    lines = pressed(view, ["esc"], width, height)
+    lines = pressed(state, ["esc"], width, height)
     assert not any("of them with" in line for line in lines)
 
 
@@ -150,7 +150,7 @@ def test_a_filter_is_of_the_table_in_view(
 def test_room_is_used(size: Tuple[int, int]) -> None:
     """No table leaves rows out while lines of the screen are empty beside or below it."""
     width, height = size
-    lines = shown(View(), width, height)
+    lines = shown(ScreenState(), width, height)
     cut = [line for line in lines if re.search(r"\d-\d+ of \d", line)]
     assert not cut
     for title in ("worker(s)", "function(s)", "client(s)"):
@@ -159,31 +159,31 @@ def test_room_is_used(size: Tuple[int, int]) -> None:
 
 
 def test_few_workers_leave_room_for_the_other_tables() -> None:
-    lines = shown(View(), 80, 24, 4)
+    lines = shown(ScreenState(), 80, 24, 4)
     assert any("function(s)" in line for line in lines) and any("report.py" in line for line in lines)
 
 
 def test_tab_goes_through_all_tables_on_the_screen() -> None:
-    view = View()
+    state = ScreenState()
     seen = []
     for _ in range(5):
-        pressed(view, ["tab"], 200, 60)
-        seen.append(view.focus)
+        pressed(state, ["tab"], 200, 60)
+        seen.append(state.focus)
     assert seen == ["objects", "functions", "clients", "workers", "objects"]
 
 
 def test_a_workers_own_page_follows_it() -> None:
-    view = View()
-    text = "\n".join(pressed(view, ["n", "down", "down", "enter"], height=40))
+    state = ScreenState()
+    text = "\n".join(pressed(state, ["n", "down", "down", "enter"], height=40))
     for wanted in ("Worker node-00-4711-2", "host  node-00", "pid  5002", "0.1.0, python 3.11.7", "price_options"):
         assert wanted in text
     for wanted in ("for  500ms", "id  2, attempt 1", "client  report.py[77]@desk", "heard  300ms ago", "workers  7"):
         assert wanted in text
-    assert view.detail == ("workers", FIRST_WORKER + 2)
-    assert "Keys" in "\n".join(pressed(view, ["esc", "?"]))
-    view.is_help, view.detail = False, ("workers", 4711)
-    assert "this worker is gone" in "\n".join(shown(view))
-    assert names(pressed(view, ["esc"]))
+    assert state.detail == ("workers", FIRST_WORKER + 2)
+    assert "Keys" in "\n".join(pressed(state, ["esc", "?"]))
+    state.is_help, state.detail = False, ("workers", 4711)
+    assert "this worker is gone" in "\n".join(shown(state))
+    assert names(pressed(state, ["esc"]))
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,12 @@ def test_a_workers_own_page_follows_it() -> None:
     ],
 )  # fmt: skip
 def test_enter_shows_what_is_known_of_any_row(keys: List[str], wanted: List[str]) -> None:
-    view = View()
-    text = "\n".join(pressed(view, keys, height=40))
+    state = ScreenState()
+    text = "\n".join(pressed(state, keys, height=40))
     assert [one for one in wanted if one not in text] == []
     assert "Esc back" in text and "Shortcuts" not in text
-    pressed(view, ["esc"])
-    assert view.detail is None and view.focus == pressed_focus(keys)
+    pressed(state, ["esc"])
+    assert state.detail is None and state.focus == pressed_focus(keys)
 
 
 def pressed_focus(keys: List[str]) -> str:
@@ -213,32 +213,32 @@ def pressed_focus(keys: List[str]) -> str:
 
 
 def test_a_client_that_has_left_while_it_is_looked_at() -> None:
-    view = View()
-    view.detail = "clients", 4711
-    assert "this client is gone" in "\n".join(shown(view))
+    state = ScreenState()
+    state.detail = "clients", 4711
+    assert "this client is gone" in "\n".join(shown(state))
 
 
 def test_a_retiring_worker_has_its_letter() -> None:
-    shown_picture = picture()
+    shown = view()
     retiring = WorkerState.AGENT_IS_HERE | WorkerState.RETIRES
-    shown_picture.workers[0] = dataclasses.replace(shown_picture.workers[0], state=retiring)
-    view = View()
-    view.sorted_by = "worker"
-    lines = text_of(page(view, shown_picture, ADDRESS, ("", ""), 80, 24))
+    shown.workers[0] = dataclasses.replace(shown.workers[0], state=retiring)
+    state = ScreenState()
+    state.sorted_by = "worker"
+    lines = text_of(page(state, shown, ADDRESS, ("", ""), 80, 24))
     assert [line for line in lines if "00-4711-0 " in line and " A---R " in line]
-    view.press("enter")
-    assert "its agent retires" in "\n".join(text_of(page(view, shown_picture, ADDRESS, ("", ""), 80, 24)))
+    state.handle_key("enter")
+    assert "its agent retires" in "\n".join(text_of(page(state, shown, ADDRESS, ("", ""), 80, 24)))
 
 
 def test_a_thousand_workers_are_drawn_in_no_time() -> None:
-    view, all_of_them = View(), picture(1000)
-    page(view, all_of_them, ADDRESS, ("", ""), 200, 60)
+    state, all_of_them = ScreenState(), view(1000)
+    page(state, all_of_them, ADDRESS, ("", ""), 200, 60)
     began = time.process_time()
     for _ in range(10):
-        page(view, all_of_them, ADDRESS, ("", ""), 200, 60)
+        page(state, all_of_them, ADDRESS, ("", ""), 200, 60)
     assert time.process_time() - began < 2.0, "one takes 5 ms on a quiet machine"
 
 
 def test_before_the_first_snapshot_it_says_what_it_waits_for() -> None:
-    lines = text_of(page(View(), None, ADDRESS, ("bad", "waiting for a scheduler since 3 s"), 80, 24))
+    lines = text_of(page(ScreenState(), None, ADDRESS, ("bad", "waiting for a scheduler since 3 s"), 80, 24))
     assert ADDRESS in lines[0] and lines[1].strip() == "waiting for a scheduler since 3 s" and len(lines) == 24

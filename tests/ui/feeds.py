@@ -156,10 +156,10 @@ class Line:
             page.evaluate("new Promise(requestAnimationFrame)")
 
 
-def picture() -> Message:
+def snapshot() -> Message:
     now = time.time()
     return {
-        "type": "picture", "now": now, "uptime": 100.0, "started": now - 100, "version": "0", "incarnation": "1",
+        "type": "snapshot", "now": now, "uptime": 100.0, "started": now - 100, "version": "0", "incarnation": "1",
         "address": "tcp://127.0.0.1:2345", "host": "here", "pid": 1, "interpreter": "PyPy",
         "process": {"cpu": 3.0, "rss": 1 << 27, "loop": 5.0, "loop_mean": 0.0001, "loop_durations": []},
         "tasks": {

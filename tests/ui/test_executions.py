@@ -13,9 +13,9 @@ FedPage = Callable[..., Page]
 SCRIPT = """async ([chunks, most, before]) => {
     const { Executions } = await import('/static/executions.js');
     const kept = new Executions(most);
-    kept.outcomes.learn([[0, 'value', 'good'], [1, 'exception', 'failed']]);
+    kept.outcomes.set([[0, 'value', 'good'], [1, 'exception', 'failed']]);
     for (const chunk of chunks) {
-        kept.take(chunk);
+        kept.addChunk(chunk);
         kept.trim(before);
     }
     const lanes = [...kept.lanes.values()];

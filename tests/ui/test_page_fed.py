@@ -20,7 +20,7 @@ FedPage = Callable[..., Page]
 
 
 def beginning() -> list[feeds.Message]:
-    return [feeds.hello(), feeds.presence(), feeds.picture()]
+    return [feeds.hello(), feeds.presence(), feeds.snapshot()]
 
 
 def crowd() -> list[feeds.Message]:
@@ -240,8 +240,8 @@ LANES = """async () => {
         lanes.add({ worker, workerName, start, end, duration: end - start });
     ran("1", "a", 0, 1000); ran("2", "a", 1500, 2000); ran("3", "a", 1600, 1900); ran("4", "a", 2500, 2600);
     ran("9", "z", 0, 10);
-    const found = lanes.withThose([{ id: "4", name: "a" }, { id: "5", name: "a" }, { id: "6", name: "b" }], 3000);
-    return found.map((lane) => [lane.name, lane.isThere, lane.restarts, lane.lives.map((life) => life.worker)]);
+    const found = lanes.includeWorkers([{ id: "4", name: "a" }, { id: "5", name: "a" }, { id: "6", name: "b" }], 3000);
+    return found.map((lane) => [lane.name, lane.isConnected, lane.restarts, lane.processes.map((each) => each.worker)]);
 }"""
 
 
@@ -270,7 +270,7 @@ def test_a_worker_that_was_restarted_has_one_row(fed_page: FedPage) -> None:
 COLOURS = """async (names) => {
     const { FunctionColours } = await import('/static/function_colours.js');
     const colours = new FunctionColours();
-    return names.map((name) => colours.placeOf(name));
+    return names.map((name) => colours.indexOf(name));
 }"""
 
 
@@ -293,7 +293,7 @@ def test_the_overview_says_what_is_wrong_and_no_internal_messages(fed_page: FedP
 
 
 def test_without_problems_there_is_no_card_of_them(fed_page: FedPage) -> None:
-    page = fed_page("overview", [*few(), {**feeds.picture(), "problems": []}])
+    page = fed_page("overview", [*few(), {**feeds.snapshot(), "problems": []}])
     expect(page.locator("[data-figure=workers] dd").first).to_have_text("1")
     expect(page.get_by_role("heading", name="Problems")).to_be_hidden()
 
@@ -350,7 +350,7 @@ def test_the_banner_says_why_it_waits(fed_page: FedPage) -> None:
     absent = {**feeds.presence("unheard"), "problem": "there is no /tmp/nothing yet: the scheduler does not run"}
     page = fed_page("overview", [feeds.hello(), absent])
     expect(page.locator("#banner")).to_contain_text("there is no /tmp/nothing yet: the scheduler does not run")
-    page = fed_page("overview", [feeds.hello(), feeds.presence(), feeds.picture(), feeds.presence("gone")])
+    page = fed_page("overview", [feeds.hello(), feeds.presence(), feeds.snapshot(), feeds.presence("gone")])
     expect(page.locator("#banner")).to_contain_text("It has stopped, or the network is cut")
 
 
@@ -403,8 +403,8 @@ def test_two_fingers_zoom(fed_page: FedPage) -> None:
     wait_until(lambda: span(page) < before / 2, what="a shorter stretch")
 
 
-def test_a_table_without_rows_is_empty_once_the_first_picture_has_come(fed_page: FedPage) -> None:
-    page = fed_page("workers", [feeds.hello(), feeds.presence(), feeds.picture(), feeds.workers(0)])
+def test_a_table_without_rows_is_empty_once_the_first_snapshot_has_come(fed_page: FedPage) -> None:
+    page = fed_page("workers", [feeds.hello(), feeds.presence(), feeds.snapshot(), feeds.workers(0)])
     expect(page.locator("#panels").get_by_text("No workers are connected")).to_be_visible()
     expect(page.get_by_text("0 in all")).to_be_visible()
     go(page, "clients")

@@ -53,7 +53,7 @@ def test_functions_have_colours_that_can_be_told_apart(fed_page: FedPage, scheme
     page = fed_page("settings", beginning(), color_scheme=scheme)
     colours, ground = page.evaluate(
         """async (scheme) => {
-            const { functionColour } = await import("/static/colours.js");
+            const { functionColour } = await import("/static/palette.js");
             const surface = getComputedStyle(document.documentElement).getPropertyValue("--surface");
             return [[...Array(100).keys()].map((number) => functionColour(number, scheme)), surface];
         }""",

@@ -98,7 +98,7 @@ def test_watching_needs_neither_pycapnp_nor_cloudpickle() -> None:
         "from pathlib import Path\n"
         "reader = MonitorReader(0.0)\n"
         "assert reader.feed(b'snapshot' + Path(sys.argv[1]).read_bytes(), 1.0)\n"
-        "print(len(reader.picture.workers))"
+        "print(len(reader.view.workers))"
     )
     [vector] = [vector for vector in ALL if vector.name == "snapshot"]
     environment = {"PYTHONPATH": str(LIBRARY)}

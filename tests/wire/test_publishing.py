@@ -144,7 +144,7 @@ def test_a_burst_arrives_whole(scene: Scene) -> None:
     reader = MonitorReader(0)
     for frame in frames:
         reader.feed(frame, 0)
-    taken = sorted(reader.take_history(), key=lambda history: history.first)
+    taken = sorted(reader.drain_history(), key=lambda history: history.first)
     assert [task for history in taken for task in history.ids] == list(range(300_000))
     assert reader.missed_history == 0
 
@@ -160,7 +160,7 @@ def test_of_more_than_goes_out_the_loss_is_known(scene: Scene) -> None:
     assert rows_of(sent)[-1][0] + rows_of(sent)[-1][1] == scene.next_id, "and the newest come"
     for frame in sent:
         reader.feed(frame, 0)
-    rows = sum(len(history.ids) for history in reader.take_history())
+    rows = sum(len(history.ids) for history in reader.drain_history())
     assert 0 < reader.missed_history == scene.next_id - rows
 
 
@@ -177,7 +177,7 @@ def test_two_subscribers_at_different_times(scene: Scene) -> None:
         first.feed(frame, 0)
         second.feed(frame, 0)
     for reader in (first, second):
-        assert [task for history in reader.take_history() for task in history.ids] == list(range(11))
+        assert [task for history in reader.drain_history() for task in history.ids] == list(range(11))
         assert reader.missed_history == 0
 
 
@@ -196,7 +196,7 @@ def test_many_who_come_and_go_do_not_keep_the_others_waiting(scene: Scene) -> No
     scene.submit(3)
     for frame in scene.turns(3):
         reader.feed(frame, 0)
-    assert reader.take_history()[-1].ids[-3:] == list(range(scene.next_id - 3, scene.next_id))
+    assert reader.drain_history()[-1].ids[-3:] == list(range(scene.next_id - 3, scene.next_id))
 
 
 def test_history_that_runs_away_from_a_replay(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

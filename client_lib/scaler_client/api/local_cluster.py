@@ -27,8 +27,8 @@ from ..commands.key_files import KEYS_VARIABLE, absolute
 from ..commands.logs import LEVELS
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io.interrupts import interrupts_deferred
-from ..monitor.default_address import derived_monitor
-from ..monitor.newest_snapshot import Watch
+from ..monitor.default_address import find_monitor_address
+from ..monitor.newest_snapshot import NewestSnapshot
 from ..protocol.snapshots import Snapshot
 from . import local_options
 from .local_options import LaunchCommands
@@ -120,7 +120,7 @@ class LocalCluster:
         monitor = (
             _reachable_address(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
         )
-        self._watch = Watch(bind, monitor)
+        self._watch = NewestSnapshot(bind, monitor)
         self._ui_address = ""
         self._join_deadline = time.monotonic() + JOIN_SECONDS
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -139,7 +139,7 @@ class LocalCluster:
             self._wait_until_bound()
             if ui:
                 with interrupts_deferred():
-                    self._start_ui(monitor or derived_monitor(bind), [*parent, *level])
+                    self._start_ui(monitor or find_monitor_address(bind), [*parent, *level])
                 self._wait_for_page()
         except BaseException:
             self.shutdown()

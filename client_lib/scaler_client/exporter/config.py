@@ -9,8 +9,8 @@ from ..commands.addresses import Address
 from ..commands.command_line import Arguments
 from ..commands.logs import LOGGING_OPTIONS
 from ..commands.options import Command
-from ..monitor.http_options import listening_options
-from ..monitor.options import MONITOR_OPTIONS, resolve_watching
+from ..monitor.http_command import listen_options
+from ..monitor.options import MONITOR_OPTIONS, resolve_monitor_options
 
 PROGRAM = "scaler_exporter"
 DEFAULT_PORT = 9464
@@ -34,7 +34,7 @@ class Config:
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
-    values = resolve_watching(COMMAND, arguments, environ)
+    values = resolve_monitor_options(COMMAND, arguments, environ)
     return Config(**values)
 
 
@@ -44,7 +44,7 @@ COMMAND = Command(
     default_file="/etc/scaler/exporter.toml",
     options=(
         *MONITOR_OPTIONS,
-        *listening_options(DEFAULT_PORT, "whoever reaches it may read the metrics"),
+        *listen_options(DEFAULT_PORT, "whoever reaches it may read the metrics"),
         *LOGGING_OPTIONS,
     ),
 )

@@ -37,25 +37,25 @@ Environ = dict[str, Any]
 
 def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
-    manager = SystemdNotifier(pop_variables(os.environ))
-    with _signals() as is_ended:
+    notifier = SystemdNotifier(pop_variables(os.environ))
+    with _exit_signal() as exit_requested:
         try:
             with MonitorSocket(config.monitor_address, keys=config.keys) as monitor:
-                return _Exporter(config, monitor, manager, is_ended).serve()
+                return _Exporter(config, monitor, notifier, exit_requested).serve()
         except MonitorAccessError as error:
             return fail(PROGRAM, str(error))
         finally:
-            manager.close()
+            notifier.close()
 
 
 @contextmanager
-def _signals() -> Iterator[threading.Event]:
+def _exit_signal() -> Iterator[threading.Event]:
     """Set when one has come that ends the process."""
-    is_ended = threading.Event()
+    exit_requested = threading.Event()
     numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, lambda *_: is_ended.set()) for number in numbers]
+    before = [signal.signal(number, lambda *_: exit_requested.set()) for number in numbers]
     try:
-        yield is_ended
+        yield exit_requested
     finally:
         for number, handler in zip(numbers, before):
             signal.signal(number, handler)
@@ -63,19 +63,19 @@ def _signals() -> Iterator[threading.Event]:
 
 class _Exporter:
     def __init__(
-        self, config: Config, monitor: MonitorSocket, manager: SystemdNotifier, is_ended: threading.Event
+        self, config: Config, monitor: MonitorSocket, notifier: SystemdNotifier, exit_requested: threading.Event
     ) -> None:
         self._config = config
         self._monitor = monitor
-        self._manager = manager
-        self._is_ended = is_ended
-        self._reading = threading.Lock()
+        self._notifier = notifier
+        self._exit_requested = exit_requested
+        self._reader_lock = threading.Lock()
         """Held by whoever feeds the reader or looks at it."""
 
     def serve(self) -> int:
-        config, application = self._config, Application(self._monitor.reader, self._reading)
+        config, application = self._config, Application(self._monitor.reader, self._reader_lock)
         try:
-            server = make_server(config.host, config.port, application, _server_class(config.host), _Handler)
+            server = make_server(config.host, config.port, application, _server_class(config.host), _RequestHandler)
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
             return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {reason}", UNAVAILABLE)
@@ -83,37 +83,37 @@ class _Exporter:
         thread.start()
         host = f"[{config.host}]" if ":" in config.host else config.host
         _log.info(f"http://{host}:{server.server_port}/metrics, of the scheduler at {self._monitor.address}")
-        self._manager.ready()
+        self._notifier.ready()
         try:
-            self._follow()
+            self._follow_scheduler()
         finally:
-            self._manager.stopping()
+            self._notifier.stopping()
             server.shutdown()
             server.server_close()
         return 0
 
-    def _follow(self) -> None:
-        reader, shown, told = self._monitor.reader, Presence.UNHEARD, ""
-        seconds = min(TICK_SECONDS, self._manager.watchdog_seconds or TICK_SECONDS)
-        while not self._is_ended.is_set():
-            with self._reading:
+    def _follow_scheduler(self) -> None:
+        reader, presence, reported_problem = self._monitor.reader, Presence.UNHEARD, ""
+        seconds = min(TICK_SECONDS, self._notifier.watchdog_seconds or TICK_SECONDS)
+        while not self._exit_requested.is_set():
+            with self._reader_lock:
                 self._monitor.read()
-            if reader.presence is not shown:
-                shown = reader.presence
-                _log.log(*_news(reader))
-            obstacle = "" if shown is Presence.THERE else self._monitor.obstacle()
-            if obstacle != told:
-                told = obstacle
-                if obstacle:
-                    _log.warning(obstacle)
-            self._manager.watchdog()
-            self._manager.status(f"the scheduler at {self._monitor.address} is {shown.value}")
+            if reader.presence is not presence:
+                presence = reader.presence
+                _log.log(*_presence_message(reader))
+            problem = "" if presence is Presence.THERE else self._monitor.connection_problem()
+            if problem != reported_problem:
+                reported_problem = problem
+                if problem:
+                    _log.warning(problem)
+            self._notifier.watchdog()
+            self._notifier.status(f"the scheduler at {self._monitor.address} is {presence.value}")
             select.select([self._monitor.fileno()], [], [], seconds)
 
 
-def _news(reader: MonitorReader) -> tuple[int, str]:
-    if reader.presence is Presence.THERE and reader.picture is not None:
-        return logging.INFO, f"the scheduler is there, version {reader.picture.snapshot.version}"
+def _presence_message(reader: MonitorReader) -> tuple[int, str]:
+    if reader.presence is Presence.THERE and reader.view is not None:
+        return logging.INFO, f"the scheduler is there, version {reader.view.snapshot.version}"
     return logging.WARNING, reader.problem or "the scheduler is gone: nothing was heard for some seconds"
 
 
@@ -127,7 +127,7 @@ class Application:
     def __init__(self, reader: MonitorReader, lock: threading.Lock) -> None:
         self._reader = reader
         self._lock = lock
-        self._metrics = make_wsgi_app(_Locked(SchedulerCollector(reader), lock))
+        self._metrics = make_wsgi_app(_LockedCollector(SchedulerCollector(reader), lock))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
@@ -135,26 +135,26 @@ class Application:
             answer: Iterable[bytes] = self._metrics(environ, start_response)
             return answer
         if environ.get("REQUEST_METHOD") != "GET":
-            return _text(start_response, "405 Method Not Allowed", "only GET\n")
+            return _respond(start_response, "405 Method Not Allowed", "only GET\n")
         if path == "/health":
             return self._health(start_response)
-        return _text(start_response, "404 Not Found", "there are /metrics and /health\n")
+        return _respond(start_response, "404 Not Found", "there are /metrics and /health\n")
 
     def _health(self, start_response: StartResponse) -> Iterable[bytes]:
         with self._lock:
             presence = self._reader.presence
         is_there = presence is Presence.THERE
-        told = {"status": "ok" if is_there else "unavailable", "scheduler": presence.name.lower().replace("_", " ")}
+        payload = {"status": "ok" if is_there else "unavailable", "scheduler": presence.name.lower().replace("_", " ")}
         status = "200 OK" if is_there else "503 Service Unavailable"
-        return _text(start_response, status, json.dumps(told) + "\n", "application/json")
+        return _respond(start_response, status, json.dumps(payload) + "\n", "application/json")
 
 
-def _text(start_response: StartResponse, status: str, text: str, kind: str = "text/plain") -> Iterable[bytes]:
+def _respond(start_response: StartResponse, status: str, text: str, kind: str = "text/plain") -> Iterable[bytes]:
     start_response(status, [("Content-Type", f"{kind}; charset=utf-8"), ("Cache-Control", "no-store")])
     return [text.encode()]
 
 
-class _Locked(Collector):
+class _LockedCollector(Collector):
     """What is collected in one go, of one picture."""
 
     def __init__(self, collector: SchedulerCollector, lock: threading.Lock) -> None:
@@ -166,7 +166,7 @@ class _Locked(Collector):
             return list(self._collector.collect())
 
 
-class _Handler(WSGIRequestHandler):
+class _RequestHandler(WSGIRequestHandler):
     timeout = REQUEST_SECONDS
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -104,7 +104,7 @@ def _add_arguments(parser: argparse.ArgumentParser, subcommand: Subcommand) -> N
 
 
 @dataclass(frozen=True)
-class Question:
+class CommandLine:
     """A command line taken apart. `values` has the options, positionals and flags by key."""
 
     subcommand: str
@@ -112,7 +112,7 @@ class Question:
     values: Mapping[str, Any]
 
 
-def parse_question(argv: Sequence[str], environ: Mapping[str, str]) -> Question:
+def parse_command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine:
     """Raises OptionError naming what is wrong; help ends the process as argparse does."""
     import shutil
 
@@ -122,19 +122,19 @@ def parse_question(argv: Sequence[str], environ: Mapping[str, str]) -> Question:
         raise OptionError(f"there is no command {shown(argv[0])}{hint}")
     parsed, unknown = argument_parser(columns=shutil.get_terminal_size().columns).parse_known_args(argv)
     if parsed.version:
-        return Question("", {})
+        return CommandLine("", {})
     if parsed.subcommand is None:
         raise OptionError(f"no command: one of {', '.join(names)} (-h explains them)")
     subcommand = SUBCOMMANDS[names.index(parsed.subcommand)]
     if unknown:
-        _complain(subcommand, unknown[0])
+        _reject(subcommand, unknown[0])
     command, texts = subcommand.command, vars(parsed)
     own = Arguments(False, False, None, None, False, {option.key: texts[option.key] for option in command.options})
     rest = [name.lower() for name, _ in subcommand.positionals] + [name for name, _ in subcommand.flags]
-    return Question(subcommand.name, {**resolve(command, own, environ), **{name: texts[name] for name in rest}})
+    return CommandLine(subcommand.name, {**resolve(command, own, environ), **{name: texts[name] for name in rest}})
 
 
-def _complain(subcommand: Subcommand, argument: str) -> NoReturn:
+def _reject(subcommand: Subcommand, argument: str) -> NoReturn:
     if not argument.startswith("-"):
         raise OptionError(f"unexpected argument {argument!r}")
     name = argument.split("=", 1)[0]

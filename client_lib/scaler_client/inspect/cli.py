@@ -12,15 +12,15 @@ from .. import __version__
 from ..commands.options import OptionError, fail, interpreter
 from ..monitor.options import monitor_address
 from ..monitor.socket import MonitorKeysError
-from ..monitor.task_names import parse_wanted
-from ..monitor.text_layout import page_of, show
-from .arguments import PROGRAM, parse_question
+from ..monitor.task_names import parse_task_query
+from ..monitor.text_layout import output_format, show
+from .arguments import PROGRAM, parse_command_line
 from .dump import check_file, dump_json, write_dump
-from .first_snapshot import NothingHeardError, Watching
 from .status import status_json, status_text
 from .story import story_json, story_text
+from .subscription import NothingHeardError, Subscription
 from .task_lookup import UnknownTaskError, find_story
-from .workers import chosen, workers_json, workers_text
+from .workers import select_workers, workers_json, workers_text
 
 NOTHING_HEARD = 1
 
@@ -28,11 +28,11 @@ NOTHING_HEARD = 1
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
     try:
-        question = parse_question(sys.argv[1:] if argv is None else argv, os.environ)
-        if not question.subcommand:
+        command_line = parse_command_line(sys.argv[1:] if argv is None else argv, os.environ)
+        if not command_line.subcommand:
             print(f"{PROGRAM} {_versions()}")
             return 0
-        return _answer(question.subcommand, question.values)
+        return _answer(command_line.subcommand, command_line.values)
     except (OptionError, MonitorKeysError) as error:
         return fail(PROGRAM, str(error))
     except (NothingHeardError, UnknownTaskError) as error:
@@ -45,20 +45,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
     address = monitor_address(values)
     ask = {"status": _status, "workers": _workers, "story": _story, "dump": _dump}[subcommand]
-    prepared = _prepare(subcommand, values)
-    watching = Watching(address, values["timeout"], values["keys"])
+    validated = _validate(subcommand, values)
+    subscription = Subscription(address, values["timeout"], values["keys"])
     try:
-        ask(watching, values, prepared)
+        ask(subscription, values, validated)
     finally:
-        watching.close()
+        subscription.close()
     return 0
 
 
-def _prepare(subcommand: str, values: Mapping[str, Any]) -> Any:
+def _validate(subcommand: str, values: Mapping[str, Any]) -> Any:
     """What can be wrong before anybody is asked. Raises OptionError."""
     try:
         if subcommand == "story":
-            return parse_wanted(values["task_id"])
+            return parse_task_query(values["task_id"])
     except ValueError as error:
         raise OptionError(str(error)) from None
     if subcommand == "dump":
@@ -66,34 +66,34 @@ def _prepare(subcommand: str, values: Mapping[str, Any]) -> Any:
     return None
 
 
-def _status(watching: Watching, values: Mapping[str, Any], _: Any) -> None:
-    picture, address = watching.picture(), str(watching.address)
+def _status(subscription: Subscription, values: Mapping[str, Any], _: Any) -> None:
+    view, address = subscription.view(), str(subscription.address)
     if values["json"]:
-        _show_json(status_json(picture, address))
+        _show_json(status_json(view, address))
     else:
-        show(status_text(page_of(sys.stdout), picture, address))
+        show(status_text(output_format(sys.stdout), view, address))
 
 
-def _workers(watching: Watching, values: Mapping[str, Any], _: Any) -> None:
-    picture = watching.picture()
-    rows = chosen(picture, values["sort"], values["filter"])
+def _workers(subscription: Subscription, values: Mapping[str, Any], _: Any) -> None:
+    view = subscription.view()
+    rows = select_workers(view, values["sort"], values["filter"])
     if values["json"]:
-        _show_json(workers_json(picture, rows))
+        _show_json(workers_json(view, rows))
     else:
-        show(workers_text(page_of(sys.stdout), picture, rows))
+        show(workers_text(output_format(sys.stdout), view, rows))
 
 
-def _story(watching: Watching, values: Mapping[str, Any], wanted: Any) -> None:
-    story = find_story(watching, watching.picture(has_rates=False), wanted)
-    picture = watching.picture(has_rates=False)
+def _story(subscription: Subscription, values: Mapping[str, Any], query: Any) -> None:
+    story = find_story(subscription, subscription.view(has_rates=False), query)
+    view = subscription.view(has_rates=False)
     if values["json"]:
-        _show_json(story_json(story, picture))
+        _show_json(story_json(story, view))
     else:
-        show(story_text(page_of(sys.stdout), story, picture))
+        show(story_text(output_format(sys.stdout), story, view))
 
 
-def _dump(watching: Watching, values: Mapping[str, Any], _: Any) -> None:
-    write_dump(values["file"], values["force"], dump_json(watching, os.environ))
+def _dump(subscription: Subscription, values: Mapping[str, Any], _: Any) -> None:
+    write_dump(values["file"], values["force"], dump_json(subscription, os.environ))
 
 
 def _show_json(answer: dict[str, Any]) -> None:

@@ -25,13 +25,13 @@ from ..monitor.problems import problems
 from ..protocol.messages import PROTOCOL_VERSION
 from ..protocol.snapshot_decoder import GRAPHS_TOPIC, HISTORY_TOPIC
 from ..protocol.snapshots import History
-from .first_snapshot import Watching
+from .subscription import Subscription
 
 FORMAT = 1
-MOST_HISTORY_ROWS = 200_000
+MAX_HISTORY_ROWS = 200_000
 CONFIGURATIONS = tuple(f"/etc/scaler/{name}.toml" for name in ("scheduler", "cluster", "ui", "exporter", "top"))
-SECRET = re.compile("key|secret|token|passw|credential|certificate|private", re.IGNORECASE)
-HIDDEN = "(hidden)"
+SECRET_NAME = re.compile("key|secret|token|passw|credential|certificate|private", re.IGNORECASE)
+REDACTED = "(hidden)"
 _SNAPSHOTS = 2
 """So many more are waited for, so that there are rates, history and graphs."""
 _IDENTITIES = {"incarnations", "agents", "clients", "workers", "ids", "inputs"}
@@ -53,7 +53,7 @@ def check_file(path: str, is_forced: bool) -> None:
 
 def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
     """As a file that is the user's alone, or onto standard output. Raises OptionError where it can't be written."""
-    text = _laid_out(dump) + "\n"
+    text = _format_json(dump) + "\n"
     if path == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -72,64 +72,64 @@ def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
         raise OptionError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _laid_out(value: Any, depth: int = 1) -> str:
+def _format_json(value: Any, depth: int = 1) -> str:
     """As JSON with a line a key: columns have a line each, not each of their elements."""
     if isinstance(value, dict) and value:
-        parts, ends = [f"{json.dumps(str(key))}: {_laid_out(each, depth + 1)}" for key, each in value.items()], "{}"
+        parts, ends = [f"{json.dumps(str(key))}: {_format_json(each, depth + 1)}" for key, each in value.items()], "{}"
     elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        parts, ends = [_laid_out(each, depth + 1) for each in value], "[]"
+        parts, ends = [_format_json(each, depth + 1) for each in value], "[]"
     else:
         return json.dumps(value)
     lines = ",\n".join(" " * depth + part for part in parts)
     return f"{ends[0]}\n{lines}\n{' ' * (depth - 1)}{ends[1]}"
 
 
-def dump_json(watching: Watching, environ: Mapping[str, str]) -> dict[str, Any]:
+def dump_json(subscription: Subscription, environ: Mapping[str, str]) -> dict[str, Any]:
     """Everything; keys of the first level stay as they are, the others are those of this version.
 
     Raises:
         NothingHeardError: no scheduler has answered.
     """
-    watching.subscribe(HISTORY_TOPIC)
-    watching.subscribe(GRAPHS_TOPIC)
-    sequence = watching.picture().snapshot.sequence
-    reader = watching.reader
-    watching.until(
-        lambda: reader.picture is not None and reader.picture.snapshot.sequence >= sequence + _SNAPSHOTS,
+    subscription.subscribe(HISTORY_TOPIC)
+    subscription.subscribe(GRAPHS_TOPIC)
+    sequence = subscription.view().snapshot.sequence
+    reader = subscription.reader
+    subscription.wait_until(
+        lambda: reader.view is not None and reader.view.snapshot.sequence >= sequence + _SNAPSHOTS,
         _SNAPSHOTS + 1.0,
     )
-    picture = watching.picture(has_rates=False)
+    view = subscription.view(has_rates=False)
     return {
         "format": FORMAT,
         "made_unix_seconds": time.time(),
         "versions": {
             "scaler_client": __version__,
-            "scaler_scheduler": picture.snapshot.version,
-            "scheduler_interpreter": picture.snapshot.process.interpreter,
+            "scaler_scheduler": view.snapshot.version,
+            "scheduler_interpreter": view.snapshot.process.interpreter,
             "protocol": PROTOCOL_VERSION,
             "interpreter": interpreter(),
             "zeromq": zmq.zmq_version(),
             "system": platform.platform(),
         },
-        "configuration": _configuration(str(watching.address), environ),
+        "configuration": _configuration(str(subscription.address), environ),
         "reader": {
             "presence": reader.presence.value,
             "missed_snapshots": reader.missed_snapshots,
             "missed_history": reader.missed_history,
             "malformed": reader.malformed,
         },
-        "problems": problems(picture),
-        "snapshot": _plain(dataclasses.asdict(picture.snapshot)),
+        "problems": problems(view),
+        "snapshot": _with_string_ids(dataclasses.asdict(view.snapshot)),
         "rates": {
-            "seconds": picture.seconds,
-            "ended": picture.resolved_rate,
-            "received": picture.received_rates,
-            "sent": picture.sent_rates,
-            "cpu_percent": picture.cpu_percent,
-            "loop_percent": picture.loop_percent,
+            "seconds": view.seconds,
+            "ended": view.resolved_rate,
+            "received": view.received_rates,
+            "sent": view.sent_rates,
+            "cpu_percent": view.cpu_percent,
+            "loop_percent": view.loop_percent,
         },
-        "history": [_plain(dataclasses.asdict(history)) for history in _newest(reader.take_history())],
-        "graphs": None if reader.graphs is None else _plain(dataclasses.asdict(reader.graphs)),
+        "history": [_with_string_ids(dataclasses.asdict(history)) for history in _newest(reader.drain_history())],
+        "graphs": None if reader.graphs is None else _with_string_ids(dataclasses.asdict(reader.graphs)),
     }
 
 
@@ -139,31 +139,31 @@ def _newest(history: list[History]) -> list[History]:
     rows = 0
     for at in range(len(history) - 1, -1, -1):
         rows += len(history[at].ids)
-        if rows > MOST_HISTORY_ROWS and at < len(history) - 1:
+        if rows > MAX_HISTORY_ROWS and at < len(history) - 1:
             return history[at + 1 :]
     return history
 
 
-def _plain(value: Any, name: str = "") -> Any:
+def _with_string_ids(value: Any, name: str = "") -> Any:
     """Identities as texts, at any depth."""
     if isinstance(value, dict):
-        return {key: _plain(each, key) for key, each in value.items()}
+        return {key: _with_string_ids(each, key) for key, each in value.items()}
     if isinstance(value, list) and name in _IDENTITIES:
         return [list(map(str, each)) if isinstance(each, list) else str(each) for each in value]
     if isinstance(value, list):
-        return [_plain(each, name) if isinstance(each, (dict, list)) else each for each in value]
+        return [_with_string_ids(each, name) if isinstance(each, (dict, list)) else each for each in value]
     return str(value) if name == "incarnation" else value
 
 
 def _configuration(address: str, environ: Mapping[str, str]) -> dict[str, Any]:
     """What is set on this machine, without secrets."""
     variables = {name: environ[name] for name in sorted(environ) if name.startswith("SCALER_")}
-    shown = {name: HIDDEN if SECRET.search(name) else value for name, value in variables.items()}
-    files = {path: content for path in CONFIGURATIONS if (content := _content(path)) is not None}
+    shown = {name: REDACTED if SECRET_NAME.search(name) else value for name, value in variables.items()}
+    files = {path: content for path in CONFIGURATIONS if (content := _read_configuration(path)) is not None}
     return {"monitor_address": address, "environment": shown, "files": files}
 
 
-def _content(path: str) -> dict[str, Any] | str | None:
+def _read_configuration(path: str) -> dict[str, Any] | str | None:
     """Of a TOML file; None where there is none for us to read."""
     try:
         with open(path, "rb") as file:
@@ -177,6 +177,6 @@ def _content(path: str) -> dict[str, Any] | str | None:
 def without_secrets(table: dict[str, Any]) -> dict[str, Any]:
     """A table whose secrets, at any depth, say that there is one."""
     return {
-        key: HIDDEN if SECRET.search(key) else without_secrets(value) if isinstance(value, dict) else value
+        key: REDACTED if SECRET_NAME.search(key) else without_secrets(value) if isinstance(value, dict) else value
         for key, value in table.items()
     }

@@ -7,40 +7,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..monitor.problems import problems
-from ..monitor.snapshot_view import FunctionRow, Picture
-from ..monitor.text_layout import BAD, GOOD, Page, clean, count, cut, entries, many, moment, percent, rate, size, span
+from ..monitor.snapshot_view import FunctionRow, SnapshotView
+from ..monitor.text_layout import (
+    BAD,
+    GOOD,
+    OutputFormat,
+    clean,
+    count,
+    duration,
+    entries,
+    moment,
+    percent,
+    plural,
+    rate,
+    size,
+    truncate,
+)
 from ..protocol.messages import Outcome
 from .workers import state_of
 
-MOST_FUNCTIONS = 5
-LONGEST_FUNCTION = 30
+MAX_FUNCTIONS = 5
+MAX_FUNCTION_LENGTH = 30
 
 
-def status_text(page: Page, picture: Picture, address: str) -> list[str]:
+def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[str]:
     """It fits a screen of 24 lines unless much is wrong."""
-    snapshot, process = picture.snapshot, picture.snapshot.process
+    snapshot, process = view.snapshot, view.snapshot.process
     started = snapshot.unix_seconds - snapshot.uptime_seconds
     rows = [
         ("scheduler", f"{snapshot.address} on {clean(process.host)} (process {process.pid})"),
         ("", f"version {clean(snapshot.version)}, {clean(process.interpreter)}, monitor {address}"),
-        ("since", f"{moment(started)}, for {span(snapshot.uptime_seconds)}"),
-        ("tasks", _tasks(picture)),
-        ("ended", _ended(picture)),
-        ("rates", _rates(picture)),
-        ("workers", _workers(picture)),
-        ("clients", _clients(picture)),
-        ("memory", _memory(picture)),
-        *_functions(picture.functions),
+        ("since", f"{moment(started)}, for {duration(snapshot.uptime_seconds)}"),
+        ("tasks", _tasks(view)),
+        ("ended", _ended(view)),
+        ("rates", _rates(view)),
+        ("workers", _workers(view)),
+        ("clients", _clients(view)),
+        ("memory", _memory(view)),
+        *_functions(view.functions),
     ]
-    wrong = problems(picture)
-    lines = entries(page, rows + [("problems" if not at else "", line) for at, line in enumerate(wrong or ["none"])])
+    wrong = problems(view)
+    lines = entries(output, rows + [("problems" if not at else "", line) for at, line in enumerate(wrong or ["none"])])
     style = BAD if wrong else GOOD
-    first = len(lines) - sum(len(entries(page, [("problems", line)])) for line in wrong or ["none"])
-    return lines[:first] + [page.styled(line, style) for line in lines[first:]]
+    first = len(lines) - sum(len(entries(output, [("problems", line)])) for line in wrong or ["none"])
+    return lines[:first] + [output.styled(line, style) for line in lines[first:]]
 
 
-def _tasks(picture: Picture) -> str:
-    snapshot = picture.snapshot
+def _tasks(view: SnapshotView) -> str:
+    snapshot = view.snapshot
     text = f"{count(snapshot.waiting)} waiting, {count(snapshot.blocked)} blocked"
     with_workers = f"{text}, {count(snapshot.dispatched)} with workers"
     return f"{with_workers} ({count(snapshot.running)} known to run, {count(snapshot.suspended)} suspended)"
@@ -52,40 +66,40 @@ def outcome_counts(outcomes: Iterable[int]) -> dict[str, int]:
     return {known.get(number, f"outcome_{number}"): total for number, total in enumerate(outcomes) if total}
 
 
-def _ended(picture: Picture) -> str:
-    counts = outcome_counts(picture.snapshot.outcomes)
+def _ended(view: SnapshotView) -> str:
+    counts = outcome_counts(view.snapshot.outcomes)
     parts = [f"{count(total)} {name.replace('_', ' ')}" for name, total in counts.items()]
-    retries = picture.snapshot.retries
-    again = f"; {many(retries, 'retry', 'retries')}" if retries else ""
-    return f"{count(picture.snapshot.resolved)}" + (f": {', '.join(parts)}" if parts else "") + again
+    retries = view.snapshot.retries
+    again = f"; {plural(retries, 'retry', 'retries')}" if retries else ""
+    return f"{count(view.snapshot.resolved)}" + (f": {', '.join(parts)}" if parts else "") + again
 
 
-def _rates(picture: Picture) -> str:
-    if not picture.seconds:
+def _rates(view: SnapshotView) -> str:
+    if not view.seconds:
         return "not known yet"
-    busy = f"loop busy {percent(picture.loop_percent)}, cpu {percent(picture.cpu_percent)} of a core"
-    return f"{rate(picture.resolved_rate)} tasks/s; {busy}"
+    busy = f"loop busy {percent(view.loop_percent)}, cpu {percent(view.cpu_percent)} of a core"
+    return f"{rate(view.resolved_rate)} tasks/s; {busy}"
 
 
-def _workers(picture: Picture) -> str:
+def _workers(view: SnapshotView) -> str:
     states: dict[str, int] = {}
-    for row in picture.workers:
+    for row in view.workers:
         states[state_of(row)] = states.get(state_of(row), 0) + 1
-    hosts = many(len({row.host for row in picture.workers}), "host")
-    text = f"{count(picture.snapshot.workers)} on {hosts}"
+    hosts = plural(len({row.host for row in view.workers}), "host")
+    text = f"{count(view.snapshot.workers)} on {hosts}"
     return text + (": " + ", ".join(f"{count(states[state])} {state}" for state in sorted(states)) if states else "")
 
 
-def _clients(picture: Picture) -> str:
-    nested = sum(bool(row.worker) for row in picture.clients)
-    text = count(picture.snapshot.clients) + (f", {count(nested)} of them in tasks" if nested else "")
-    return f"{text}; {many(picture.snapshot.functions, 'function')}, {many(picture.snapshot.objects, 'object')}"
+def _clients(view: SnapshotView) -> str:
+    nested = sum(bool(row.worker) for row in view.clients)
+    text = count(view.snapshot.clients) + (f", {count(nested)} of them in tasks" if nested else "")
+    return f"{text}; {plural(view.snapshot.functions, 'function')}, {plural(view.snapshot.objects, 'object')}"
 
 
-def _memory(picture: Picture) -> str:
-    snapshot = picture.snapshot
+def _memory(view: SnapshotView) -> str:
+    snapshot = view.snapshot
     used, limit = snapshot.waiting_bytes + snapshot.object_bytes, snapshot.memory_limit_bytes
-    workers = sum(row.resident_bytes for row in picture.workers)
+    workers = sum(row.resident_bytes for row in view.workers)
     of = f" of {size(limit)} ({percent(100 * used / limit)})" if limit else ""
     own = size(snapshot.process.resident_bytes)
     return f"scheduler {own}; tasks and objects {size(used)}{of}; workers {size(workers)}"
@@ -98,10 +112,10 @@ def _functions(rows: list[FunctionRow]) -> list[tuple[str, str]]:
         totals.setdefault(row.name, _Function(row.name)).add(row)
     busiest = sorted(totals.values(), key=lambda each: (-each.tasks, -each.rate, -each.done, each.name))
     lines: list[tuple[str, str]] = []
-    for each in busiest[:MOST_FUNCTIONS]:
-        mean = f", mean {span(each.seconds / each.done)}" if each.done else ""
+    for each in busiest[:MAX_FUNCTIONS]:
+        mean = f", mean {duration(each.seconds / each.done)}" if each.done else ""
         failed = f", {count(each.failed)} failed" if each.failed else ""
-        name = cut(clean(each.name), LONGEST_FUNCTION)
+        name = truncate(clean(each.name), MAX_FUNCTION_LENGTH)
         text = f"{name}: {count(each.tasks)} open, {count(each.done)} done{mean}{failed}"
         lines.append(("functions" if not lines else "", text))
     return lines
@@ -126,11 +140,11 @@ class _Function:
         self.seconds += row.mean_seconds * row.done
 
 
-def status_json(picture: Picture, address: str) -> dict[str, Any]:
+def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
     """The same and somewhat more; keys stay as they are."""
-    snapshot, process = picture.snapshot, picture.snapshot.process
+    snapshot, process = view.snapshot, view.snapshot.process
     states: dict[str, int] = {}
-    for row in picture.workers:
+    for row in view.workers:
         states[state_of(row)] = states.get(state_of(row), 0) + 1
     return {
         "monitor_address": address,
@@ -144,8 +158,8 @@ def status_json(picture: Picture, address: str) -> dict[str, Any]:
             "started_unix_seconds": snapshot.unix_seconds - snapshot.uptime_seconds,
             "uptime_seconds": snapshot.uptime_seconds,
             "resident_bytes": process.resident_bytes,
-            "cpu_percent": picture.cpu_percent,
-            "loop_percent": picture.loop_percent,
+            "cpu_percent": view.cpu_percent,
+            "loop_percent": view.loop_percent,
         },
         "tasks": {
             "waiting": snapshot.waiting,
@@ -154,13 +168,13 @@ def status_json(picture: Picture, address: str) -> dict[str, Any]:
             "running": snapshot.running,
             "suspended": snapshot.suspended,
             "ended": snapshot.resolved,
-            "ended_per_second": picture.resolved_rate,
+            "ended_per_second": view.resolved_rate,
             "outcomes": outcome_counts(snapshot.outcomes),
             "retries": snapshot.retries,
         },
-        "rates_seconds": picture.seconds,
+        "rates_seconds": view.seconds,
         "workers": {"there": snapshot.workers, "states": states, "deaths": snapshot.deaths},
-        "hosts": len({row.host for row in picture.workers}),
+        "hosts": len({row.host for row in view.workers}),
         "agents": snapshot.agents,
         "clients": snapshot.clients,
         "functions": snapshot.functions,
@@ -171,5 +185,5 @@ def status_json(picture: Picture, address: str) -> dict[str, Any]:
             "limit_bytes": snapshot.memory_limit_bytes,
         },
         "messages": {"received": snapshot.received, "sent": snapshot.sent, "dropped": snapshot.dropped},
-        "problems": problems(picture),
+        "problems": problems(view),
     }

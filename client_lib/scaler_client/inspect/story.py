@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..monitor.snapshot_view import Picture
+from ..monitor.snapshot_view import SnapshotView
 from ..monitor.task_names import exact_name
-from ..monitor.text_layout import BOLD, Page, clean, clock, count, moment, span, wrapped
+from ..monitor.text_layout import BOLD, OutputFormat, clean, clock, count, duration, moment, wrapped
 from ..protocol.messages import Outcome
 from ..protocol.snapshots import HistoryKind
 from .task_lookup import Event, Story
@@ -26,26 +26,26 @@ _OUTCOMES = {
 }
 
 
-def story_text(page: Page, story: Story, picture: Picture) -> list[str]:
+def story_text(output: OutputFormat, story: Story, view: SnapshotView) -> list[str]:
     """A head, a line an event, and what is so now."""
-    begun = _started_at(picture)
+    begun = _started_at(view)
     first = begun + story.events[0].uptime_seconds
-    clients = {row.incarnation: row.name for row in picture.clients}
+    clients = {row.incarnation: row.name for row in view.clients}
     client = clean(clients[story.client]) if story.client in clients else "which has left"
     lines = [
-        page.styled(f"{clean(story.name)}#{story.id}", BOLD) + f"  task {exact_name(story.client, story.id)}",
+        output.styled(f"{clean(story.name)}#{story.id}", BOLD) + f"  task {exact_name(story.client, story.id)}",
         *([f"its function: {clean(story.function)}"] if story.function != story.name else []),
-        *wrapped(f"its client: {story.client}, {client}", page.columns),
-        *wrapped(f"from {moment(first)} on, times of the scheduler's clock:", page.columns),
+        *wrapped(f"its client: {story.client}, {client}", output.columns),
+        *wrapped(f"from {moment(first)} on, times of the scheduler's clock:", output.columns),
     ]
     for event in story.events:
         at = begun + event.uptime_seconds
         since = event.uptime_seconds - story.events[0].uptime_seconds
         head = f"{f'+{since:,.6f} s':>13}  {clock(at)}  "
-        text, *more = wrapped(_said(event, story, picture), page.columns - len(head))
+        text, *more = wrapped(_event_text(event, story, view), output.columns - len(head))
         lines += [head + text, *(" " * len(head) + line for line in more)]
-        lines += _traceback(event, page.columns)
-    return [*lines, *wrapped(f"now: {now_of(story, picture)}", page.columns)]
+        lines += _traceback(event, output.columns)
+    return [*lines, *wrapped(f"now: {current_state(story, view)}", output.columns)]
 
 
 def _traceback(event: Event, columns: int) -> list[str]:
@@ -58,27 +58,27 @@ def _traceback(event: Event, columns: int) -> list[str]:
 _INDENT = "    "
 
 
-def _started_at(picture: Picture) -> float:
+def _started_at(view: SnapshotView) -> float:
     """In unix time by the scheduler's clock."""
-    return picture.snapshot.unix_seconds - picture.snapshot.uptime_seconds
+    return view.snapshot.unix_seconds - view.snapshot.uptime_seconds
 
 
-def _said(event: Event, story: Story, picture: Picture) -> str:
-    attempt, worker = f"attempt {event.attempt}", worker_name(event.worker, picture)
+def _event_text(event: Event, story: Story, view: SnapshotView) -> str:
+    attempt, worker = f"attempt {event.attempt}", worker_name(event.worker, view)
     if event.kind == HistoryKind.SUBMITTED:
-        return "submitted again, after the scheduler's restart" if _is_from_before(story) else "submitted"
+        return "submitted again, after the scheduler's restart" if _is_reattached(story) else "submitted"
     if event.kind == HistoryKind.DISPATCHED:
         return f"given to {worker}, {attempt}"
     if event.kind == HistoryKind.STARTED:
         return f"runs there, {attempt}"
     if event.kind == HistoryKind.ADOPTED:
-        if _worker_of(event.attempt, story):
+        if _dispatched_worker(event.attempt, story):
             return f"goes on, {attempt}: {worker} has joined again"
         return f"resumed after the scheduler's restart, on {worker}, {attempt}"
     if event.kind == HistoryKind.RETURNED and event.worker:
         return _return(event, worker)
     if event.kind == HistoryKind.RETURNED:
-        is_lost = not any(row.incarnation == _worker_of(event.attempt, story) for row in picture.workers)
+        is_lost = not any(row.incarnation == _dispatched_worker(event.attempt, story) for row in view.workers)
         why = "its worker was lost" if is_lost else "its worker gave it back, or it is to be tried again"
         return f"{attempt} is over without an end: {why}"
     if event.kind == HistoryKind.ENDED:
@@ -86,9 +86,11 @@ def _said(event: Event, story: Story, picture: Picture) -> str:
     return f"something that this version does not know ({int(event.kind)})"
 
 
-def _is_from_before(story: Story) -> bool:
+def _is_reattached(story: Story) -> bool:
     """Whether another scheduler has given it to a worker that goes on with it."""
-    return any(event.kind == HistoryKind.ADOPTED and not _worker_of(event.attempt, story) for event in story.events)
+    return any(
+        event.kind == HistoryKind.ADOPTED and not _dispatched_worker(event.attempt, story) for event in story.events
+    )
 
 
 def _return(event: Event, worker: str) -> str:
@@ -100,7 +102,7 @@ def _return(event: Event, worker: str) -> str:
     return _end(event, worker)
 
 
-def _worker_of(attempt: int, story: Story) -> int:
+def _dispatched_worker(attempt: int, story: Story) -> int:
     """That which it was given to."""
     given = [
         event.worker for event in story.events if event.kind == HistoryKind.DISPATCHED and event.attempt == attempt
@@ -114,39 +116,39 @@ def _end(event: Event, worker: str) -> str:
         text += f": {clean(event.error)}"
     if not event.worker:
         return f"{text}; the scheduler has ended it"
-    return f"{text}; attempt {event.attempt} ran {span(event.run_seconds)} on {worker}"
+    return f"{text}; attempt {event.attempt} ran {duration(event.run_seconds)} on {worker}"
 
 
-def worker_name(worker: int, picture: Picture) -> str:
+def worker_name(worker: int, view: SnapshotView) -> str:
     """The worker's, with its host, where it is still there."""
-    for row in picture.workers:
+    for row in view.workers:
         if row.incarnation == worker:
             return f"{clean(row.name)} on {clean(row.host)}"
     return f"worker {worker}, which is gone" if worker else "no worker"
 
 
-def now_of(story: Story, picture: Picture) -> str:
+def current_state(story: Story, view: SnapshotView) -> str:
     """What is so of the task when the picture was made."""
-    for row in picture.workers:
+    for row in view.workers:
         if row.task and (row.task.client, row.task.id) == (story.client, story.id):
-            return f"it runs on {clean(row.name)}, for {span(row.task.seconds)}, attempt {row.task.attempt}"
+            return f"it runs on {clean(row.name)}, for {duration(row.task.seconds)}, attempt {row.task.attempt}"
     last = story.events[-1]
-    ago = span(picture.snapshot.uptime_seconds - last.uptime_seconds)
+    ago = duration(view.snapshot.uptime_seconds - last.uptime_seconds)
     if last.kind == HistoryKind.ENDED:
         return f"it is over, since {ago}"
     if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ADOPTED):
-        return f"it is with {worker_name(last.worker, picture)}, since {ago}"
-    is_whole = len(picture.clients) >= picture.snapshot.clients
-    if is_whole and all(row.incarnation != story.client for row in picture.clients):
+        return f"it is with {worker_name(last.worker, view)}, since {ago}"
+    is_whole = len(view.clients) >= view.snapshot.clients
+    if is_whole and all(row.incarnation != story.client for row in view.clients):
         return "it is over: its client has left"
-    waiting = picture.snapshot.waiting
+    waiting = view.snapshot.waiting
     return f"it waits for a worker or for what it reads, since {ago}; {count(waiting)} tasks wait for workers in all"
 
 
-def story_json(story: Story, picture: Picture) -> dict[str, Any]:
+def story_json(story: Story, view: SnapshotView) -> dict[str, Any]:
     """The same; keys stay as they are."""
-    workers = {row.incarnation: row for row in picture.workers}
-    begun = _started_at(picture)
+    workers = {row.incarnation: row for row in view.workers}
+    begun = _started_at(view)
     events = []
     for event in story.events:
         row = workers.get(event.worker)
@@ -167,7 +169,7 @@ def story_json(story: Story, picture: Picture) -> dict[str, Any]:
                 "traceback": event.traceback or None,
             }
         )
-    names = {row.incarnation: row.name for row in picture.clients}
+    names = {row.incarnation: row.name for row in view.clients}
     return {
         "task": exact_name(story.client, story.id),
         "client": str(story.client),
@@ -176,7 +178,7 @@ def story_json(story: Story, picture: Picture) -> dict[str, Any]:
         "name": story.name,
         "function": story.function,
         "events": events,
-        "now": now_of(story, picture),
+        "now": current_state(story, view),
     }
 
 

@@ -6,15 +6,15 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..monitor.snapshot_view import Picture
-from ..monitor.task_names import WantedTask, exact_name
+from ..monitor.snapshot_view import SnapshotView
+from ..monitor.task_names import TaskQuery, exact_name
 from ..protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from ..protocol.snapshots import History, HistoryKind
-from .first_snapshot import NothingHeardError, Watching
+from .subscription import NothingHeardError, Subscription
 
-ASK_AGAIN_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 """A scheduler answers within half a second, but drops questions where too many come at once."""
-MOST_NAMED = 50
+MAX_LISTED = 50
 
 
 class UnknownTaskError(Exception):
@@ -48,65 +48,67 @@ class Story:
     events: list[Event]
 
 
-def find_story(watching: Watching, picture: Picture, wanted: WantedTask) -> Story:
+def find_story(subscription: Subscription, view: SnapshotView, query: TaskQuery) -> Story:
     """Of the one task that is meant, of a client that is connected or has left.
 
     Raises:
         UnknownTaskError: it is not known, or there are several.
         NothingHeardError: the scheduler does not answer.
     """
-    names = {row.incarnation: row.name for row in picture.clients}
-    if wanted.client is not None:
-        wanted = replace(wanted, name=None)  # it is named exactly, whatever it is called
-    stories = _ask(watching, ANY_CLIENT if wanted.client is None else wanted.client, wanted.id)
-    found = _fitting(stories, wanted, names)
+    names = {row.incarnation: row.name for row in view.clients}
+    if query.client is not None:
+        query = replace(query, name=None)  # it is named exactly, whatever it is called
+    stories = _request_stories(subscription, ANY_CLIENT if query.client is None else query.client, query.id)
+    found = _matching(stories, query, names)
     if not found:
-        raise UnknownTaskError(_nothing_known(wanted, _of_number(stories, wanted, names)))
+        raise UnknownTaskError(_unknown_task_text(query, _ignoring_name(stories, query, names)))
     if len(found) > 1:
-        raise UnknownTaskError(f"{len(found):,} tasks are called so, name one of them exactly: {_listed(found)}")
+        raise UnknownTaskError(f"{len(found):,} tasks are called so, name one of them exactly: {_task_list(found)}")
     return found[0]
 
 
-def _listed(stories: list[Story]) -> str:
-    tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in stories[:MOST_NAMED])
-    more = len(stories) - MOST_NAMED
+def _task_list(stories: list[Story]) -> str:
+    tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in stories[:MAX_LISTED])
+    more = len(stories) - MAX_LISTED
     return f"{tasks} and {more:,} more" if more > 0 else tasks
 
 
-def _fitting(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
+def _matching(stories: Iterable[Story], query: TaskQuery, names: Mapping[int, str]) -> list[Story]:
     """Those that may be meant; `names` are those of clients that are there."""
 
-    def fits(story: Story) -> bool:
+    def matches(story: Story) -> bool:
         called = names.get(story.client, "")
-        return any(wanted.fits(story.client, story.id, called, name) for name in (story.name, story.function))
+        return any(query.matches(story.client, story.id, called, name) for name in (story.name, story.function))
 
-    return [story for story in stories if story.events and fits(story)]
+    return [story for story in stories if story.events and matches(story)]
 
 
-def _of_number(stories: Iterable[Story], wanted: WantedTask, names: Mapping[int, str]) -> list[Story]:
+def _ignoring_name(stories: Iterable[Story], query: TaskQuery, names: Mapping[int, str]) -> list[Story]:
     """Those that may be meant but for their name."""
-    return _fitting(stories, replace(wanted, name=None), names)
+    return _matching(stories, replace(query, name=None), names)
 
 
-def _nothing_known(wanted: WantedTask, others: list[Story]) -> str:
-    name = f"{wanted.name or ''}#{wanted.id}" if wanted.client is None else exact_name(wanted.client, wanted.id)
+def _unknown_task_text(query: TaskQuery, others: list[Story]) -> str:
+    name = f"{query.name or ''}#{query.id}" if query.client is None else exact_name(query.client, query.id)
     if others:
-        return f"nothing is known of task {name} by that name; of that number there is: {_listed(others)}"
+        return f"nothing is known of task {name} by that name; of that number there is: {_task_list(others)}"
     return f"nothing is known of task {name}: it never came, or it is so long over that its story is forgotten"
 
 
-def _ask(watching: Watching, client: int, task_id: int) -> list[Story]:
+def _request_stories(subscription: Subscription, client: int, task_id: int) -> list[Story]:
     """What the scheduler knows of this client's task, or for ANY_CLIENT of all tasks with this id."""
     asked = client, task_id
-    deadline = time.monotonic() + watching.seconds
+    deadline = time.monotonic() + subscription.seconds
     while True:
-        watching.subscribe(story_topic(*asked))
+        subscription.subscribe(story_topic(*asked))
         left = deadline - time.monotonic()
-        if watching.until(lambda: asked in watching.reader.stories, min(left, ASK_AGAIN_SECONDS)):
-            return stories_of(watching.reader.stories[asked])
-        if left <= ASK_AGAIN_SECONDS:
-            raise NothingHeardError(f"the scheduler at {watching.address} did not answer within {watching.seconds:g} s")
-        watching.unsubscribe(story_topic(*asked))
+        if subscription.wait_until(lambda: asked in subscription.reader.stories, min(left, RETRY_SECONDS)):
+            return stories_of(subscription.reader.stories[asked])
+        if left <= RETRY_SECONDS:
+            raise NothingHeardError(
+                f"the scheduler at {subscription.address} did not answer within {subscription.seconds:g} s"
+            )
+        subscription.unsubscribe(story_topic(*asked))
 
 
 def stories_of(history: History) -> list[Story]:
@@ -114,10 +116,10 @@ def stories_of(history: History) -> list[Story]:
     events: dict[tuple[int, int], list[Event]] = {}
     for row, task in enumerate(zip(history.clients, history.ids)):
         events.setdefault(task, []).append(_event(history, row))
-    return [_told(*task, of_task) for task, of_task in events.items()]
+    return [_story(*task, of_task) for task, of_task in events.items()]
 
 
-def _told(client: int, task_id: int, events: list[Event]) -> Story:
+def _story(client: int, task_id: int, events: list[Event]) -> Story:
     named = next((event for event in events if event.name), None)
     return Story(client, task_id, named.name if named else "", named.function if named else "", events)
 

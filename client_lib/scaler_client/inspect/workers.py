@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..monitor.snapshot_view import Picture, WorkerRow
+from ..monitor.snapshot_view import SnapshotView, WorkerRow
 from ..monitor.task_names import exact_name
-from ..monitor.text_layout import BAD, GAP, Page, clean, cut_within, many, percent, rate, size, span, table
+from ..monitor.text_layout import (
+    BAD,
+    GAP,
+    OutputFormat,
+    clean,
+    duration,
+    percent,
+    plural,
+    rate,
+    size,
+    table,
+    truncate_middle,
+)
 from ..protocol.snapshots import WorkerState
 
-LONGEST_NAME = 36
-LONGEST_TASK = 32
+MAX_NAME_LENGTH = 36
+MAX_TASK_LENGTH = 32
 """What a worker runs, with the task's number and the time: so much room it gets before other columns."""
 
 _KEYS: dict[str, tuple[Callable[[WorkerRow], Any], bool]] = {
@@ -45,50 +57,50 @@ def state_of(row: WorkerRow) -> str:
     return "idle"
 
 
-def chosen(picture: Picture, sort: str, wanted: str) -> list[WorkerRow]:
+def select_workers(view: SnapshotView, sort: str, wanted: str) -> list[WorkerRow]:
     """The workers that have the text somewhere, sorted."""
     key, is_reversed = _KEYS[sort]
-    rows = sorted(picture.workers, key=lambda row: row.name)
-    return sorted((row for row in rows if wanted.lower() in _words(row)), key=key, reverse=is_reversed)
+    rows = sorted(view.workers, key=lambda row: row.name)
+    return sorted((row for row in rows if wanted.lower() in _searchable_text(row)), key=key, reverse=is_reversed)
 
 
-def _words(row: WorkerRow) -> str:
+def _searchable_text(row: WorkerRow) -> str:
     task = row.task.name if row.task else ""
     return "\n".join((row.name, row.host, state_of(row), row.capabilities, task)).lower()
 
 
 _COLUMNS: tuple[tuple[str, Callable[[WorkerRow], str]], ...] = (
-    ("WORKER", lambda row: cut_within(clean(row.name), LONGEST_NAME)),
+    ("WORKER", lambda row: truncate_middle(clean(row.name), MAX_NAME_LENGTH)),
     ("STATE", state_of),
     ("CPU", lambda row: percent(row.cpu_percent)),
     ("MEMORY", lambda row: size(row.resident_bytes)),
     ("HELD", lambda row: str(row.held)),
     ("FREE", lambda row: str(row.free)),
     ("DONE/s", lambda row: rate(row.done_rate)),
-    ("LAG", lambda row: span(row.lag_seconds) if row.lag_seconds else "-"),
+    ("LAG", lambda row: duration(row.lag_seconds) if row.lag_seconds else "-"),
 )
-_DISPENSABLE = ("LAG", "FREE", "MEMORY", "DONE/s", "CPU")
+_OPTIONAL = ("LAG", "FREE", "MEMORY", "DONE/s", "CPU")
 """Left out, in this order, where names would have no room."""
-_LEFT = ("WORKER", "STATE")
+_LEFT_ALIGNED = ("WORKER", "STATE")
 
 
-def workers_text(page: Page, picture: Picture, rows: list[WorkerRow]) -> list[str]:
+def workers_text(output: OutputFormat, view: SnapshotView, rows: list[WorkerRow]) -> list[str]:
     """A line a worker, and one that counts them. Whatever is left out, a worker and what it runs are named."""
     cells = {title: [text(row) for row in rows] for title, text in _COLUMNS}
-    runs_width = max((len(_runs(row, LONGEST_TASK)) for row in rows), default=0)
-    for title in _DISPENSABLE:
-        if _width_of(cells) + runs_width <= page.columns:
+    runs_width = max((len(_running_text(row, MAX_TASK_LENGTH)) for row in rows), default=0)
+    for title in _OPTIONAL:
+        if _width_of(cells) + runs_width <= output.columns:
             break
         del cells[title]
-    cells["RUNS"] = [_runs(row, page.columns - _width_of(cells)) for row in rows]
+    cells["RUNS"] = [_running_text(row, output.columns - _width_of(cells)) for row in rows]
     titles = list(cells)
-    left = {titles.index(title) for title in (*_LEFT, "RUNS")}
-    lines = table(page, titles, list(zip(*cells.values())), left)
+    left = {titles.index(title) for title in (*_LEFT_ALIGNED, "RUNS")}
+    lines = table(output, titles, list(zip(*cells.values())), left)
     for at, row in enumerate(rows, 1):
         if row.state & WorkerState.DOES_NOT_ANSWER:
-            lines[at] = page.styled(lines[at], BAD)
-    of = "" if len(rows) == picture.snapshot.workers else f" of {picture.snapshot.workers:,}"
-    return [*lines, f"{many(len(rows), 'worker')}{of} on {many(len({row.host for row in rows}), 'host')}"]
+            lines[at] = output.styled(lines[at], BAD)
+    of = "" if len(rows) == view.snapshot.workers else f" of {view.snapshot.workers:,}"
+    return [*lines, f"{plural(len(rows), 'worker')}{of} on {plural(len({row.host for row in rows}), 'host')}"]
 
 
 def _width_of(cells: Mapping[str, list[str]]) -> int:
@@ -96,12 +108,12 @@ def _width_of(cells: Mapping[str, list[str]]) -> int:
     return sum(max(map(len, (title, *texts))) + GAP for title, texts in cells.items())
 
 
-def _runs(row: WorkerRow, width: int) -> str:
+def _running_text(row: WorkerRow, width: int) -> str:
     """In so much room as `fit#17 2.5 s`: of the three it is the name that gives way."""
     if row.task is None:
         return ""
-    told = f"#{row.task.id} {span(row.task.seconds)}"
-    return cut_within(clean(row.task.name), max(0, width - len(told))) + told
+    told = f"#{row.task.id} {duration(row.task.seconds)}"
+    return truncate_middle(clean(row.task.name), max(0, width - len(told))) + told
 
 
 def worker_json(row: WorkerRow) -> dict[str, Any]:
@@ -146,6 +158,6 @@ def worker_json(row: WorkerRow) -> dict[str, Any]:
     }
 
 
-def workers_json(picture: Picture, rows: list[WorkerRow]) -> dict[str, Any]:
+def workers_json(view: SnapshotView, rows: list[WorkerRow]) -> dict[str, Any]:
     """The chosen ones, and how many there are."""
-    return {"workers_there": picture.snapshot.workers, "workers": [worker_json(row) for row in rows]}
+    return {"workers_there": view.snapshot.workers, "workers": [worker_json(row) for row in rows]}

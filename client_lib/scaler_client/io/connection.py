@@ -16,7 +16,7 @@ from ..commands.addresses import Address
 from ..commands.key_files import CLIENT, WORKER
 from ..commands.program_name import client_name
 from ..errors import UnauthorizedError
-from ..monitor.newest_snapshot import Watch
+from ..monitor.newest_snapshot import NewestSnapshot
 from ..net.curve import given_keys, warn_of_secrets
 from ..net.file_limit import shortage
 from ..net.host_lookup import unresolved, warn_if_unresolved
@@ -65,7 +65,7 @@ class Connection:
         if not worker:  # else its host agent has said it
             warn_of_secrets(self.keys, address)
         self.io_thread = IoThread(address, self._session, self.keys, is_nested=worker != 0)
-        self._watch = Watch(address)
+        self._watch = NewestSnapshot(address)
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
         try:

@@ -11,7 +11,7 @@ SERVICE_MONITOR = Address("ipc", "", 0, "/run/scaler/monitor")
 """Where the scheduler's unit has it."""
 
 
-def derived_monitor(address: Address, otherwise: Address | None = None, has_service: bool = False) -> Address:
+def find_monitor_address(address: Address, otherwise: Address | None = None, has_service: bool = False) -> Address:
     """That of a scheduler at this address which was not told where: wherever its socket is.
 
     Args:

@@ -18,11 +18,11 @@ class HistoryFeed:
         self.missed = 0
         """Rows that did not come, or that nobody has taken."""
         self._batches: deque[History] = deque()
-        self._first: int | None = None
+        self._first_number: int | None = None
         """The number of the first row of the first message."""
-        self._end = 0
+        self._next_number = 0
         """The number of the row behind the last one."""
-        self._older_end = 0
+        self._backfilled_until = 0
         """Of the rows before the first message those up to this one are known or not to be had."""
 
     def add(self, history: History) -> bool:
@@ -32,23 +32,23 @@ class HistoryFeed:
         """
         begin = history.first
         end = begin + len(history.ids)
-        if self._first is None:
-            self._first = self._end = begin
+        if self._first_number is None:
+            self._first_number = self._next_number = begin
         # What is kept comes in several messages, and one of what has just happened may come before them.
-        is_new = self._append(history, max(begin, self._older_end), min(end, self._first))
+        is_new = self._append(history, max(begin, self._backfilled_until), min(end, self._first_number))
         if is_new:
-            self._older_end = min(end, self._first)
-        self.missed += max(0, begin - self._end)
-        if self._append(history, max(begin, self._end), end):
-            self._end = end
+            self._backfilled_until = min(end, self._first_number)
+        self.missed += max(0, begin - self._next_number)
+        if self._append(history, max(begin, self._next_number), end):
+            self._next_number = end
             is_new = True
         return is_new
 
-    def take(self) -> list[History]:
+    def drain(self) -> list[History]:
         """What has come since the last call."""
-        taken = list(self._batches)
+        drained = list(self._batches)
         self._batches.clear()
-        return taken
+        return drained
 
     def _append(self, history: History, begin: int, end: int) -> bool:
         """Keep the rows with these numbers, if there are any."""
@@ -56,11 +56,11 @@ class HistoryFeed:
             return False
         if len(self._batches) == HISTORY_BATCHES:
             self.missed += len(self._batches.popleft().ids)
-        self._batches.append(_part(history, begin - history.first, end - history.first))
+        self._batches.append(_slice(history, begin - history.first, end - history.first))
         return True
 
 
-def _part(history: History, begin: int, end: int) -> History:
+def _slice(history: History, begin: int, end: int) -> History:
     if end - begin == len(history.ids):
         return history
     return replace(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .snapshot_view import Picture
+from .snapshot_view import SnapshotView
 
-MOST_HOSTS = 500
+MAX_HOSTS = 500
 """Beyond so many the rest, those with fewest workers, is one row."""
 
 OTHER_HOSTS = "other"
@@ -30,15 +30,15 @@ class HostRow:
         self.lag_seconds = max(self.lag_seconds, other.lag_seconds)
 
 
-def host_rows(picture: Picture) -> dict[str, HostRow]:
+def host_rows(view: SnapshotView) -> dict[str, HostRow]:
     """By name, those with most workers first."""
     found: dict[str, HostRow] = {}
-    for agent in picture.agents:
+    for agent in view.agents:
         row = HostRow(1, 0, agent.cpu_percent, agent.resident_bytes, agent.lag_seconds)
         found.setdefault(agent.host, HostRow()).add(row)
-    for worker in picture.workers:
+    for worker in view.workers:
         found.setdefault(worker.host, HostRow()).add(HostRow(0, 1, worker.cpu_percent, worker.resident_bytes))
     rows: dict[str, HostRow] = {}
     for host, row in sorted(found.items(), key=lambda item: (-item[1].workers, item[0])):
-        rows.setdefault(host if len(rows) < MOST_HOSTS else OTHER_HOSTS, HostRow()).add(row)
+        rows.setdefault(host if len(rows) < MAX_HOSTS else OTHER_HOSTS, HostRow()).add(row)
     return rows

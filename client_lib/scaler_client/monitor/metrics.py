@@ -25,18 +25,18 @@ from ..protocol.snapshots import Snapshot, WorkerState
 from .function_totals import OTHER, FunctionTotal, FunctionTotals
 from .host_rows import host_rows
 from .reader import MonitorReader, Presence
-from .snapshot_view import Picture
+from .snapshot_view import SnapshotView
 
-ENDINGS = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED)]
+OUTCOMES = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED)]
 """How tasks end for their clients; the other two are between worker and scheduler."""
 
-USUAL_DEATHS = ("signal 9", "memory limit", "lease")
+COMMON_DEATH_CAUSES = ("signal 9", "memory limit", "lease")
 """Causes that are there from the start: of a counter that appears with its first event Prometheus sees no increase."""
 
 FIRST_BUCKET, LAST_BUCKET = 4, 27
 """Powers of two of microseconds, 16 us to 134 s: what is shorter is in the first bucket, what is longer in the last."""
 
-_DROPPED = ("malformed", "refused", "ignored", "unauthorized", "connections", "unreachable", "late", "output")
+_DROP_REASONS = ("malformed", "refused", "ignored", "unauthorized", "connections", "unreachable", "late", "output")
 """Counters that are there from the start."""
 
 
@@ -65,28 +65,28 @@ class SchedulerCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every family; not while the reader is fed in another thread."""
         reader = self._reader
-        is_there = reader.presence is Presence.THERE
-        yield _gauge("scaler_up", "Whether a scheduler is heard at the monitor address.", int(is_there))
+        is_up = reader.presence is Presence.THERE
+        yield _gauge("scaler_up", "Whether a scheduler is heard at the monitor address.", int(is_up))
         yield InfoMetricFamily("scaler_build", "What has made these metrics.", {"version": __version__})
         yield _counter("scaler_schedulers_seen", "Schedulers heard there, one after the other.", reader.schedulers)
         yield _counter("scaler_malformed_frames", "Frames from there that could not be read.", reader.malformed)
-        picture = reader.picture
-        if not is_there or picture is None:
+        view = reader.view
+        if not is_up or view is None:
             return
         age = max(0.0, self._clock() - reader.heard_at)
         yield _gauge("scaler_snapshot_age_seconds", "Time since the scheduler published what is here.", age)
         missed = "Snapshots that came too late for this reader, since the scheduler was first heard."
         yield _counter("scaler_snapshots_missed", missed, reader.missed_snapshots)
-        snapshot = picture.snapshot
+        snapshot = view.snapshot
         yield from _process(snapshot)
         yield from _tasks(snapshot)
         yield from _functions(snapshot, reader.function_totals)
-        yield from _peers(picture)
+        yield from _peers(view)
         yield from _bytes(snapshot)
         yield from _messages(snapshot)
         yield from _durations(snapshot)
-        yield from _losses(snapshot)
-        yield from _hosts(picture)
+        yield from _deaths(snapshot)
+        yield from _hosts(view)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:
@@ -114,18 +114,18 @@ def _counters(name: str, text: str, label: str, values: Mapping[str, float]) -> 
 
 def _process(snapshot: Snapshot) -> Iterator[Metric]:
     process = snapshot.process
-    about = {
+    labels = {
         "version": snapshot.version,
         "interpreter": process.interpreter,
         "host": process.host,
         "address": snapshot.address,
         "incarnation": str(snapshot.incarnation),
     }
-    yield InfoMetricFamily("scaler_scheduler", "The scheduler that is there.", about)
+    yield InfoMetricFamily("scaler_scheduler", "The scheduler that is there.", labels)
     started = round(snapshot.unix_seconds - snapshot.uptime_seconds)
     yield _gauge("scaler_scheduler_start_time_seconds", "When the scheduler was started, since 1970.", started)
-    spent = process.cpu_milliseconds / 1000
-    yield _counter("scaler_scheduler_cpu_seconds", "Processor time of the scheduler's process.", spent)
+    seconds = process.cpu_milliseconds / 1000
+    yield _counter("scaler_scheduler_cpu_seconds", "Processor time of the scheduler's process.", seconds)
     resident = "Resident memory of the scheduler's process."
     yield _gauge("scaler_scheduler_resident_memory_bytes", resident, process.resident_bytes)
     monitor = "Processor time that the scheduler has spent on what it publishes."
@@ -144,7 +144,7 @@ def _tasks(snapshot: Snapshot) -> Iterator[Metric]:
     yield _gauges("scaler_tasks", text, "state", states)
     text = "Tasks that wait for a worker or are with one: what there is work for."
     yield _gauge("scaler_queue_tasks", text, snapshot.waiting + snapshot.dispatched)
-    ended = {outcome.name.lower(): 0 for outcome in ENDINGS}
+    ended = {outcome.name.lower(): 0 for outcome in OUTCOMES}
     for ordinal, count in enumerate(snapshot.outcomes):
         name = _outcome_name(ordinal)
         if name in ended or count:
@@ -174,11 +174,11 @@ def _functions(snapshot: Snapshot, totals: FunctionTotals) -> Iterator[Metric]:
     yield _counters("scaler_function_run_seconds", "Time that the results of a function have taken.", label, seconds)
 
 
-def _peers(picture: Picture) -> Iterator[Metric]:
-    snapshot = picture.snapshot
+def _peers(view: SnapshotView) -> Iterator[Metric]:
+    snapshot = view.snapshot
     states = {"idle": 0, "busy": 0, "long": 0, "silent": 0, "unlisted": snapshot.left_out()["workers"]}
     free = held = 0
-    for worker in picture.workers:
+    for worker in view.workers:
         states[_worker_state(worker.state)] += 1
         free += worker.free
         held += worker.held
@@ -214,7 +214,7 @@ def _messages(snapshot: Snapshot) -> Iterator[Metric]:
     received, sent = "Messages that the scheduler has received.", "Messages that the scheduler has sent."
     yield _counters("scaler_messages_received", received, "type", snapshot.received)
     yield _counters("scaler_messages_sent", sent, "type", snapshot.sent)
-    dropped = dict.fromkeys(_DROPPED, 0) | snapshot.dropped
+    dropped = dict.fromkeys(_DROP_REASONS, 0) | snapshot.dropped
     text = (
         "Messages dropped (malformed, unreachable; refused: beyond a limit, or not for this peer; ignored: of one who "
         "wastes time), connections that were cut, handshakes and messages of who is unauthorized, rows of results that "
@@ -241,13 +241,13 @@ def _histogram(name: str, text: str, counts: Sequence[int], microseconds: int) -
     return HistogramMetricFamily(name, text, buckets, microseconds / 1e6)
 
 
-def _losses(snapshot: Snapshot) -> Iterator[Metric]:
-    deaths = dict.fromkeys(USUAL_DEATHS, 0) | snapshot.deaths
+def _deaths(snapshot: Snapshot) -> Iterator[Metric]:
+    deaths = dict.fromkeys(COMMON_DEATH_CAUSES, 0) | snapshot.deaths
     yield _counters("scaler_worker_deaths", "Workers that died or were given up.", "cause", deaths)
 
 
-def _hosts(picture: Picture) -> Iterator[Metric]:
-    rows = host_rows(picture)
+def _hosts(view: SnapshotView) -> Iterator[Metric]:
+    rows = host_rows(view)
     agents = "Host agents of a host."
     yield _gauges("scaler_host_agents", agents, "host", {host: row.agents for host, row in rows.items()})
     workers = "Workers of a host."

@@ -13,14 +13,14 @@ from ..commands.addresses import Address, AddressError
 from ..protocol import wire
 from ..protocol.snapshot_decoder import SNAPSHOT_TOPIC
 from ..protocol.snapshots import Snapshot
-from .default_address import derived_monitor
+from .default_address import find_monitor_address
 
 FIRST_WAIT_MILLISECONDS = 1500
 """How long somebody is kept who looks for the first time: snapshots come once a second, and what a notebook shows of a
 client it shows once, most often of a new one."""
 
 
-class Watch:
+class NewestSnapshot:
     """The newest snapshot of the scheduler at an address, where it publishes them on this machine as it does unless
     told otherwise. It listens from the first look on. For any thread.
 
@@ -32,7 +32,7 @@ class Watch:
     def __init__(self, address: Address, monitor: Address | None = None) -> None:
         self._address = address
         self._monitor = monitor
-        self._using = threading.Lock()
+        self._lock = threading.Lock()
         self._is_closed = False
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._socket: zmq.Socket[bytes] | None = None
@@ -43,17 +43,17 @@ class Watch:
 
         Waits for it at the first look, for a second or so at most.
         """
-        if not self._using.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             return None
         try:
             patience = 0
             if self._socket is None and not self._is_closed:
-                self._listen()
+                self._connect()
                 patience = FIRST_WAIT_MILLISECONDS
             if self._socket is not None and self._socket.poll(patience):
-                self._take(self._socket.recv())
+                self._decode(self._socket.recv())
         finally:
-            self._using.release()
+            self._lock.release()
         newest = self._newest
         return newest if newest is not None and incarnation in (0, newest.incarnation) else None
 
@@ -64,29 +64,29 @@ class Watch:
         Does not wait where no scheduler publishes.
         """
         deadline = time.monotonic() + seconds
-        with self._using:
+        with self._lock:
             if self._socket is None and not self._is_closed:
-                self._listen()
+                self._connect()
             while self._socket is not None:
                 newest, left = self._newest, max(0.0, deadline - time.monotonic())
                 is_found = newest is not None and incarnation in (0, newest.incarnation) and is_wanted(newest)
                 if not self._socket.poll(0 if is_found else round(left * 1000)):
                     break
-                self._take(self._socket.recv())
+                self._decode(self._socket.recv())
         return self.latest(incarnation)
 
     def close(self) -> None:
         """Stop listening. A second call does nothing."""
-        with self._using:
+        with self._lock:
             self._is_closed = True
             self._newest = None
             if self._context is not None:
                 self._context.destroy(linger=0)
             self._context = self._socket = None
 
-    def _listen(self) -> None:
+    def _connect(self) -> None:
         try:
-            monitor = self._monitor or derived_monitor(self._address)
+            monitor = self._monitor or find_monitor_address(self._address)
         except AddressError:  # too long a path: the scheduler has none either
             return
         if monitor.transport == "ipc" and not os.path.exists(monitor.path):
@@ -97,7 +97,7 @@ class Watch:
         self._socket.subscribe(SNAPSHOT_TOPIC)
         self._socket.connect(str(monitor))
 
-    def _take(self, frame: bytes) -> None:
+    def _decode(self, frame: bytes) -> None:
         try:
             message = wire.decode_published(frame)
         except wire.WireError:

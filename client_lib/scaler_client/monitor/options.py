@@ -1,7 +1,7 @@
 """The options that all programs have which watch a scheduler: where it publishes what it says of itself, by which keys.
 
-A program's table begins with MONITOR_OPTIONS; `resolve_watching` gives their values, `monitor_address` the address to
-connect to among them, `keys` for the MonitorSocket.
+A program's table begins with MONITOR_OPTIONS; `resolve_monitor_options` gives their values, `monitor_address` the
+address to connect to among them, `keys` for the MonitorSocket.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..commands.command_line import Arguments, resolve
 from ..commands.key_files import KEYS_VARIABLE
 from ..commands.options import Command, Kind, Option, OptionError, text
 from ..commands.toml_file import read_file
-from .default_address import SERVICE_MONITOR, derived_monitor
+from .default_address import SERVICE_MONITOR, find_monitor_address
 
 MONITOR_VARIABLE = "SCALER_MONITOR_ADDRESS"
 SCHEDULER_FILE = "/etc/scaler/scheduler.toml"
@@ -58,7 +58,7 @@ _SCHEDULER = Command(
 """Of the scheduler's options those that say where it publishes."""
 
 
-def resolve_watching(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> dict[str, Any]:
+def resolve_monitor_options(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> dict[str, Any]:
     """A program's values by key, of arguments, environment and file. Raises OptionError naming what is wrong first."""
     values = resolve(command, arguments, environ)
     values["monitor_address"] = monitor_address(values)
@@ -81,27 +81,27 @@ def monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_F
         return given
     address: Address | None = values["scheduler_address"]
     if address is not None:
-        return _derived(address)
-    configured = _configured(scheduler_file)
+        return _find(address)
+    configured = _scheduler_file_addresses(scheduler_file)
     if "monitor_address" in configured:
-        return _from_here(configured["monitor_address"])
+        return _on_loopback(configured["monitor_address"])
     if "address" not in configured:
         raise OptionError(
             f"no monitor address: give it as an argument, in {MONITOR_VARIABLE} or in the configuration file, "
             f"or the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
         )
     # That file is the service's. It may be started after this program, which then waits for it there.
-    return _derived(configured["address"], SERVICE_MONITOR)
+    return _find(configured["address"], SERVICE_MONITOR)
 
 
-def _derived(address: Address, otherwise: Address | None = None) -> Address:
+def _find(address: Address, otherwise: Address | None = None) -> Address:
     try:
-        return derived_monitor(address, otherwise, has_service=True)
+        return find_monitor_address(address, otherwise, has_service=True)
     except AddressError as error:
         raise OptionError(f"the monitor address of {address}: {error}") from None
 
 
-def _configured(path: str) -> dict[str, Address]:
+def _scheduler_file_addresses(path: str) -> dict[str, Address]:
     """What the scheduler's file says of the two; nothing where there is none, or it is not for us to read."""
     try:
         found, _ = read_file(_SCHEDULER, path)  # its other keys are unknown here, and none of our business
@@ -110,7 +110,7 @@ def _configured(path: str) -> dict[str, Address]:
     return {key: one.value for key, one in found.items()}
 
 
-def _from_here(bound: Address) -> Address:
+def _on_loopback(bound: Address) -> Address:
     """Where on its own machine an address is reached that is bound on all interfaces."""
     loopback = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
     return dataclasses.replace(bound, host=loopback.get(bound.host, bound.host))

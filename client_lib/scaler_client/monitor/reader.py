@@ -14,7 +14,7 @@ from ..protocol.snapshot_decoder import STORY_TOPIC, split_topic, task_of
 from ..protocol.snapshots import Graphs, History, Snapshot
 from .function_totals import FunctionTotals
 from .history import HistoryFeed
-from .snapshot_view import Picture, Usages, picture_of, usages_of
+from .snapshot_view import CpuUsages, SnapshotView, build_view, cpu_usages
 
 SILENCE_SECONDS = 3.5
 """Without a snapshot, of which one comes each second: then the scheduler is gone."""
@@ -23,7 +23,7 @@ RATE_SECONDS = 0.5
 """What rates are of, at least: a snapshot that comes at once because somebody else subscribes is too close for them."""
 
 
-STORIES = 100
+MAX_STORIES = 100
 """Of so many tasks that were asked for the stories are kept."""
 
 
@@ -43,7 +43,7 @@ class MonitorReader:
         """When that began: of one that is gone, when it was heard last."""
         self.problem = ""
         """Why nothing can be shown, for people, where it is of another version."""
-        self.picture: Picture | None = None
+        self.view: SnapshotView | None = None
         """The newest one; it stays when the scheduler is gone."""
         self.graphs: Graphs | None = None
         """The newest ones of this scheduler, where they are subscribed to."""
@@ -60,9 +60,9 @@ class MonitorReader:
         self._heard_at = now
         self._recent: deque[Snapshot] = deque()
         """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
-        self._usages: Usages = {}
+        self._cpu_usages: CpuUsages = {}
         self._history = HistoryFeed(0)
-        self._coming_history = HistoryFeed(0)
+        self._pending_history = HistoryFeed(0)
         """Of a scheduler that has not shown itself yet."""
 
     def feed(self, frame: bytes, now: float) -> bool:
@@ -75,29 +75,29 @@ class MonitorReader:
             message = wire.decode_published(frame)
         except wire.OtherVersionError as error:
             self.problem = str(error)
-            self._hear(Presence.OTHER_VERSION, now)
+            self._set_presence(Presence.OTHER_VERSION, now)
             return True
         except wire.WireError:
             self.malformed += 1
             return False
         if isinstance(message, Snapshot):
-            self._hear(Presence.THERE, now)
-            self._take(message)
+            self._set_presence(Presence.THERE, now)
+            self._apply_snapshot(message)
         elif isinstance(message, History):
             topic, _ = split_topic(frame)
             if topic.startswith(STORY_TOPIC):
-                return self._take_story(*task_of(topic), message)
-            return self._take_history(message)
+                return self._apply_story(*task_of(topic), message)
+            return self._apply_history(message)
         elif isinstance(message, Graphs):
-            return self._take_graphs(message)
+            return self._apply_graphs(message)
         else:
             self.malformed += 1
             return False
         return True
 
-    def take_history(self) -> list[History]:
+    def drain_history(self) -> list[History]:
         """What has happened since the last call, as far as it came, the oldest first."""
-        return self._history.take()
+        return self._history.drain()
 
     @property
     def missed_history(self) -> int:
@@ -126,7 +126,7 @@ class MonitorReader:
         """When `tick` is to be called next, at the latest, if nothing comes before."""
         return self._heard_at + SILENCE_SECONDS
 
-    def _hear(self, presence: Presence, now: float) -> None:
+    def _set_presence(self, presence: Presence, now: float) -> None:
         self._heard_at = now
         if presence is not self.presence:
             self.presence = presence
@@ -134,42 +134,42 @@ class MonitorReader:
         if presence is Presence.THERE:
             self.problem = ""
 
-    def _take_history(self, history: History) -> bool:
+    def _apply_history(self, history: History) -> bool:
         if history.incarnation == self._history.incarnation:
             return self._history.add(history)
-        if history.incarnation != self._coming_history.incarnation:
-            self._coming_history = HistoryFeed(history.incarnation)
-        self._coming_history.add(history)
+        if history.incarnation != self._pending_history.incarnation:
+            self._pending_history = HistoryFeed(history.incarnation)
+        self._pending_history.add(history)
         return False
 
-    def _take_graphs(self, graphs: Graphs) -> bool:
-        if self.picture is None or graphs.incarnation != self.picture.snapshot.incarnation:
+    def _apply_graphs(self, graphs: Graphs) -> bool:
+        if self.view is None or graphs.incarnation != self.view.snapshot.incarnation:
             return False
         self.graphs = graphs
         return True
 
-    def _take_story(self, client: int, task_id: int, story: History) -> bool:
+    def _apply_story(self, client: int, task_id: int, story: History) -> bool:
         """Of any scheduler that answers: who asks for a story may not have waited for a picture."""
         self.stories.pop((client, task_id), None)
-        if len(self.stories) == STORIES:
+        if len(self.stories) == MAX_STORIES:
             del self.stories[next(iter(self.stories))]
         self.stories[client, task_id] = story
         return True
 
-    def _take(self, snapshot: Snapshot) -> None:
-        newest = None if self.picture is None else self.picture.snapshot
+    def _apply_snapshot(self, snapshot: Snapshot) -> None:
+        newest = None if self.view is None else self.view.snapshot
         if newest is None or newest.incarnation != snapshot.incarnation:
             self.schedulers += 1
             self.missed_snapshots = 0
             self._history = HistoryFeed(snapshot.incarnation)
-            if self._coming_history.incarnation == snapshot.incarnation:
-                self._history, self._coming_history = self._coming_history, HistoryFeed(0)
+            if self._pending_history.incarnation == snapshot.incarnation:
+                self._history, self._pending_history = self._pending_history, HistoryFeed(0)
             self.graphs = None
             self.stories = {
                 key: story for key, story in self.stories.items() if story.incarnation == snapshot.incarnation
             }
             self._recent.clear()
-            self._usages = {}
+            self._cpu_usages = {}
         elif snapshot.sequence <= newest.sequence:
             return  # an old one that has waited in a queue, or the same again
         else:
@@ -179,9 +179,9 @@ class MonitorReader:
             self._recent.popleft()
         oldest = self._recent[0]
         base = oldest if _seconds_between(oldest, snapshot) >= RATE_SECONDS else None
-        self._usages = usages_of(snapshot, self._usages)
-        self.picture = picture_of(snapshot, base, self._usages)
-        self.function_totals.take(snapshot)
+        self._cpu_usages = cpu_usages(snapshot, self._cpu_usages)
+        self.view = build_view(snapshot, base, self._cpu_usages)
+        self.function_totals.update(snapshot)
 
 
 def _seconds_between(earlier: Snapshot, later: Snapshot) -> float:

@@ -109,7 +109,7 @@ class ObjectRow:
 
 
 @dataclass(frozen=True)
-class Picture:
+class SnapshotView:
     """`seconds` is the time that rates are of, 0 where there are none yet. All of them are a second's."""
 
     snapshot: Snapshot
@@ -131,30 +131,30 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Usage:
+class CpuUsage:
     """Processor time of a process, and when its host said so; the percentage is that of the time before."""
 
     at_milliseconds: int
     cpu_milliseconds: int
     percent: float = 0.0
 
-    def then(self, at_milliseconds: int, cpu_milliseconds: int) -> Usage:
+    def then(self, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
         """What the host says now; the same as long as it has said nothing new."""
         passed, spent = at_milliseconds - self.at_milliseconds, cpu_milliseconds - self.cpu_milliseconds
         if passed <= 0:
             return self
-        return Usage(at_milliseconds, cpu_milliseconds, max(0.0, 100 * spent / passed))
+        return CpuUsage(at_milliseconds, cpu_milliseconds, max(0.0, 100 * spent / passed))
 
 
-Usages = dict[int, Usage]
+CpuUsages = dict[int, CpuUsage]
 """By the incarnation of an agent or a worker."""
 
 
-def usages_of(snapshot: Snapshot, before: Usages) -> Usages:
+def cpu_usages(snapshot: Snapshot, before: CpuUsages) -> CpuUsages:
     """Those of all agents and workers that are there, given what they were before."""
     agents, workers = snapshot.agent_columns, snapshot.worker_columns
     heard = dict(zip(agents.incarnations, agents.heard_milliseconds))
-    found: Usages = {}
+    found: CpuUsages = {}
     for incarnation, spent in zip(agents.incarnations, agents.cpu_milliseconds):
         found[incarnation] = _then(before.get(incarnation), heard[incarnation], spent)
     for incarnation, agent, spent in zip(workers.incarnations, workers.agents, workers.cpu_milliseconds):
@@ -163,14 +163,14 @@ def usages_of(snapshot: Snapshot, before: Usages) -> Usages:
     return found
 
 
-def _then(before: Usage | None, at_milliseconds: int, cpu_milliseconds: int) -> Usage:
+def _then(before: CpuUsage | None, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
     # A worker's first snapshot may be older than its agent's first word of it: 0 is no beginning to count from.
     if before is None or not before.cpu_milliseconds:
-        return Usage(at_milliseconds, cpu_milliseconds)
+        return CpuUsage(at_milliseconds, cpu_milliseconds)
     return before.then(at_milliseconds, cpu_milliseconds)
 
 
-def picture_of(snapshot: Snapshot, base: Snapshot | None, usages: Usages) -> Picture:
+def build_view(snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages) -> SnapshotView:
     """With rates since `base`, an earlier snapshot of the same scheduler."""
     seconds = 0.0 if base is None else max(0.0, snapshot.uptime_seconds - base.uptime_seconds)
     if base is None or not seconds:
@@ -179,7 +179,7 @@ def picture_of(snapshot: Snapshot, base: Snapshot | None, usages: Usages) -> Pic
     process, process_before = snapshot.process, base.process
     loop_seconds = (process.loop_microseconds - process_before.loop_microseconds) / 1e6
     turns = process.loop_turns - process_before.loop_turns
-    return Picture(
+    return SnapshotView(
         snapshot=snapshot,
         seconds=seconds,
         cpu_percent=since.rate(process.cpu_milliseconds, process_before.cpu_milliseconds) / 10,
@@ -207,10 +207,10 @@ class _Since:
         return {name: self.rate(count, before.get(name, 0)) for name, count in now.items()}
 
 
-_NO_USAGE = Usage(0, 0)
+_NO_CPU_USAGE = CpuUsage(0, 0)
 
 
-def _worker_rows(snapshot: Snapshot, base: Snapshot, since: _Since, usages: Usages) -> list[WorkerRow]:
+def _worker_rows(snapshot: Snapshot, base: Snapshot, since: _Since, usages: CpuUsages) -> list[WorkerRow]:
     columns, before, agents = snapshot.worker_columns, base.worker_columns, snapshot.agent_columns
     agent_rows = {incarnation: row for row, incarnation in enumerate(agents.incarnations)}
     earlier = dict(zip(before.incarnations, zip(before.sent, before.done)))
@@ -235,10 +235,10 @@ def _worker_rows(snapshot: Snapshot, base: Snapshot, since: _Since, usages: Usag
                 columns.capabilities[row],
                 WorkerState(columns.states[row]),
                 columns.agents[row],
-                0.0 if at is None else usages.get(columns.agents[row], _NO_USAGE).percent,
+                0.0 if at is None else usages.get(columns.agents[row], _NO_CPU_USAGE).percent,
                 0 if at is None else agents.resident_bytes[at],
                 0.0 if at is None else agents.lag_microseconds[at] / 1e6,
-                usages.get(incarnation, _NO_USAGE).percent,
+                usages.get(incarnation, _NO_CPU_USAGE).percent,
                 columns.resident_bytes[row],
                 columns.free[row],
                 held,
@@ -255,7 +255,7 @@ def _worker_rows(snapshot: Snapshot, base: Snapshot, since: _Since, usages: Usag
     return rows
 
 
-def _agent_rows(snapshot: Snapshot, usages: Usages) -> list[AgentRow]:
+def _agent_rows(snapshot: Snapshot, usages: CpuUsages) -> list[AgentRow]:
     columns = snapshot.agent_columns
     workers: dict[int, int] = {}
     for agent in snapshot.worker_columns.agents:
@@ -268,7 +268,7 @@ def _agent_rows(snapshot: Snapshot, usages: Usages) -> list[AgentRow]:
             columns.pids[row],
             columns.languages[row],
             columns.versions[row],
-            usages.get(incarnation, _NO_USAGE).percent,
+            usages.get(incarnation, _NO_CPU_USAGE).percent,
             columns.resident_bytes[row],
             columns.lag_microseconds[row] / 1e6,
             max(0.0, snapshot.uptime_seconds - columns.heard_milliseconds[row] / 1000),

@@ -24,7 +24,7 @@ from ..protocol.snapshot_decoder import SNAPSHOT_TOPIC
 from .reader import MonitorReader
 
 RECONNECT_MILLISECONDS = 100
-LONGEST_RECONNECT_MILLISECONDS = 1000
+MAX_RECONNECT_MILLISECONDS = 1000
 RECEIVE_QUEUE = 64
 """Messages that wait for a program that does not read, beside those that the scheduler keeps."""
 HEARTBEAT_MILLISECONDS = 5000
@@ -33,10 +33,10 @@ TICK_SECONDS = 0.5
 """How often, at the least, `read` is to be called: nothing comes when the scheduler falls silent."""
 
 
-OWN_ADDRESS = "; or this is no monitor address, but the scheduler's own"
+OWN_ADDRESS_HINT = "; or this is no monitor address, but the scheduler's own"
 """To be said where the other side hangs up without a word: to a monitor's key the scheduler's own address does so."""
 
-REFUSED_RETRY_SECONDS, MOST_REFUSED_RETRY_SECONDS = 2.0, 30.0
+REJECTED_RETRY_SECONDS, MAX_REJECTED_RETRY_SECONDS = 2.0, 30.0
 """Until it is tried again where the scheduler has refused the key."""
 
 
@@ -80,7 +80,7 @@ class MonitorSocket:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.RCVHWM, RECEIVE_QUEUE)
         self._socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, LONGEST_RECONNECT_MILLISECONDS)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MAX_RECONNECT_MILLISECONDS)
         if address.transport == "tcp":
             self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
             self._socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MILLISECONDS)
@@ -88,7 +88,7 @@ class MonitorSocket:
             self._socket.subscribe(topic)
         secure_monitor(self._socket, address, self._keys)
         self._handshakes = Reconnects(self._socket, endpoint=str(address), clock=clock)
-        self._retry_seconds = REFUSED_RETRY_SECONDS
+        self._retry_seconds = REJECTED_RETRY_SECONDS
         self._host = HostLook(address)
         self._retry_at = 0.0
         self._socket.connect(str(address))
@@ -114,19 +114,19 @@ class MonitorSocket:
             except zmq.Again:
                 break
             is_new |= self.reader.feed(frame, self._clock())
-        self._try_again()
+        self._retry_rejected_key()
         return self.reader.tick(self._clock()) or is_new
 
-    def _try_again(self) -> None:
+    def _retry_rejected_key(self) -> None:
         """ZeroMQ does not by itself where the scheduler has refused the key: it may be authorized later."""
         self._handshakes.retry()
         self._handshakes.take()
         failure = self._handshakes.failure
         if failure is None:
-            self._retry_seconds = REFUSED_RETRY_SECONDS
+            self._retry_seconds = REJECTED_RETRY_SECONDS
         elif failure.is_final and self._clock() >= self._retry_at:
             self._retry_at = self._clock() + self._retry_seconds
-            self._retry_seconds = min(2 * self._retry_seconds, MOST_REFUSED_RETRY_SECONDS)
+            self._retry_seconds = min(2 * self._retry_seconds, MAX_REJECTED_RETRY_SECONDS)
             with suppress(zmq.ZMQError):  # it has forgotten it already
                 self._socket.disconnect(str(self.address))
             self._socket.connect(str(self.address))
@@ -149,14 +149,14 @@ class MonitorSocket:
         """Want a topic no more; what is under way still comes."""
         self._socket.unsubscribe(topic)
 
-    def obstacle(self) -> str:
+    def connection_problem(self) -> str:
         """Why nothing may come, as far as keys, the host's name or the socket's file show it; empty where nothing is
         seen (yet)."""
         failure = self._handshakes.failure
         if failure is not None:
             is_unknown = self._keys is not None and not failure.is_final
-            return failure.text(self._keys) + (OWN_ADDRESS if is_unknown else "")
-        return obstacle(self.address) or self._host.complaint()
+            return failure.text(self._keys) + (OWN_ADDRESS_HINT if is_unknown else "")
+        return connection_problem(self.address) or self._host.complaint()
 
     def close(self) -> None:
         """Leave. A second call does nothing."""
@@ -184,17 +184,17 @@ def check_access(address: Address) -> None:
     Raises:
         MonitorAccessError: no, and why.
     """
-    reason, is_final = _look(address)
+    reason, is_final = _check_path(address)
     if is_final:
         raise MonitorAccessError(f"{address}: {reason}")
 
 
-def obstacle(address: Address) -> str:
+def connection_problem(address: Address) -> str:
     """Why nothing may come from there, as far as the socket's file shows it; empty where nothing is seen."""
-    return _look(address)[0]
+    return _check_path(address)[0]
 
 
-def _look(address: Address) -> tuple[str, bool]:
+def _check_path(address: Address) -> tuple[str, bool]:
     """What is in the way, and whether waiting won't help: ZeroMQ tries again for ever, and does not say why."""
     path = address.path
     if address.transport != "ipc" or path.startswith("@"):
@@ -203,23 +203,23 @@ def _look(address: Address) -> tuple[str, bool]:
         found = os.stat(path)
     except OSError as error:
         if error.errno == errno.EACCES:
-            return f"permission denied: the folder of {path} can't be entered{_whose_folder(path)}", True
+            return f"permission denied: the folder of {path} can't be entered{_folder_owner(path)}", True
         return f"there is no {path} yet: the scheduler does not run, or publishes elsewhere", False
     if not stat.S_ISSOCK(found.st_mode):
         return f"{path} is no socket", True
     if not os.access(path, os.W_OK):
-        return f"permission denied: it is for {_whose(found)}", True
+        return f"permission denied: it is for {_owner(found)}", True
     return "", False
 
 
-def _whose_folder(path: str) -> str:
+def _folder_owner(path: str) -> str:
     try:
-        return f", it is for {_whose(os.stat(os.path.dirname(path)))}"
+        return f", it is for {_owner(os.stat(os.path.dirname(path)))}"
     except OSError:
         return ""
 
 
-def _whose(found: os.stat_result) -> str:
+def _owner(found: os.stat_result) -> str:
     import grp  # these two are where ipc is
     import pwd
 

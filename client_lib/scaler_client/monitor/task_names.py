@@ -26,7 +26,7 @@ def exact_name(client: int, task_id: int) -> str:
 
 
 @dataclass(frozen=True)
-class WantedTask:
+class TaskQuery:
     """What somebody has said of a task; what was not said is None."""
 
     id: int
@@ -36,7 +36,7 @@ class WantedTask:
     """Or its incarnation in hexadecimal digits, which can't be told from a name."""
     name: str | None = None
 
-    def fits(self, client: int, task_id: int, client_name: str, name: str) -> bool:
+    def matches(self, client: int, task_id: int, client_name: str, name: str) -> bool:
         """Whether it may be this one; what is not known of that one is empty."""
         return (
             task_id == self.id
@@ -46,26 +46,26 @@ class WantedTask:
         )
 
 
-def parse_wanted(text: str) -> WantedTask:
+def parse_task_query(text: str) -> TaskQuery:
     """Of one of the forms in which logs, errors, futures, scaler_top and others name a task.
 
     Raises:
         ValueError: of none; the text is a complaint.
     """
-    said = text.strip().rstrip(":,.")
-    future = _FUTURE.fullmatch(said)
-    said = future["name"] if future else said
+    given = text.strip().rstrip(":,.")
+    future = _FUTURE.fullmatch(given)
+    given = future["name"] if future else given
     for form in _FORMS:
-        found = form.fullmatch(said)
+        found = form.fullmatch(given)
         if found is not None:
-            return _wanted(text, found.groupdict())
+            return _query(text, found.groupdict())
     raise ValueError(f"{text!r} names no task: that is ID, NAME#ID or CLIENT/ID, as in 17, fit#17 or 4611686018427/17")
 
 
-def _wanted(text: str, said: dict[str, str | None]) -> WantedTask:
-    client = said.get("client")
+def _query(text: str, given: dict[str, str | None]) -> TaskQuery:
+    client = given.get("client")
     number = int(client) if client and client.isdecimal() else None
-    task_id = int(said["id"] or "")
+    task_id = int(given["id"] or "")
     if max(task_id, number or 0) > MOST:
         raise ValueError(f"{text!r} names no task: its numbers are too large")
-    return WantedTask(task_id, number, client if number is None else None, said.get("name") or None)
+    return TaskQuery(task_id, number, client if number is None else None, given.get("name") or None)

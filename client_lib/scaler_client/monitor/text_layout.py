@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-LEAST_COLUMNS = 80
+MIN_COLUMNS = 80
 GAP = 2
 """Between the columns of a table."""
 
@@ -21,21 +21,21 @@ FAINT = "2"
 
 
 @dataclass(frozen=True)
-class Page:
+class OutputFormat:
     """What is written onto: how wide it is, and whether it has colours."""
 
-    columns: int = LEAST_COLUMNS
+    columns: int = MIN_COLUMNS
     has_colours: bool = False
 
     def styled(self, text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if self.has_colours and text else text
 
 
-def page_of(stream: TextIO) -> Page:
+def output_format(stream: TextIO) -> OutputFormat:
     """A terminal as it is; a pipe or a file has 80 columns, unless COLUMNS says otherwise."""
-    columns = max(LEAST_COLUMNS, shutil.get_terminal_size((LEAST_COLUMNS, 24)).columns)
+    columns = max(MIN_COLUMNS, shutil.get_terminal_size((MIN_COLUMNS, 24)).columns)
     is_plain = "NO_COLOR" in os.environ and os.environ["NO_COLOR"] != ""
-    return Page(columns, stream.isatty() and not is_plain and os.environ.get("TERM") != "dumb")
+    return OutputFormat(columns, stream.isatty() and not is_plain and os.environ.get("TERM") != "dumb")
 
 
 def clean(text: str) -> str:
@@ -43,7 +43,7 @@ def clean(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def cut(text: str, width: int) -> str:
+def truncate(text: str, width: int) -> str:
     """The text, or its beginning."""
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
@@ -65,7 +65,7 @@ def size(number: float) -> str:
     return f"{number:.{0 if number >= 99.95 else 1}f} {units[-1]}"
 
 
-def cut_within(text: str, width: int) -> str:
+def truncate_middle(text: str, width: int) -> str:
     """As `cut`, but in the middle: of names that are much alike the ends tell which is which."""
     if len(text) <= width:
         return text
@@ -82,7 +82,7 @@ def percent(number: float) -> str:
     return f"{number:.0f}%"
 
 
-def span(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A time that has passed, with two units at most: `350 us`, `1.5 s`, `2 h 5 min`."""
     seconds = max(0.0, seconds)
     if not seconds:
@@ -111,18 +111,18 @@ def clock(unix_seconds: float) -> str:
     return datetime.datetime.fromtimestamp(unix_seconds).strftime("%H:%M:%S.%f")[:-3]
 
 
-def many(number: int, one: str, several: str = "") -> str:
+def plural(number: int, one: str, several: str = "") -> str:
     """As in `1 worker`, `2 workers`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-def entries(page: Page, rows: Sequence[tuple[str, str]]) -> list[str]:
+def entries(output: OutputFormat, rows: Sequence[tuple[str, str]]) -> list[str]:
     """A screen of what is called how: names on the left, long texts over several lines."""
     wide = max((len(name) for name, _ in rows), default=0) + 2
     lines = []
     for name, text in rows:
-        first, *more = wrapped(text, page.columns - wide)
-        lines.append(page.styled(name, BOLD) + " " * (wide - len(name)) + first)
+        first, *more = wrapped(text, output.columns - wide)
+        lines.append(output.styled(name, BOLD) + " " * (wide - len(name)) + first)
         lines += [" " * wide + line for line in more]
     return [line.rstrip() for line in lines]
 
@@ -134,21 +134,21 @@ def wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width) or [""]
 
 
-def table(page: Page, titles: Sequence[str], rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
+def table(output: OutputFormat, titles: Sequence[str], rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
     """Columns as wide as what is in them; the last one takes what is left. Those not in `left` end on the right."""
     widths = [max(len(title), *(len(row[at]) for row in rows), 0) for at, title in enumerate(titles)]
     last = len(titles) - 1
     taken = sum(widths[:last]) + GAP * last
-    widths[last] = max(len(titles[last]), page.columns - taken)
+    widths[last] = max(len(titles[last]), output.columns - taken)
     lines = []
     for row in (titles, *rows):
-        cells = [cut(cell, width) for cell, width in zip(row, widths)]
+        cells = [truncate(cell, width) for cell, width in zip(row, widths)]
         aligned = [
             cell.ljust(width) if at in left else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(cells, widths))
         ]
         lines.append((" " * GAP).join(aligned).rstrip())
-    return [page.styled(lines[0], BOLD), *lines[1:]]
+    return [output.styled(lines[0], BOLD), *lines[1:]]
 
 
 def show(lines: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """The command `scaler_top`: a scheduler in a terminal.
 
-Begin with `view.py` (the state of the view, and the keys) and `screen.py` (the screen as lines). Only `terminal.py`
+Begin with `screen_state.py` (what is shown, and the keys) and `screen.py` (the screen as lines). Only `terminal.py`
 imports urwid.
 May import: errors, commands, protocol, net, monitor.
 """

@@ -8,15 +8,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ..monitor.snapshot_view import Picture
+from ..monitor.snapshot_view import SnapshotView
 from ..protocol.snapshots import ObjectState
-from .sections import outcome_counts
+from .summary import outcome_counts
 from .worker_table import state_letters
 
 
-def as_json(picture: Picture) -> Dict[str, Any]:
+def as_json(view: SnapshotView) -> Dict[str, Any]:
     """What `json.dumps` takes."""
-    snapshot = picture.snapshot
+    snapshot = view.snapshot
     process = snapshot.process
     return {
         "scheduler": {
@@ -28,15 +28,15 @@ def as_json(picture: Picture) -> Dict[str, Any]:
             "incarnation": str(snapshot.incarnation),
             "unix_seconds": snapshot.unix_seconds,
             "uptime_seconds": snapshot.uptime_seconds,
-            "cpu_percent": picture.cpu_percent,
+            "cpu_percent": view.cpu_percent,
             "resident_bytes": process.resident_bytes,
-            "loop_percent": picture.loop_percent,
-            "loop_mean_seconds": picture.loop_mean_seconds,
+            "loop_percent": view.loop_percent,
+            "loop_mean_seconds": view.loop_mean_seconds,
             "waiting_bytes": snapshot.waiting_bytes,
             "object_bytes": snapshot.object_bytes,
             "memory_limit_bytes": snapshot.memory_limit_bytes,
         },
-        "rates_seconds": picture.seconds,
+        "rates_seconds": view.seconds,
         "tasks": {
             "waiting": snapshot.waiting,
             "blocked": snapshot.blocked,
@@ -44,19 +44,19 @@ def as_json(picture: Picture) -> Dict[str, Any]:
             "running": snapshot.running,
             "suspended": snapshot.suspended,
             "resolved": snapshot.resolved,
-            "resolved_rate": picture.resolved_rate,
-            **outcome_counts(picture),
+            "resolved_rate": view.resolved_rate,
+            **outcome_counts(view),
             "retries": snapshot.retries,
             "deaths": dict(snapshot.deaths),
         },
-        "sent": _messages(snapshot.sent, picture.sent_rates),
-        "received": _messages(snapshot.received, picture.received_rates),
+        "sent": _messages(snapshot.sent, view.sent_rates),
+        "received": _messages(snapshot.received, view.received_rates),
         "dropped": dict(snapshot.dropped),
-        "workers": [{**row, "state": state_letters(row["state"])} for row in _rows(picture.workers)],
-        "agents": _rows(picture.agents),
-        "functions": _rows(picture.functions),
-        "objects": [{**row, "state": _object_state(row["state"])} for row in _rows(picture.objects)],
-        "clients": _rows(picture.clients),
+        "workers": [{**row, "state": state_letters(row["state"])} for row in _rows(view.workers)],
+        "agents": _rows(view.agents),
+        "functions": _rows(view.functions),
+        "objects": [{**row, "state": _object_state(row["state"])} for row in _rows(view.objects)],
+        "clients": _rows(view.clients),
     }
 
 

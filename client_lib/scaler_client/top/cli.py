@@ -63,29 +63,29 @@ def _print(config: Config, socket: MonitorSocket) -> int:
         return NOT_HEARD
     reader = socket.reader
     deadline = time.monotonic() + config.timeout_seconds
-    while reader.picture is None or not reader.picture.seconds:
+    while reader.view is None or not reader.view.seconds:
         left = deadline - time.monotonic()
         if left <= 0 or reader.presence is Presence.OTHER_VERSION:
             break
         socket.wait(left)
-    picture = reader.picture
-    if picture is None:
-        obstacle = socket.obstacle()
+    view = reader.view
+    if view is None:
+        obstacle = socket.connection_problem()
         nothing = f"nothing was heard at {config.monitor_address} for {config.timeout_seconds:g} s"
         fail(PROGRAM, reader.problem or (f"{nothing}: {obstacle}" if obstacle else nothing))
         return NOT_HEARD
     if config.json:
         from .as_json import as_json
 
-        print(json.dumps(as_json(picture), indent=2), flush=True)
+        print(json.dumps(as_json(view), indent=2), flush=True)
         return 0
-    from .fitting import plain
-    from .screen import printed
-    from .view import View
+    from .screen import render_plain
+    from .screen_state import ScreenState
+    from .text_width import plain
 
-    view = View()
-    view.sorted_by = config.sort
-    for line in printed(view, picture, str(config.monitor_address), config.columns):
+    state = ScreenState()
+    state.sorted_by = config.sort
+    for line in render_plain(state, view, str(config.monitor_address), config.columns):
         text = plain(line).rstrip()
         encoding = sys.stdout.encoding or "utf-8"
         print(text.encode(encoding, "replace").decode(encoding))

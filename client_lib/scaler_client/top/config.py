@@ -9,11 +9,11 @@ from ..commands import options
 from ..commands.addresses import Address
 from ..commands.command_line import Arguments
 from ..commands.options import Command, Option
-from ..monitor.options import MONITOR_OPTIONS, resolve_watching
+from ..monitor.options import MONITOR_OPTIONS, resolve_monitor_options
 
 PROGRAM = "scaler_top"
 SORTABLE = ("worker", "agt_cpu", "agt_rss", "cpu", "rss", "free", "sent", "queued", "lag")
-LEAST_COLUMNS, MOST_COLUMNS = 80, 1000
+MIN_COLUMNS, MAX_COLUMNS = 80, 1000
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Config:
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
-    values = resolve_watching(COMMAND, arguments, environ)
+    values = resolve_monitor_options(COMMAND, arguments, environ)
     values["timeout_seconds"] = values.pop("timeout")
     return Config(**values)
 
@@ -57,6 +57,6 @@ COMMAND = Command(
             "with --once and --json: give up when no scheduler is heard for that long",
             unit="seconds",
         ),
-        Option("columns", options.whole(LEAST_COLUMNS, MOST_COLUMNS), 120, "how wide --once prints"),
+        Option("columns", options.whole(MIN_COLUMNS, MAX_COLUMNS), 120, "how wide --once prints"),
     ),
 )

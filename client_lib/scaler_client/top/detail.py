@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import List, Optional, Tuple
 
-from ..monitor.snapshot_view import AgentRow, Picture, WorkerRow
-from .figures import count, duration, percent, rate, size
-from .fitting import Line, right
+from ..monitor.snapshot_view import AgentRow, SnapshotView, WorkerRow
+from .number_format import count, duration, percent, rate, size
+from .text_width import Line, right
 from .worker_table import STATE_LETTERS, state_letters
 
 LABEL = 14
@@ -16,20 +16,20 @@ Entries = List[Tuple[str, List[Tuple[str, str]]]]
 """The parts of a row's own page: the title of each, and its lines, labels with texts."""
 
 
-def page_of(entries: Entries) -> List[Line]:
+def detail_lines(entries: Entries) -> List[Line]:
     lines: List[Line] = []
-    for title, said in entries:
+    for title, message in entries:
         lines += [[], [("section", title)]] if lines else [[("section", title)]]
-        lines += [[("label", right(label, LABEL)), ("", f"  {text}")] for label, text in said]
+        lines += [[("label", right(label, LABEL)), ("", f"  {text}")] for label, text in message]
     return lines
 
 
-def worker_entries(picture: Picture, incarnation: int) -> Optional[Entries]:
+def worker_entries(view: SnapshotView, incarnation: int) -> Optional[Entries]:
     """All about this worker; None where it is gone."""
-    row = next((row for row in picture.workers if row.incarnation == incarnation), None)
+    row = next((row for row in view.workers if row.incarnation == incarnation), None)
     if row is None:
         return None
-    agent = next((one for one in picture.agents if one.incarnation == row.agent), None)
+    agent = next((one for one in view.agents if one.incarnation == row.agent), None)
     states = [meaning for bit, _, meaning in STATE_LETTERS if row.state & bit]
     return [
         (
@@ -45,24 +45,24 @@ def worker_entries(picture: Picture, incarnation: int) -> Optional[Entries]:
                 ("rss", size(row.resident_bytes)),
             ],
         ),
-        ("Runs", _running(picture, row)),
+        ("Runs", _running(view, row)),
         (
             "Tasks",
             [
                 ("held", f"{count(row.held)}: {row.running} run, {row.queued} queued, {row.suspended} suspended"),
                 ("free", f"{count(row.free)} more may be sent"),
-                ("sent", with_rate(row.sent, row.sent_rate)),
-                ("done", with_rate(row.done, row.done_rate)),
+                ("sent", total_with_rate(row.sent, row.sent_rate)),
+                ("done", total_with_rate(row.done, row.done_rate)),
             ],
         ),
         ("Host agent", _agent(agent, row)),
     ]
 
 
-def _running(picture: Picture, row: WorkerRow) -> List[Tuple[str, str]]:
+def _running(view: SnapshotView, row: WorkerRow) -> List[Tuple[str, str]]:
     if row.task is None:
         return [("task", "none that is known: it is idle, or its tasks are short")]
-    client = next((one.name for one in picture.clients if one.incarnation == row.task.client), "")
+    client = next((one.name for one in view.clients if one.incarnation == row.task.client), "")
     return [
         ("task", row.task.name),
         ("for", duration(row.task.seconds)),
@@ -87,6 +87,6 @@ def _agent(agent: Optional[AgentRow], row: WorkerRow) -> List[Tuple[str, str]]:
     ]
 
 
-def with_rate(total: int, a_second: float) -> str:
+def total_with_rate(total: int, a_second: float) -> str:
     """As in "12,345, 17 a second"."""
     return f"{count(total)}, {rate(a_second) or '0'} a second"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from .fitting import Line, left
+from .text_width import Line, left
 from .worker_table import SORT_KEYS, STATE_LETTERS
 
 SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())

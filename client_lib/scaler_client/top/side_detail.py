@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, Picture, RunningTask
-from .detail import Entries, with_rate
-from .figures import count, duration, size
+from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, RunningTask, SnapshotView
+from .detail import Entries, total_with_rate
+from .number_format import count, duration, size
 from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, object_name, object_state
 
-MOST_RUNNING = 100
+MAX_RUNNING = 100
 """Of what belongs to one row so much is listed."""
 
 
-def side_entries(picture: Picture, table: str, key: Any) -> Optional[Entries]:
+def side_entries(view: SnapshotView, table: str, key: Any) -> Optional[Entries]:
     """All about the row of that table with this key; None where it is gone."""
     rows, entries = _PAGES[table]
-    row = next((row for row in rows(picture) if KEYS[table](row) == key), None)
-    return None if row is None else entries(picture, row)
+    row = next((row for row in rows(view) if KEYS[table](row) == key), None)
+    return None if row is None else entries(view, row)
 
 
-def _function(picture: Picture, row: FunctionRow) -> Entries:
+def _function(view: SnapshotView, row: FunctionRow) -> Entries:
     names = {row.name, *row.given.split(", ")}
     return [
         (
@@ -36,18 +36,18 @@ def _function(picture: Picture, row: FunctionRow) -> Entries:
             "Tasks",
             [
                 ("open", count(row.tasks)),
-                ("done", with_rate(row.done, row.done_rate)),
+                ("done", total_with_rate(row.done, row.done_rate)),
                 ("failed", count(row.failed)),
                 ("mean", duration(row.mean_seconds)),
             ],
         ),
-        ("Runs, by its names", _running(picture, lambda task: task.name in names)),
+        ("Runs, by its names", _running(view, lambda task: task.name in names)),
     ]
 
 
-def _client(picture: Picture, row: ClientRow) -> Entries:
-    worker = next((one.name for one in picture.workers if one.incarnation == row.worker), f"{row.worker:x}, not shown")
-    objects = [one for one in picture.objects if one.client == row.incarnation]
+def _client(view: SnapshotView, row: ClientRow) -> Entries:
+    worker = next((one.name for one in view.workers if one.incarnation == row.worker), f"{row.worker:x}, not shown")
+    objects = [one for one in view.objects if one.client == row.incarnation]
     return [
         (
             f"Client {row.name}",
@@ -58,22 +58,22 @@ def _client(picture: Picture, row: ClientRow) -> Entries:
             [
                 ("waiting", count(row.waiting)),
                 ("others", f"{count(row.others)} with workers, or blocked"),
-                ("done", with_rate(row.done, row.done_rate)),
+                ("done", total_with_rate(row.done, row.done_rate)),
             ],
         ),
-        ("Runs", _running(picture, lambda task: task.client == row.incarnation)),
+        ("Runs", _running(view, lambda task: task.client == row.incarnation)),
         (
             "Objects",
             [
                 ("objects", f"{count(row.objects)} of {size(row.object_bytes)}"),
-                *((object_name(one), f"{size(one.bytes)}, {object_state(one)}") for one in objects[:MOST_RUNNING]),
+                *((object_name(one), f"{size(one.bytes)}, {object_state(one)}") for one in objects[:MAX_RUNNING]),
             ],
         ),
     ]
 
 
-def _object(picture: Picture, row: ObjectRow) -> Entries:
-    client = next((one for one in picture.clients if one.incarnation == row.client), None)
+def _object(view: SnapshotView, row: ObjectRow) -> Entries:
+    client = next((one for one in view.clients if one.incarnation == row.client), None)
     return [
         (
             f"Object {object_name(row)}",
@@ -88,18 +88,18 @@ def _object(picture: Picture, row: ObjectRow) -> Entries:
     ]
 
 
-def _running(picture: Picture, belongs: Callable[[RunningTask], bool]) -> List[Tuple[str, str]]:
+def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> List[Tuple[str, str]]:
     """What belongs here of all that workers are known to run, the longest first."""
-    found = [(row.name, row.task) for row in picture.workers if row.task is not None and belongs(row.task)]
+    found = [(row.name, row.task) for row in view.workers if row.task is not None and belongs(row.task)]
     found.sort(key=lambda each: -each[1].seconds)
-    lines = [(duration(task.seconds), f"{task.name}#{task.id} on {worker}") for worker, task in found[:MOST_RUNNING]]
-    if len(found) > MOST_RUNNING:
-        lines.append(("", f"and {count(len(found) - MOST_RUNNING)} more"))
+    lines = [(duration(task.seconds), f"{task.name}#{task.id} on {worker}") for worker, task in found[:MAX_RUNNING]]
+    if len(found) > MAX_RUNNING:
+        lines.append(("", f"and {count(len(found) - MAX_RUNNING)} more"))
     return lines or [("", "nothing that is known: what is short is not")]
 
 
-_PAGES: Dict[str, Tuple[Callable[[Picture], List[Any]], Callable[[Picture, Any], Entries]]] = {
-    FUNCTIONS: (lambda picture: picture.functions, _function),
-    CLIENTS: (lambda picture: picture.clients, _client),
-    OBJECTS: (lambda picture: picture.objects, _object),
+_PAGES: Dict[str, Tuple[Callable[[SnapshotView], List[Any]], Callable[[SnapshotView, Any], Entries]]] = {
+    FUNCTIONS: (lambda view: view.functions, _function),
+    CLIENTS: (lambda view: view.clients, _client),
+    OBJECTS: (lambda view: view.objects, _object),
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Tuple
 
-from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, Picture
+from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, SnapshotView
 from ..protocol.snapshots import ObjectState
-from .figures import count, duration, rate, size
+from .number_format import count, duration, rate, size
 from .tables import Column
 
 CALLED = "called"
@@ -14,13 +14,13 @@ CALLED = "called"
 
 FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
     Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
-    Column(CALLED, 12, lambda row: row.given, lambda row: row.given, rank=1, stretches=True, is_text=True),
+    Column(CALLED, 12, lambda row: row.given, lambda row: row.given, drop_rank=1, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("done", 8, lambda row: count(row.done, 7), lambda row: row.done),
     Column("failed", 7, lambda row: count(row.failed, 6), lambda row: row.failed),
-    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=2),
-    Column("mean", 7, lambda row: duration(row.mean_seconds), lambda row: row.mean_seconds, rank=1),
-    Column("bytes", 7, lambda row: size(row.bytes), lambda row: row.bytes, rank=3),
+    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_rank=2),
+    Column("mean", 7, lambda row: duration(row.mean_seconds), lambda row: row.mean_seconds, drop_rank=1),
+    Column("bytes", 7, lambda row: size(row.bytes), lambda row: row.bytes, drop_rank=3),
 )
 _STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on host"}
 
@@ -45,10 +45,10 @@ CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
     Column("client", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
     Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
     Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
-    Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, rank=1),
-    Column("done", 9, lambda row: count(row.done, 8), lambda row: row.done, rank=3),
-    Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, rank=2),
-    Column("bytes", 7, lambda row: size(row.object_bytes), lambda row: row.object_bytes, rank=2),
+    Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_rank=1),
+    Column("done", 9, lambda row: count(row.done, 8), lambda row: row.done, drop_rank=3),
+    Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, drop_rank=2),
+    Column("bytes", 7, lambda row: size(row.object_bytes), lambda row: row.object_bytes, drop_rank=2),
 )
 
 FUNCTIONS, OBJECTS, CLIENTS = "functions", "objects", "clients"
@@ -67,12 +67,12 @@ KEYS: Dict[str, Callable[[Any], Any]] = {
 """What names a row as long as it is there."""
 
 
-def side_rows(picture: Picture, table: str, words: str) -> List[Any]:
+def side_rows(view: SnapshotView, table: str, words: str) -> List[Any]:
     """The rows of a table in which each of the words is found, those with the most tasks first."""
     tables: Dict[str, List[Any]] = {
-        FUNCTIONS: picture.functions,
-        OBJECTS: picture.objects,
-        CLIENTS: picture.clients,
+        FUNCTIONS: view.functions,
+        OBJECTS: view.objects,
+        CLIENTS: view.clients,
     }
     wanted = words.lower().split()
     name, tasks = (_column(table, each) for each in (table[:-1], SORTED_BY))
@@ -93,11 +93,11 @@ def _words_of(table: str, row: Any) -> str:
     return " ".join(column.text(row) for column in COLUMNS[table] if column.is_text).lower()
 
 
-def how_many(picture: Picture, table: str) -> int:
+def total_rows(view: SnapshotView, table: str) -> int:
     """Rows that there are; the scheduler publishes the largest of very many."""
-    snapshot = picture.snapshot
+    snapshot = view.snapshot
     if table == FUNCTIONS:
-        return max(snapshot.functions, len(picture.functions))
+        return max(snapshot.functions, len(view.functions))
     if table == OBJECTS:
-        return max(snapshot.objects, len(picture.objects))
-    return max(snapshot.clients, len(picture.clients))
+        return max(snapshot.objects, len(view.objects))
+    return max(snapshot.clients, len(view.clients))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Generic, List, Sequence, Tuple, TypeVar
 
-from .fitting import Line, left, right, width_of
+from .text_width import Line, left, right, width_of
 
 Row = TypeVar("Row")
 
-NAME_SPARE = 20
+MIN_NAME_WIDTH = 20
 """Columns that a name gets before further columns are shown, where it is that long."""
 
 
@@ -23,7 +23,7 @@ class Column(Generic[Row]):
     """What it is sorted by."""
     key: str = ""
     """That sorts by it."""
-    rank: int = 0
+    drop_rank: int = 0
     """Those of a higher one are left out first where there is no room."""
     stretches: bool = False
     is_text: bool = False
@@ -32,10 +32,10 @@ class Column(Generic[Row]):
     """The largest first, when it is chosen."""
 
 
-Placed = List[Tuple["Column[Row]", int]]
+PlacedColumns = List[Tuple["Column[Row]", int]]
 
 
-def place(columns: Sequence[Column[Row]], width: int, longest: int) -> Placed[Row]:
+def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedColumns[Row]:
     """The columns that are shown in so much room, with their widths.
 
     Args:
@@ -44,11 +44,11 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> Placed[Ro
     shown: Dict[int, Column[Row]] = {}
     free = width
     first = next(column for column in columns if column.stretches)
-    for_name = max(0, min(longest, NAME_SPARE) + 1 - first.width)
-    for rank in sorted({column.rank for column in columns}):
+    for_name = max(0, min(longest, MIN_NAME_WIDTH) + 1 - first.width)
+    for drop_rank in sorted({column.drop_rank for column in columns}):
         for number, column in enumerate(columns):
             need = column.width
-            if column.rank == rank and need <= free - (for_name if rank else 0):
+            if column.drop_rank == drop_rank and need <= free - (for_name if drop_rank else 0):
                 shown[number] = column
                 free -= need
     placed = [shown[number] for number in sorted(shown)]
@@ -63,20 +63,20 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> Placed[Ro
     return [(column, column.width + gap + extra.get(column.name, 0)) for column in placed]
 
 
-LONGEST_WANTED = 24
+MAX_REQUESTED_WIDTH = 24
 """Columns that a stretching column may ask for before others are pushed aside."""
 
 
-def wanted_width(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> int:
+def requested_width(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> int:
     """How wide a table is to be for all of its columns, and for the texts of those that stretch."""
     width = 2 * len(columns) + 1
     for column in columns:
         longest = max((width_of(column.text(one)) for one in rows), default=0) if column.stretches else 0
-        width += max(column.width, min(longest, LONGEST_WANTED) + 1)
+        width += max(column.width, min(longest, MAX_REQUESTED_WIDTH) + 1)
     return width
 
 
-def header(placed: Placed[Row], sorted_by: str) -> Line:
+def header(placed: PlacedColumns[Row], sorted_by: str) -> Line:
     """The names, that of the column which the rows are sorted by in brackets; one wider than the rows."""
     text = ""
     at = 0, 0
@@ -92,9 +92,9 @@ def header(placed: Placed[Row], sorted_by: str) -> Line:
     return [("header", text)]
 
 
-def row(placed: Placed[Row], one: Row, look: str = "") -> Line:
+def row(placed: PlacedColumns[Row], one: Row, style: str = "") -> Line:
     text = ""
     for column, width in placed:
         cell = column.text(one)
         text += " " + left(cell, width - 1) if column.is_text else right(cell, width)
-    return [(look, text)]
+    return [(style, text)]

@@ -11,12 +11,12 @@ from typing import Any, Dict, List
 import urwid
 
 from ..monitor.socket import MonitorSocket
-from .fitting import Line
-from .presence import Banner
+from .banner import Banner
 from .screen import page
-from .view import View
+from .screen_state import ScreenState
+from .text_width import Line
 
-LOOK_SECONDS = 0.5
+REFRESH_SECONDS = 0.5
 """How often it is looked whether the scheduler is silent; what is said of time changes as often."""
 
 PALETTE = [
@@ -25,7 +25,7 @@ PALETTE = [
     ("section", "dark cyan,bold", "default", "bold"),
     ("focus", "yellow,bold", "default", "bold,underline"),
     ("header", "black", "dark green", "standout"),
-    ("chosen", "black", "light gray", "standout"),
+    ("selected", "black", "light gray", "standout"),
     ("label", "dark cyan", "default", "default"),
     ("rule", "dark gray", "default", "default"),
     ("shortcuts", "default", "default", "default"),
@@ -34,7 +34,7 @@ PALETTE = [
     ("good", "black", "dark green", "standout"),
 ]
 COLOURS = 16
-ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP")
+EXIT_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Page(urwid.Widget):
@@ -43,9 +43,9 @@ class Page(urwid.Widget):
     _sizing = frozenset([urwid.BOX])
     _selectable = True
 
-    def __init__(self, view: View, socket: MonitorSocket, banner: Banner) -> None:
+    def __init__(self, state: ScreenState, socket: MonitorSocket, banner: Banner) -> None:
         super().__init__()
-        self._view = view
+        self._view = state
         self._socket = socket
         self._banner = banner
 
@@ -53,15 +53,15 @@ class Page(urwid.Widget):
         width, height = size
         reader = self._socket.reader
         self._banner.note(reader)
-        obstacle = "" if reader.picture is not None else self._socket.obstacle()
-        said = self._banner.text(reader, time.monotonic(), obstacle)
-        lines = page(self._view, reader.picture, str(self._socket.address), said, width, height)
+        obstacle = "" if reader.view is not None else self._socket.connection_problem()
+        message = self._banner.text(reader, time.monotonic(), obstacle)
+        lines = page(self._view, reader.view, str(self._socket.address), message, width, height)
         return urwid.CanvasCombine([(_canvas(line, width), None, False) for line in lines])
 
     def keypress(self, size: Any, key: str) -> Any:
-        if not self._view.press(key):
+        if not self._view.handle_key(key):
             return key
-        if self._view.is_over:
+        if self._view.is_closed:
             raise urwid.ExitMainLoop
         self.refresh()
         return None
@@ -69,7 +69,7 @@ class Page(urwid.Widget):
     def mouse_event(self, size: Any, event: str, button: int, col: int, row: int, focus: bool) -> bool:
         if event != "mouse press" or button not in (4, 5):
             return False
-        self._view.wheel(-1 if button == 4 else 1)
+        self._view.handle_wheel(-1 if button == 4 else 1)
         self.refresh()
         return True
 
@@ -78,32 +78,32 @@ class Page(urwid.Widget):
 
 
 def _canvas(line: Line, width: int) -> urwid.Canvas:
-    markup: List[Any] = [(look, text) if look else text for look, text in line if text]
+    markup: List[Any] = [(style, text) if style else text for style, text in line if text]
     return urwid.Text(markup or " ", wrap="clip").render((width,))
 
 
 def show(socket: MonitorSocket, sorted_by: str) -> int:
     """Until the user, or a signal, ends it; returns the exit status."""
-    view = View()
-    view.sorted_by = sorted_by
-    shown = Page(view, socket, Banner())
+    state = ScreenState()
+    state.sorted_by = sorted_by
+    shown = Page(state, socket, Banner())
     screen = urwid.raw_display.Screen()
     has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in _COLOURLESS
     screen.set_terminal_properties(colors=COLOURS if has_colours else 1)
     loop = urwid.MainLoop(shown, PALETTE, screen=screen, event_loop=urwid.SelectEventLoop(), handle_mouse=True)
     events = loop.event_loop
 
-    def look(*_: object) -> None:
+    def style(*_: object) -> None:
         socket.read()
         shown.refresh()
 
-    def look_again() -> None:
-        look()
-        events.alarm(LOOK_SECONDS, look_again)
+    def refresh_periodically() -> None:
+        style()
+        events.alarm(REFRESH_SECONDS, refresh_periodically)
 
-    events.watch_file(socket.fileno(), look)
-    events.alarm(0, look_again)
-    with _Endings(loop):
+    events.watch_file(socket.fileno(), style)
+    events.alarm(0, refresh_periodically)
+    with _ExitSignals(loop):
         loop.run()
     return 0
 
@@ -111,7 +111,7 @@ def show(socket: MonitorSocket, sorted_by: str) -> int:
 _COLOURLESS = ("vt100", "vt102", "vt220", "dumb")
 
 
-class _Endings:
+class _ExitSignals:
     """Signals that end it do so between two events, for the terminal to become what it was."""
 
     def __init__(self, loop: urwid.MainLoop) -> None:
@@ -119,7 +119,7 @@ class _Endings:
         self._before: Dict[int, Any] = {}
 
     def __enter__(self) -> None:
-        for name in ENDINGS:
+        for name in EXIT_SIGNALS:
             number = getattr(signal, name, None)
             if number is not None:
                 self._before[number] = signal.signal(number, self._take)

@@ -18,12 +18,12 @@ import ipaddress
 import secrets
 from urllib.parse import urlsplit
 
-LEAST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 """Characters of a token: anybody may try."""
 BEARER = "bearer "
 
 
-def made_token() -> str:
+def generate_token() -> str:
     return secrets.token_urlsafe(24)
 
 
@@ -44,18 +44,18 @@ class Access:
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
-        self.cookie = f"scaler_ui_{self._made_of_token('name')[:8]}"
+        self.cookie = f"scaler_ui_{self._derive('name')[:8]}"
         """Its name: browsers keep one jar for all ports of a host."""
-        self.cookie_value = self._made_of_token("value")
+        self.cookie_value = self._derive("value")
         """Shows that somebody had the token, which it does not tell."""
 
-    def _made_of_token(self, what: str) -> str:
+    def _derive(self, what: str) -> str:
         return hmac.new(self._token, what.encode(), hashlib.sha256).hexdigest()
 
     def is_token(self, given: str) -> bool:
         return bool(self._token) and hmac.compare_digest(given.encode(errors="replace"), self._token)
 
-    def is_let_in(self, authorization: str, cookie: str) -> bool:
+    def is_authorized(self, authorization: str, cookie: str) -> bool:
         """Whether a request with these headers and this cookie may see something."""
         if not self._token:
             return True
@@ -63,11 +63,11 @@ class Access:
             return self.is_token(authorization[len(BEARER) :].strip())
         return hmac.compare_digest(cookie.encode(errors="replace"), self.cookie_value.encode())
 
-    def is_name_good(self, host: str) -> bool:
+    def is_host_allowed(self, host: str) -> bool:
         """Whether the page may be asked for by this Host header."""
         return bool(self._token) or is_loopback(_host_name(host))
 
-    def is_origin_good(self, origin: str | None, host: str) -> bool:
+    def is_origin_allowed(self, origin: str | None, host: str) -> bool:
         """Whether a page of this Origin may open a WebSocket. Programs that are no browsers have none."""
         if origin is None:
             return True

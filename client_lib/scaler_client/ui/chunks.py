@@ -8,11 +8,11 @@ from .contract import encode, outcome_kind
 from .durations import FunctionDurations
 
 MICROSECONDS = 1_000_000
-NOBODY = -1
+NO_INDEX = -1
 """An execution's worker where none had to do with it, or its error where it has none."""
 
 
-class _Dictionary:
+class _ValueTable:
     """Values and the numbers that stand for them."""
 
     def __init__(self) -> None:
@@ -43,8 +43,8 @@ class Chunk:
         """When its last execution has ended, in unix time."""
         self.durations: dict[str, FunctionDurations] = {}
         self._base = base
-        self._names, self._errors = _Dictionary(), _Dictionary()
-        self._clients, self._workers = _Dictionary(), _Dictionary()
+        self._names, self._errors = _ValueTable(), _ValueTable()
+        self._clients, self._workers = _ValueTable(), _ValueTable()
         self._rows: list[tuple[str, int, int, int, int, int, int | None, int | None, int, int, int]] = []
         self._count = 0
         self._text = ""
@@ -75,14 +75,14 @@ class Chunk:
                 str(task_id),
                 self._clients.number(client),
                 attempt,
-                self._workers.number(worker) if worker else NOBODY,
+                self._workers.number(worker) if worker else NO_INDEX,
                 function_number,
                 self._names.number(name) if name != function else function_number,
                 None if submitted is None else submitted - base,
                 None if start is None else start - base,
                 end - base,
                 outcome,
-                self._errors.number(error) if error else NOBODY,
+                self._errors.number(error) if error else NO_INDEX,
             )
         )
         self._count += 1

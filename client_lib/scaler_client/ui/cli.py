@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..monitor.http_options import HttpCommand
+from ..monitor.http_command import HttpCommand
 from .config import COMMAND, PROGRAM, Config, load
 
 _UI = HttpCommand(PROGRAM, COMMAND, "ui", ("aiohttp", "prometheus_client"))

@@ -11,15 +11,15 @@ from ..commands.addresses import Address
 from ..commands.command_line import Arguments
 from ..commands.logs import LOGGING_OPTIONS
 from ..commands.options import Command, Kind, Option
-from ..monitor.http_options import listening_options
-from ..monitor.options import MONITOR_OPTIONS, resolve_watching
-from .access import LEAST_TOKEN
-from .executions import MOST_TASKS
+from ..monitor.http_command import listen_options
+from ..monitor.options import MONITOR_OPTIONS, resolve_monitor_options
+from .access import MIN_TOKEN_LENGTH
+from .executions import MAX_TASKS
 
 PROGRAM = "scaler_ui"
 DEFAULT_PORT = 8081
-LONGEST_WINDOW_SECONDS = 86_400
-HIGHEST_PROCESS = 2**31 - 1
+MAX_WINDOW_SECONDS = 86_400
+MAX_PROCESS_ID = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Config:
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
-    values = resolve_watching(COMMAND, arguments, environ)
+    values = resolve_monitor_options(COMMAND, arguments, environ)
     values["window_seconds"] = float(values["window_seconds"])
     return Config(**values)
 
@@ -56,8 +56,8 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
 def _parse_token(given: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", given):  # what stands in headers and addresses as it is
         raise ValueError("a token has letters, digits and . _ ~ + / = - alone")
-    if len(given) < LEAST_TOKEN:
-        raise ValueError(f"a token has at least {LEAST_TOKEN} characters")
+    if len(given) < MIN_TOKEN_LENGTH:
+        raise ValueError(f"a token has at least {MIN_TOKEN_LENGTH} characters")
     return given
 
 
@@ -67,18 +67,18 @@ COMMAND = Command(
     default_file="/etc/scaler/ui.toml",
     options=(
         *MONITOR_OPTIONS,
-        *listening_options(DEFAULT_PORT, "on others than this machine's own a token is needed"),
+        *listen_options(DEFAULT_PORT, "on others than this machine's own a token is needed"),
         Option(
             "token",
             Kind("TOKEN", _parse_token, (str,)),
             "",
-            f"what browsers and scripts must show, at least {LEAST_TOKEN} characters; others "
+            f"what browsers and scripts must show, at least {MIN_TOKEN_LENGTH} characters; others "
             "see arguments in the list of processes: it is better in the environment or the file",
             default_text="one is made and printed where it is needed",
         ),
         Option(
             "window-seconds",
-            options.whole(10, LONGEST_WINDOW_SECONDS),
+            options.whole(10, MAX_WINDOW_SECONDS),
             600,
             "for how long what has happened is kept",
             unit="seconds",
@@ -86,12 +86,12 @@ COMMAND = Command(
         Option(
             "window-tasks",
             options.whole(1000, 1_000_000),
-            MOST_TASKS,
+            MAX_TASKS,
             "of how many executions of tasks at most",
         ),
         Option(
             "parent-process",
-            options.whole(0, HIGHEST_PROCESS),
+            options.whole(0, MAX_PROCESS_ID),
             0,
             "end when the process with this id is not the parent any more, as the page of an application's own cluster "
             "does; 0 never",

@@ -10,7 +10,7 @@ things: show them as text. Readers pass over types and columns that they don't k
 
 What the server sends
 ---------------------
-In this order at first: `hello`, `presence`, `picture` (where there is one), and then what the page watches.
+In this order at first: `hello`, `presence`, `snapshot` (where there is one), and then what the page watches.
 
 `hello`: `contract` (1), `version` (of scaler_ui), `address` (the monitor's), `topics` (what can be watched), `limits`:
     `tasks` (executions the server keeps at most), `window` (seconds it keeps them at most), `interval` (seconds, the
@@ -24,7 +24,7 @@ In this order at first: `hello`, `presence`, `picture` (where there is one), and
     other; `missed_snapshots`, `missed_history` (rows), `malformed` (messages). Sent whenever one of these changes,
     to paused pages too. When the scheduler is gone everything else stays as it was last.
 
-`picture`: sent every interval.
+`snapshot`: sent every interval.
     `now`, `uptime`, `started` (unix time), `version`, `incarnation`, `address` (where the scheduler is bound), `host`,
     `pid`, `interpreter`;
     `process`: `cpu`, `rss`, `loop` (percent of the time that its loop was busy), `loop_mean` (seconds a turn),
@@ -133,10 +133,10 @@ from ..monitor.reader import Presence
 
 CONTRACT = 1
 LIVE_PATH = "/live"
-LONGEST_MESSAGE = 4096  # bytes that the page may send at once
-LEAST_INTERVAL_SECONDS = 1.0
-MOST_INTERVAL_SECONDS = 60.0
-LEAST_WINDOW_SECONDS = 10.0
+MAX_MESSAGE_BYTES = 4096  # bytes that the page may send at once
+MIN_INTERVAL_SECONDS = 1.0
+MAX_INTERVAL_SECONDS = 60.0
+MIN_WINDOW_SECONDS = 10.0
 
 TOPICS = ("series", "tasks", "running", "workers", "agents", "clients", "functions", "objects", "graphs")
 
@@ -158,17 +158,17 @@ PRESENCES = {
 }
 
 
-class PageError(ValueError):
+class RequestError(ValueError):
     """What a page has sent is wrong; the text says what."""
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchRequest:
     topics: frozenset[str]
 
 
 @dataclass(frozen=True)
-class Settings:
+class SettingsRequest:
     """None: as it was."""
 
     interval: float | None
@@ -176,17 +176,17 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Pause:
+class PauseRequest:
     is_on: bool
 
 
 @dataclass(frozen=True)
-class AskStory:
+class StoryRequest:
     client: int
     id: int
 
 
-FromPage = Watch | Settings | Pause | AskStory
+PageRequest = WatchRequest | SettingsRequest | PauseRequest | StoryRequest
 
 
 def outcome_kind(outcome: int) -> str:
@@ -199,40 +199,40 @@ def encode(message: dict[str, Any]) -> str:
     return json.dumps(message, separators=(",", ":"), allow_nan=False)
 
 
-def parse(text: str, longest_window: float) -> FromPage:
+def parse_request(text: str, longest_window: float) -> PageRequest:
     """What a page has sent.
 
     Raises:
-        PageError: it is none of the above.
+        RequestError: it is none of the above.
     """
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise PageError("that is no JSON") from None
+        raise RequestError("that is no JSON") from None
     if not isinstance(message, dict):
-        raise PageError("that is no object")
+        raise RequestError("that is no object")
     kind = message.get("type")
     if kind == "watch":
         topics = message.get("topics")
         if not isinstance(topics, list) or any(topic not in TOPICS for topic in topics):
-            raise PageError(f"topics is not a list of {', '.join(TOPICS)}")
-        return Watch(frozenset(topics))
+            raise RequestError(f"topics is not a list of {', '.join(TOPICS)}")
+        return WatchRequest(frozenset(topics))
     if kind == "settings":
-        return Settings(
-            _seconds(message, "interval", LEAST_INTERVAL_SECONDS, MOST_INTERVAL_SECONDS),
-            _seconds(message, "window", LEAST_WINDOW_SECONDS, longest_window),
+        return SettingsRequest(
+            _seconds(message, "interval", MIN_INTERVAL_SECONDS, MAX_INTERVAL_SECONDS),
+            _seconds(message, "window", MIN_WINDOW_SECONDS, longest_window),
         )
     if kind in ("pause", "resume"):
-        return Pause(kind == "pause")
+        return PauseRequest(kind == "pause")
     if kind == "story":
-        return AskStory(_identity(message, "client"), _identity(message, "id"))
-    raise PageError("its type is not one of watch, settings, story, pause, resume")
+        return StoryRequest(_identity(message, "client"), _identity(message, "id"))
+    raise RequestError("its type is not one of watch, settings, story, pause, resume")
 
 
 def _identity(message: dict[str, Any], name: str) -> int:
     value = message.get(name)
     if not isinstance(value, str) or not re.fullmatch("[0-9]{1,20}", value) or int(value) >= 1 << 64:
-        raise PageError(f"{name} is not an identity in a string")
+        raise RequestError(f"{name} is not an identity in a string")
     return int(value)
 
 
@@ -241,5 +241,5 @@ def _seconds(message: dict[str, Any], name: str, least: float, most: float) -> f
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise PageError(f"{name} is not a number from {least:g} to {most:g}")
+        raise RequestError(f"{name} is not a number from {least:g} to {most:g}")
     return float(value)

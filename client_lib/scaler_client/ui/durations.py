@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-BUCKETS_AN_OCTAVE = 8
+BUCKETS_PER_OCTAVE = 8
 
 
 class FunctionDurations:
@@ -32,13 +32,13 @@ class FunctionDurations:
             self.nanoseconds += nanoseconds
             self.buckets[bucket_of(nanoseconds)] += 1
 
-    def join(self, other: FunctionDurations) -> None:
+    def merge(self, other: FunctionDurations) -> None:
         self.count += other.count
         self.failed += other.failed
         self.nanoseconds += other.nanoseconds
         self.buckets.update(other.buckets)
 
-    def leave(self, other: FunctionDurations) -> None:
+    def subtract(self, other: FunctionDurations) -> None:
         """What has joined before is there no more."""
         self.count -= other.count
         self.failed -= other.failed
@@ -73,9 +73,9 @@ Durations = Mapping[str, FunctionDurations]
 
 
 def bucket_of(nanoseconds: int) -> int:
-    return math.floor(math.log2(nanoseconds) * BUCKETS_AN_OCTAVE)
+    return math.floor(math.log2(nanoseconds) * BUCKETS_PER_OCTAVE)
 
 
 def seconds_of(bucket: int) -> float:
     """The middle of a bucket, which differs least from all that is in it."""
-    return float(f"{2 ** ((bucket + 0.5) / BUCKETS_AN_OCTAVE) / 1e9:.4g}")
+    return float(f"{2 ** ((bucket + 0.5) / BUCKETS_PER_OCTAVE) / 1e9:.4g}")

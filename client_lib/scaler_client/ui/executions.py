@@ -14,22 +14,22 @@ from .chunks import MICROSECONDS, Chunk
 from .contract import RETURNED
 from .durations import FunctionDurations
 
-MOST_TASKS = 100_000
+MAX_TASKS = 100_000
 """Executions that are kept."""
-ROWS_A_CHUNK = 4000
+ROWS_PER_CHUNK = 4000
 """A message of some 300 KB."""
 CHUNKS = 10
 """At least, where there is all that may be kept: the oldest goes as a whole."""
 OPEN_TASKS = 200_000
 """Of as many that have not ended is known when they were submitted, and where they are."""
 
-NEVER = -1
+NO_TIME = -1
 
 _Known = TypeVar("_Known")
 _Key = tuple[int, int]
 
 
-class _Recent(Generic[_Known]):
+class _RecentTasks(Generic[_Known]):
     """What is known of tasks, the newest `limit` at least and twice as many at most."""
 
     def __init__(self, limit: int) -> None:
@@ -60,38 +60,38 @@ class _Recent(Generic[_Known]):
         self._old.clear()
 
 
-_AtWorker = tuple[int, int | None]
+_Assignment = tuple[int, int | None]
 """Where a task is: the worker, and since when it is known to run (microseconds of unix time)."""
 
 
 class Executions:
     """Those that are over, in chunks; `chunks` has the oldest first, their numbers one behind the other."""
 
-    def __init__(self, most_tasks: int = MOST_TASKS) -> None:
+    def __init__(self, most_tasks: int = MAX_TASKS) -> None:
         self.chunks: deque[Chunk] = deque()
         self.durations: dict[str, FunctionDurations] = {}
         """Of all that are kept, by function."""
         self.rows = 0
         self._most_tasks = most_tasks
-        self._rows_a_chunk = min(ROWS_A_CHUNK, most_tasks // CHUNKS)
+        self._rows_per_chunk = min(ROWS_PER_CHUNK, most_tasks // CHUNKS)
         self._next_number = 0
         self._missed = 0
-        self._submitted: _Recent[int] = _Recent(OPEN_TASKS)
+        self._submitted: _RecentTasks[int] = _RecentTasks(OPEN_TASKS)
         """When they came (microseconds of unix time)."""
-        self._at_workers: _Recent[_AtWorker] = _Recent(OPEN_TASKS)
+        self._assignments: _RecentTasks[_Assignment] = _RecentTasks(OPEN_TASKS)
 
-    def forget_open(self) -> None:
+    def clear_open_tasks(self) -> None:
         """Another scheduler is there: it says anew what is open."""
         self._submitted.clear()
-        self._at_workers.clear()
+        self._assignments.clear()
 
-    def miss(self, rows: int) -> None:
+    def add_missed(self, rows: int) -> None:
         """So many rows of history never came."""
         self._missed += rows
 
-    def take(self, history: History, started: int) -> None:
+    def add_history(self, history: History, started: int) -> None:
         """What has happened; `started` is when its scheduler was, in microseconds of unix time."""
-        ends = _ends(history)
+        ends = _end_times(history)
         chunk = None
         for row, kind in enumerate(history.kinds):
             key = history.clients[row], history.ids[row]
@@ -99,18 +99,18 @@ class Executions:
             if kind == HistoryKind.SUBMITTED:
                 self._submitted.put(key, at)
             elif kind == HistoryKind.DISPATCHED:
-                self._at_workers.put(key, (history.workers[row], None))
+                self._assignments.put(key, (history.workers[row], None))
             elif kind in (HistoryKind.STARTED, HistoryKind.ADOPTED):
-                self._at_workers.put(key, (history.workers[row], at))
+                self._assignments.put(key, (history.workers[row], at))
             elif kind in (HistoryKind.ENDED, HistoryKind.RETURNED):
-                if chunk is None or len(chunk) >= self._rows_a_chunk:
-                    self._keep(chunk)
+                if chunk is None or len(chunk) >= self._rows_per_chunk:
+                    self._append_chunk(chunk)
                     chunk = Chunk(self._next_number, at // MICROSECONDS, self._missed)
                 if kind == HistoryKind.ENDED:
                     self._add_end(chunk, history, row, key, started + ends[row])
                 else:
                     self._add_return(chunk, history, row, key, started + ends[row])
-        self._keep(chunk)
+        self._append_chunk(chunk)
 
     def drop_before(self, oldest: float) -> None:
         """Chunks all of whose executions have ended before (unix time) go, and what is beyond the limit."""
@@ -118,9 +118,9 @@ class Executions:
             chunk = self.chunks.popleft()
             self.rows -= len(chunk)
             for function, durations in chunk.durations.items():
-                all_of_it = self.durations[function]
-                all_of_it.leave(durations)
-                if not all_of_it.count:
+                kept = self.durations[function]
+                kept.subtract(durations)
+                if not kept.count:
                     del self.durations[function]
 
     @property
@@ -132,7 +132,7 @@ class Executions:
         """Of the first chunk with something that has ended no earlier than that (unix time)."""
         return self._next_number - sum(1 for chunk in self.chunks if chunk.newest >= time)
 
-    def _keep(self, chunk: Chunk | None) -> None:
+    def _append_chunk(self, chunk: Chunk | None) -> None:
         if chunk is None or not len(chunk):
             return
         self._missed = 0
@@ -140,11 +140,11 @@ class Executions:
         self.chunks.append(chunk)
         self.rows += len(chunk)
         for function, durations in chunk.durations.items():
-            self.durations.setdefault(function, FunctionDurations()).join(durations)
+            self.durations.setdefault(function, FunctionDurations()).merge(durations)
 
     def _add_end(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
         submitted = self._submitted.pop(key)
-        known = self._at_workers.pop(key)
+        known = self._assignments.pop(key)
         worker, duration = history.workers[row], history.durations[row]
         start = end - duration // 1000 if worker else None
         if known is not None and not worker:  # the scheduler has ended it, wherever it was
@@ -154,7 +154,7 @@ class Executions:
         chunk.add(*key, attempt, worker, *names, submitted, start, end, duration, outcome, error)
 
     def _add_return(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
-        worker, start = self._at_workers.pop(key) or (0, None)
+        worker, start = self._assignments.pop(key) or (0, None)
         duration = history.durations[row]
         if duration:
             worker, start = history.workers[row], end - duration // 1000
@@ -166,7 +166,7 @@ class Executions:
         chunk.add(*key, attempt, worker, *names, submitted, start, end, duration, outcome, error)
 
 
-def _ends(history: History) -> list[int]:
+def _end_times(history: History) -> list[int]:
     """When executions have ended, in microseconds of the scheduler's uptime.
 
     The scheduler hears of many at once: those of one worker and one moment are laid one before the other.
@@ -179,7 +179,7 @@ def _ends(history: History) -> list[int]:
         kind = history.kinds[row]
         if not workers[row] or not (kind == HistoryKind.ENDED or kind == HistoryKind.RETURNED and durations[row]):
             continue
-        moment, begin = begins.get(workers[row], (NEVER, NEVER))
+        moment, begin = begins.get(workers[row], (NO_TIME, NO_TIME))
         if moment == ends[row]:
             ends[row] = begin
         begins[workers[row]] = history.times[row], ends[row] - durations[row] // 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..monitor.snapshot_view import Picture
+from ..monitor.snapshot_view import SnapshotView
 from .contract import outcome_kind
 from .tables import queued_tasks
 
@@ -32,28 +32,28 @@ class Series:
     def next_number(self) -> int:
         return self.first + len(self.points)
 
-    def take(self, picture: Picture) -> None:
+    def add(self, view: SnapshotView) -> None:
         """Another point."""
-        snapshot = picture.snapshot
+        snapshot = view.snapshot
         numbers: Point = (
             snapshot.unix_seconds,
-            round(picture.resolved_rate, 1),
-            round(self._failed_rate(picture), 1),
+            round(view.resolved_rate, 1),
+            round(self._failed_rate(view), 1),
             snapshot.waiting,
             snapshot.blocked,
-            queued_tasks(picture),
+            queued_tasks(view),
             snapshot.running,
             snapshot.suspended,
             snapshot.workers,
             snapshot.clients,
             snapshot.process.resident_bytes,
             sum(snapshot.worker_columns.resident_bytes),
-            round(picture.cpu_percent, 1),
-            round(picture.loop_percent, 1),
+            round(view.cpu_percent, 1),
+            round(view.loop_percent, 1),
         )
         self.points.append(numbers)
 
-    def gap(self) -> None:
+    def add_gap(self) -> None:
         """The scheduler is gone: nothing is known from the last point on."""
         if self.points and self.points[-1][1] is not None:
             self.points.append((self.points[-1][0], *[None] * (len(COLUMNS) - 1)))
@@ -75,8 +75,8 @@ class Series:
         older = sum(1 for point in self.points if (point[0] or 0.0) < time)
         return self.first + older
 
-    def _failed_rate(self, picture: Picture) -> float:
-        snapshot = picture.snapshot
+    def _failed_rate(self, view: SnapshotView) -> float:
+        snapshot = view.snapshot
         failed = sum(total for number, total in enumerate(snapshot.outcomes) if outcome_kind(number) == "failed")
         before, self._failures = self._failures, (snapshot.incarnation, snapshot.uptime_seconds, failed)
         if before is None or before[0] != snapshot.incarnation or snapshot.uptime_seconds <= before[1]:

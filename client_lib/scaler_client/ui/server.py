@@ -19,10 +19,10 @@ from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.reader import Presence
 from ..monitor.socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from ..protocol.snapshot_decoder import GRAPHS_TOPIC, HISTORY_TOPIC, SNAPSHOT_TOPIC
-from .access import Access, is_loopback, made_token
+from .access import Access, generate_token, is_loopback
 from .config import PROGRAM, Config
-from .live import Limits, Live
-from .web import Web
+from .live_state import Limits, LiveState
+from .web_application import WebApplication
 
 TOPICS = (SNAPSHOT_TOPIC, HISTORY_TOPIC)
 CLOSING_SECONDS = 1.0
@@ -33,26 +33,26 @@ _log = logging.getLogger(__name__)
 
 def run(config: Config) -> int:
     """Serve until a signal; the process' exit status."""
-    manager = SystemdNotifier(pop_variables(os.environ))
+    notifier = SystemdNotifier(pop_variables(os.environ))
     try:
         with MonitorSocket(config.monitor_address, TOPICS, keys=config.keys) as monitor:
-            return asyncio.run(_Server(config, monitor, manager).serve())
+            return asyncio.run(_Server(config, monitor, notifier).serve())
     except MonitorAccessError as error:
         return fail(PROGRAM, str(error))
     finally:
-        manager.close()
+        notifier.close()
 
 
 class _Server:
-    def __init__(self, config: Config, monitor: MonitorSocket, manager: SystemdNotifier) -> None:
+    def __init__(self, config: Config, monitor: MonitorSocket, notifier: SystemdNotifier) -> None:
         self._config = config
         self._monitor = monitor
-        self._manager = manager
+        self._notifier = notifier
         limits = Limits(config.window_tasks, config.window_seconds)
         offset = time.time() - time.monotonic()
-        self._live = Live(monitor.reader, __version__, str(monitor.address), limits, offset)
-        self._token = config.token or ("" if is_loopback(config.host) else made_token())
-        self._web = Web(self._live, Access(self._token), self._subscribe)
+        self._live = LiveState(monitor.reader, __version__, str(monitor.address), limits, offset)
+        self._token = config.token or ("" if is_loopback(config.host) else generate_token())
+        self._application = WebApplication(self._live, Access(self._token), self._subscribe)
         self._subscribed: set[bytes] = set()
         self._presence = Presence.UNHEARD
 
@@ -62,8 +62,8 @@ class _Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, ended.set)
         http_log = logging.getLogger("aiohttp.server")
-        http_log.addFilter(_is_ours)
-        application = self._web.application()
+        http_log.addFilter(_is_own_error)
+        application = self._application.application()
         runner = web.AppRunner(application, access_log=None, logger=http_log, shutdown_timeout=CLOSING_SECONDS)
         await runner.setup()
         try:
@@ -74,18 +74,18 @@ class _Server:
         _log.info("%s %s on %s, process %d", PROGRAM, __version__, interpreter(), os.getpid())
         _log.info("shows the scheduler that publishes at %s", self._monitor.address)
         print(self._url(runner), flush=True)  # no log line: it may have a token, and is what somebody waits for
-        self._manager.ready()
+        self._notifier.ready()
         loop.add_reader(self._monitor.fileno(), self._read)
         try:
-            await self._turn_until(ended)
+            await self._run_until(ended)
         finally:
-            self._manager.stopping()
+            self._notifier.stopping()
             loop.remove_reader(self._monitor.fileno())
             await runner.cleanup()
         return 0
 
-    async def _turn_until(self, ended: asyncio.Event) -> None:
-        seconds = min(TICK_SECONDS, self._manager.watchdog_seconds or TICK_SECONDS)
+    async def _run_until(self, ended: asyncio.Event) -> None:
+        seconds = min(TICK_SECONDS, self._notifier.watchdog_seconds or TICK_SECONDS)
         parent = self._config.parent_process
         while not ended.is_set():
             if parent and os.getppid() != parent:
@@ -93,8 +93,8 @@ class _Server:
                 return
             self._read()
             self._subscribe()
-            self._manager.watchdog()
-            self._manager.status(self._status())
+            self._notifier.watchdog()
+            self._notifier.status(self._status())
             try:
                 await asyncio.wait_for(ended.wait(), seconds)
             except asyncio.TimeoutError:
@@ -104,32 +104,32 @@ class _Server:
         is_new = self._monitor.read()
         reader = self._monitor.reader
         if reader.presence is Presence.UNHEARD:
-            obstacle = self._monitor.obstacle()
-            if self._live.note_obstacle(obstacle):
+            problem = self._monitor.connection_problem()
+            if self._live.set_connection_problem(problem):
                 is_new = True
-                if obstacle:
-                    _log.warning("nothing is heard of the scheduler: %s", obstacle)
+                if problem:
+                    _log.warning("nothing is heard of the scheduler: %s", problem)
         if is_new:
-            self._live.look(time.monotonic())
-            self._web.tell()
+            self._live.refresh(time.monotonic())
+            self._application.notify_pages()
         if reader.presence is not self._presence:
             self._presence = reader.presence
             _log.info("the scheduler is %s%s", self._presence.value, f": {reader.problem}" if reader.problem else "")
 
     def _subscribe(self) -> None:
         """To what pages need, while they do."""
-        needed = self._web.topics()
+        needed = self._application.topics()
         for topic in needed - self._subscribed:
             self._monitor.subscribe(topic)
         for topic in self._subscribed - needed:
             self._monitor.unsubscribe(topic)
             if topic == GRAPHS_TOPIC:
-                self._live.forget_graphs()
+                self._live.clear_graphs()
         self._subscribed = needed
 
     def _status(self) -> str:
         """For `systemctl status`."""
-        pages = f"{self._web.pages} page{'' if self._web.pages == 1 else 's'}"
+        pages = f"{self._application.pages} page{'' if self._application.pages == 1 else 's'}"
         return f"{pages} open; the scheduler at {self._monitor.address} is {self._presence.value}"
 
     def _url(self, runner: web.AppRunner) -> str:
@@ -140,7 +140,7 @@ class _Server:
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/{query}"
 
 
-def _is_ours(record: logging.LogRecord) -> bool:
+def _is_own_error(record: logging.LogRecord) -> bool:
     """Whether an error is this program's: of what is no HTTP whoever sends it is told, and nobody else needs to be."""
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 

@@ -7,23 +7,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..monitor.problems import problems
-from ..monitor.snapshot_view import Picture
+from ..monitor.snapshot_view import SnapshotView
 from ..protocol.snapshots import Graphs, GraphState, History, HistoryKind, ObjectState
 from .contract import OUTCOMES
 from .durations import FunctionDurations
 
 Message = dict[str, Any]
 
-MOST_GONE = 1000
+MAX_ENDED_FUNCTIONS = 1000
 """As many functions as the scheduler tells of: whoever submits lambdas may have thousands."""
 
 _OBJECT_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on a host"}
 
 
-def picture_message(picture: Picture) -> Message:
-    snapshot, process = picture.snapshot, picture.snapshot.process
+def snapshot_message(view: SnapshotView) -> Message:
+    snapshot, process = view.snapshot, view.snapshot.process
     return {
-        "type": "picture",
+        "type": "snapshot",
         "now": snapshot.unix_seconds,
         "uptime": snapshot.uptime_seconds,
         "started": round(snapshot.unix_seconds - snapshot.uptime_seconds, 3),
@@ -34,20 +34,20 @@ def picture_message(picture: Picture) -> Message:
         "pid": process.pid,
         "interpreter": process.interpreter,
         "process": {
-            "cpu": _short(picture.cpu_percent),
+            "cpu": _rounded(view.cpu_percent),
             "rss": process.resident_bytes,
-            "loop": _short(picture.loop_percent),
-            "loop_mean": picture.loop_mean_seconds,
+            "loop": _rounded(view.loop_percent),
+            "loop_mean": view.loop_mean_seconds,
             "loop_durations": process.loop_durations,
         },
         "tasks": {
             "waiting": snapshot.waiting,
             "blocked": snapshot.blocked,
-            "queued": queued_tasks(picture),
+            "queued": queued_tasks(view),
             "running": snapshot.running,
             "suspended": snapshot.suspended,
             "resolved": snapshot.resolved,
-            "resolved_rate": _short(picture.resolved_rate),
+            "resolved_rate": _rounded(view.resolved_rate),
         },
         "outcomes": [[_outcome(number), total] for number, total in enumerate(snapshot.outcomes)],
         "peers": {"clients": snapshot.clients, "workers": snapshot.workers, "agents": snapshot.agents},
@@ -62,26 +62,26 @@ def picture_message(picture: Picture) -> Message:
         "deaths": [[cause, total] for cause, total in sorted(snapshot.deaths.items())],
         "retries": snapshot.retries,
         "dispatch_latencies": snapshot.dispatch_latencies,
-        "problems": problems(picture),
+        "problems": problems(view),
         "messages": {
-            "received": _counters(snapshot.received, picture.received_rates),
-            "sent": _counters(snapshot.sent, picture.sent_rates),
+            "received": _counters(snapshot.received, view.received_rates),
+            "sent": _counters(snapshot.sent, view.sent_rates),
             "dropped": [[name, total] for name, total in sorted(snapshot.dropped.items())],
         },
     }
 
 
-def queued_tasks(picture: Picture) -> int:
+def queued_tasks(view: SnapshotView) -> int:
     """Those that workers hold and that wait there."""
-    snapshot = picture.snapshot
+    snapshot = view.snapshot
     return max(0, snapshot.dispatched - snapshot.running - snapshot.suspended)
 
 
-def workers_message(picture: Picture) -> Message:
-    rows = picture.workers
+def workers_message(view: SnapshotView) -> Message:
+    rows = view.workers
     return _table(
         "workers",
-        picture,
+        view,
         {
             "id": [str(row.incarnation) for row in rows],
             "name": [row.name for row in rows],
@@ -92,10 +92,10 @@ def workers_message(picture: Picture) -> Message:
             "capabilities": [row.capabilities for row in rows],
             "agent": [str(row.agent) for row in rows],
             "flags": [int(row.state) for row in rows],
-            "agent_cpu": [_short(row.agent_cpu_percent) for row in rows],
+            "agent_cpu": [_rounded(row.agent_cpu_percent) for row in rows],
             "agent_rss": [row.agent_resident_bytes for row in rows],
             "lag": [row.lag_seconds for row in rows],
-            "cpu": [_short(row.cpu_percent) for row in rows],
+            "cpu": [_rounded(row.cpu_percent) for row in rows],
             "rss": [row.resident_bytes for row in rows],
             "free": [row.free for row in rows],
             "held": [row.held for row in rows],
@@ -103,9 +103,9 @@ def workers_message(picture: Picture) -> Message:
             "running": [row.running for row in rows],
             "suspended": [row.suspended for row in rows],
             "sent": [row.sent for row in rows],
-            "sent_rate": [_short(row.sent_rate) for row in rows],
+            "sent_rate": [_rounded(row.sent_rate) for row in rows],
             "done": [row.done for row in rows],
-            "done_rate": [_short(row.done_rate) for row in rows],
+            "done_rate": [_rounded(row.done_rate) for row in rows],
             "task": ["" if row.task is None else row.task.name for row in rows],
             "task_client": ["" if row.task is None else str(row.task.client) for row in rows],
             "task_id": ["" if row.task is None else str(row.task.id) for row in rows],
@@ -114,13 +114,13 @@ def workers_message(picture: Picture) -> Message:
     )
 
 
-def running_message(picture: Picture) -> Message:
-    now = picture.snapshot.unix_seconds
-    rows = [(row, row.task) for row in picture.workers if row.task is not None]
-    clients = {client.incarnation: client.name for client in picture.clients}
+def running_message(view: SnapshotView) -> Message:
+    now = view.snapshot.unix_seconds
+    rows = [(row, row.task) for row in view.workers if row.task is not None]
+    clients = {client.incarnation: client.name for client in view.clients}
     return _table(
         "running",
-        picture,
+        view,
         {
             "client": [str(task.client) for _, task in rows],
             "client_name": [clients.get(task.client, "") for _, task in rows],
@@ -134,11 +134,11 @@ def running_message(picture: Picture) -> Message:
     )
 
 
-def agents_message(picture: Picture) -> Message:
-    rows = picture.agents
+def agents_message(view: SnapshotView) -> Message:
+    rows = view.agents
     return _table(
         "agents",
-        picture,
+        view,
         {
             "id": [str(row.incarnation) for row in rows],
             "name": [row.name for row in rows],
@@ -146,20 +146,20 @@ def agents_message(picture: Picture) -> Message:
             "pid": [row.pid for row in rows],
             "language": [row.language for row in rows],
             "version": [row.version for row in rows],
-            "cpu": [_short(row.cpu_percent) for row in rows],
+            "cpu": [_rounded(row.cpu_percent) for row in rows],
             "rss": [row.resident_bytes for row in rows],
             "lag": [row.lag_seconds for row in rows],
-            "silent": [_short(row.silent_seconds) for row in rows],
+            "silent": [_rounded(row.silent_seconds) for row in rows],
             "workers": [row.workers for row in rows],
         },
     )
 
 
-def clients_message(picture: Picture) -> Message:
-    rows = picture.clients
+def clients_message(view: SnapshotView) -> Message:
+    rows = view.clients
     return _table(
         "clients",
-        picture,
+        view,
         {
             "id": [str(row.incarnation) for row in rows],
             "name": [row.name for row in rows],
@@ -169,30 +169,30 @@ def clients_message(picture: Picture) -> Message:
             "objects": [row.objects for row in rows],
             "object_bytes": [row.object_bytes for row in rows],
             "done": [row.done for row in rows],
-            "done_rate": [_short(row.done_rate) for row in rows],
+            "done_rate": [_rounded(row.done_rate) for row in rows],
         },
     )
 
 
-def functions_message(picture: Picture, durations: Mapping[str, FunctionDurations]) -> Message:
-    """With those that only the kept executions know of, which have no open tasks any more: the MOST_GONE with most."""
-    rows = picture.functions
+def functions_message(view: SnapshotView, durations: Mapping[str, FunctionDurations]) -> Message:
+    """With those that only the kept executions know of, which have no open tasks any more: the MAX_GONE with most."""
+    rows = view.functions
     known = {row.name for row in rows}
     gone = [name for name in durations if name not in known]
-    if len(gone) > MOST_GONE:
-        gone = heapq.nlargest(MOST_GONE, gone, key=lambda name: durations[name].count)
+    if len(gone) > MAX_ENDED_FUNCTIONS:
+        gone = heapq.nlargest(MAX_ENDED_FUNCTIONS, gone, key=lambda name: durations[name].count)
     names = [*(row.name for row in rows), *gone]
     none = [0] * len(gone)
     recent = [durations.get(name) for name in names]
     return _table(
         "functions",
-        picture,
+        view,
         {
             "name": names,
             "open": [*(row.tasks for row in rows), *none],
             "done": [*(row.done for row in rows), *(durations[name].count for name in gone)],
             "failed": [*(row.failed for row in rows), *(durations[name].failed for name in gone)],
-            "rate": [*(_short(row.done_rate) for row in rows), *none],
+            "rate": [*(_rounded(row.done_rate) for row in rows), *none],
             "mean": [*(row.mean_seconds for row in rows), *(durations[name].mean() for name in gone)],
             "clients": [*(row.clients for row in rows), *none],
             "bytes": [*(row.bytes for row in rows), *none],
@@ -206,11 +206,11 @@ def functions_message(picture: Picture, durations: Mapping[str, FunctionDuration
     )
 
 
-def objects_message(picture: Picture) -> Message:
-    rows = picture.objects
+def objects_message(view: SnapshotView) -> Message:
+    rows = view.objects
     return _table(
         "objects",
-        picture,
+        view,
         {
             "client": [str(row.client) for row in rows],
             "id": [str(row.id) for row in rows],
@@ -286,18 +286,18 @@ def story_message(
 _HISTORY_KINDS = {int(kind): kind.name.lower() for kind in HistoryKind}
 
 
-def _table(kind: str, picture: Picture, columns: Mapping[str, Sequence[Any]]) -> Message:
-    return {"type": kind, "now": picture.snapshot.unix_seconds, "columns": columns}
+def _table(kind: str, view: SnapshotView, columns: Mapping[str, Sequence[Any]]) -> Message:
+    return {"type": kind, "now": view.snapshot.unix_seconds, "columns": columns}
 
 
 def _counters(totals: Mapping[str, int], rates: Mapping[str, float]) -> list[list[Any]]:
-    return [[name, total, _short(rates.get(name, 0.0))] for name, total in sorted(totals.items())]
+    return [[name, total, _rounded(rates.get(name, 0.0))] for name, total in sorted(totals.items())]
 
 
 def _outcome(number: int) -> str:
     return OUTCOMES[number] if number < len(OUTCOMES) else str(number)
 
 
-def _short(number: float) -> float:
+def _rounded(number: float) -> float:
     """With no more digits than anybody reads."""
     return round(number, 1)

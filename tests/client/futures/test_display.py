@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 from scaler_client import Client, LocalCluster
 from scaler_client.commands.addresses import Address, parse_connect_address
 from scaler_client.futures.notebook import Link, count_text, html_table
-from scaler_client.monitor.newest_snapshot import Watch
+from scaler_client.monitor.newest_snapshot import NewestSnapshot
 from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 
 HOSTILE = "<script>alert('&')</script>"
@@ -139,7 +139,7 @@ def test_what_the_scheduler_says(monitor: zmq.Socket[bytes], address: Address) -
 
 
 def test_the_newest_snapshot_counts(monitor: zmq.Socket[bytes], address: Address) -> None:
-    watch = Watch(address)
+    watch = NewestSnapshot(address)
     assert watch.latest() is None
     monitor.recv()
     for workers in range(50):
@@ -153,7 +153,7 @@ def test_the_newest_snapshot_counts(monitor: zmq.Socket[bytes], address: Address
 
 
 def test_who_looks_first_waits_for_a_snapshot(monitor: zmq.Socket[bytes], address: Address) -> None:
-    watch = Watch(address)
+    watch = NewestSnapshot(address)
     with ThreadPoolExecutor(1) as thread:
         look = thread.submit(watch.latest)
         monitor.recv()
@@ -164,7 +164,7 @@ def test_who_looks_first_waits_for_a_snapshot(monitor: zmq.Socket[bytes], addres
 
 
 def test_nobody_is_kept_where_nothing_is_published(address: Address) -> None:
-    watch = Watch(address)
+    watch = NewestSnapshot(address)
     began = time.monotonic()
     assert [watch.latest() for _ in range(100)] == [None] * 100
     assert time.monotonic() - began < 5

@@ -18,16 +18,16 @@ from tests.client.monitor.published_frames import Texts, busy, history_frame, sn
 from scaler_client.commands.options import OptionError
 from scaler_client.inspect import cli
 from scaler_client.inspect.dump import check_file, without_secrets, write_dump
-from scaler_client.inspect.first_snapshot import NothingHeardError
 from scaler_client.inspect.status import status_json, status_text
 from scaler_client.inspect.story import story_json, story_text
-from scaler_client.inspect.task_lookup import MOST_NAMED, Story, UnknownTaskError, find_story, stories_of
-from scaler_client.inspect.workers import SORT_KEYS, chosen, workers_json, workers_text
+from scaler_client.inspect.subscription import NothingHeardError
+from scaler_client.inspect.task_lookup import MAX_LISTED, Story, UnknownTaskError, find_story, stories_of
+from scaler_client.inspect.workers import SORT_KEYS, select_workers, workers_json, workers_text
 from scaler_client.monitor.problems import problems
 from scaler_client.monitor.reader import MonitorReader
-from scaler_client.monitor.snapshot_view import Picture
-from scaler_client.monitor.task_names import parse_wanted
-from scaler_client.monitor.text_layout import Page, clean, page_of, rate, size, span
+from scaler_client.monitor.snapshot_view import SnapshotView
+from scaler_client.monitor.task_names import parse_task_query
+from scaler_client.monitor.text_layout import OutputFormat, clean, duration, output_format, rate, size
 from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from scaler_client.protocol.snapshots import WorkerState
 
@@ -44,17 +44,17 @@ def time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def picture_of(*frames: bytes) -> Picture:
+def build_view(*frames: bytes) -> SnapshotView:
     reader = MonitorReader(0)
     for frame in frames:
         reader.feed(frame, 0)
-    assert reader.picture is not None
-    return reader.picture
+    assert reader.view is not None
+    return reader.view
 
 
 @pytest.fixture
-def picture() -> Picture:
-    return picture_of(busy(1, 60), busy(2, 62))
+def view() -> SnapshotView:
+    return build_view(busy(1, 60), busy(2, 62))
 
 
 STATUS = """\
@@ -75,18 +75,18 @@ problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m
            1 worker has died since the start: lease"""
 
 
-def test_status(picture: Picture) -> None:
-    assert "\n".join(status_text(Page(), picture, MONITOR)) == STATUS
+def test_status(view: SnapshotView) -> None:
+    assert "\n".join(status_text(OutputFormat(), view, MONITOR)) == STATUS
 
 
 def test_status_before_there_are_rates() -> None:
-    lines = status_text(Page(), picture_of(snapshot_frame(1, 0.5)), MONITOR)
+    lines = status_text(OutputFormat(), build_view(snapshot_frame(1, 0.5)), MONITOR)
     assert "rates      not known yet" in lines and lines[-1] == "problems   none"
     assert any(line.startswith("workers    0 on 0 hosts") for line in lines)
 
 
-def test_colours_are_for_terminals(picture: Picture) -> None:
-    plain, coloured = status_text(Page(), picture, MONITOR), status_text(Page(80, True), picture, MONITOR)
+def test_colours_are_for_terminals(view: SnapshotView) -> None:
+    plain, coloured = status_text(OutputFormat(), view, MONITOR), status_text(OutputFormat(80, True), view, MONITOR)
     assert len(plain) == len(coloured) and not any("\x1b" in line for line in plain)
     assert sum("\x1b[31m" in line for line in coloured) == 3, "the three problems, and nothing of a worker's name"
 
@@ -100,30 +100,28 @@ node-7-b         busy     0%  3.0 MiB    10    90       0  350 us
 4 workers on 2 hosts"""
 
 
-def test_workers(picture: Picture) -> None:
-    assert "\n".join(workers_text(Page(), picture, chosen(picture, "running", ""))) == WORKERS
+def test_workers(view: SnapshotView) -> None:
+    assert "\n".join(workers_text(OutputFormat(), view, select_workers(view, "running", ""))) == WORKERS
 
 
 @pytest.mark.parametrize("columns", [80, 100, 132])
-def test_what_names_something_is_not_cut(picture: Picture, columns: int) -> None:
-    task = dataclasses.replace(
-        picture.workers[2].task, id=123_456_789, seconds=7500, name="of_a_library.with_modules.fit"
-    )
+def test_what_names_something_is_not_cut(view: SnapshotView, columns: int) -> None:
+    task = dataclasses.replace(view.workers[2].task, id=123_456_789, seconds=7500, name="of_a_library.with_modules.fit")
     busy = {"resident_bytes": 123 << 20, "cpu_percent": 100, "free": 1000, "lag_seconds": 0.0123, "task": task}
     called = [f"node-07.example-4711-{at}" for at in range(4)]
-    rows = [dataclasses.replace(row, name=name, **busy) for row, name in zip(picture.workers, called)]
-    lines = workers_text(Page(columns), picture, rows)
+    rows = [dataclasses.replace(row, name=name, **busy) for row, name in zip(view.workers, called)]
+    lines = workers_text(OutputFormat(columns), view, rows)
     assert max(map(len, lines)) <= columns
     assert [line.split()[0] for line in lines[1:5]] == called
     assert all(line.endswith(".fit#123456789 2 h 5 min") for line in lines[1:5])
     assert ("LAG" in lines[0]) == (columns == 132) and "STATE" in lines[0] and "HELD" in lines[0]
     long = dataclasses.replace(rows[0], name="n" * 100 + "-4711-0", task=dataclasses.replace(task, name="f" * 1000))
-    lines = workers_text(Page(columns), picture, [long])
+    lines = workers_text(OutputFormat(columns), view, [long])
     assert "n-4711-0 " in lines[1] and lines[1].endswith("#123456789 2 h 5 min") and len(lines[1]) <= columns
 
 
 @pytest.mark.parametrize(
-    ("sort", "wanted", "numbers"),
+    ("sort", "query", "numbers"),
     [
         ("name", "", [4, 1, 2, 3]),
         ("memory", "", [2, 4, 1, 3]),
@@ -134,19 +132,19 @@ def test_what_names_something_is_not_cut(picture: Picture, columns: int) -> None
         ("name", "nothing", []),
     ],
 )
-def test_workers_sorted_and_filtered(picture: Picture, sort: str, wanted: str, numbers: list[int]) -> None:
-    rows = chosen(picture, sort, wanted)
+def test_workers_sorted_and_filtered(view: SnapshotView, sort: str, query: str, numbers: list[int]) -> None:
+    rows = select_workers(view, sort, query)
     assert [row.incarnation for row in rows] == numbers
-    last = workers_text(Page(), picture, rows)[-1]
+    last = workers_text(OutputFormat(), view, rows)[-1]
     assert last.startswith(f"{len(rows)} worker") and (" of 4 " in last) == (len(rows) != 4)
 
 
 @pytest.mark.parametrize("sort", SORT_KEYS)
-def test_every_key_sorts(picture: Picture, sort: str) -> None:
-    assert len(chosen(picture, sort, "")) == 4
+def test_every_key_sorts(view: SnapshotView, sort: str) -> None:
+    assert len(select_workers(view, sort, "")) == 4
 
 
-def told(picture: Picture, *rows: dict[str, Any]) -> Story:
+def told(view: SnapshotView, *rows: dict[str, Any]) -> Story:
     """What a scheduler tells of the task, read as the command reads it."""
     events = [{"clients": CLIENT, "ids": TASK, **row} for row in rows]
     reader = MonitorReader(0)
@@ -180,11 +178,11 @@ from 2023-11-14 22:13:21 on, times of the scheduler's clock:
 """
 
 
-def test_the_story_of_a_task_that_was_retried(picture: Picture) -> None:
-    story = told(picture, SUBMITTED, GIVEN, STARTED, RETURNED, GIVEN_AGAIN, FAILED)
-    lines = story_text(Page(), story, picture)
+def test_the_story_of_a_task_that_was_retried(view: SnapshotView) -> None:
+    story = told(view, SUBMITTED, GIVEN, STARTED, RETURNED, GIVEN_AGAIN, FAILED)
+    lines = story_text(OutputFormat(), story, view)
     assert "\n".join(lines[:-1]) + "\n" == RETRIED
-    answer = story_json(story, picture)
+    answer = story_json(story, view)
     assert (answer["task"], answer["client"], answer["id"], answer["name"]) == ("11/17", "11", "17", "fit")
     assert [event["event"] for event in answer["events"]] == [
         "submitted", "dispatched", "started", "returned", "dispatched", "ended",
@@ -195,7 +193,7 @@ def test_the_story_of_a_task_that_was_retried(picture: Picture) -> None:
 
 
 class Answering:
-    """Stands in for Watching: of a scheduler that answers the second question, as it has dropped the first one."""
+    """Stands in for Subscription: of a scheduler that answers the second question, as it has dropped the first one."""
 
     def __init__(self, *rows: dict[str, Any], seconds: float = 60) -> None:
         self.reader, self.seconds, self.address = MonitorReader(0), seconds, MONITOR
@@ -208,7 +206,7 @@ class Answering:
     def unsubscribe(self, topic: bytes) -> None:
         assert topic == self.asked[-1]
 
-    def until(self, is_wanted: Callable[[], bool], _seconds: float) -> bool:
+    def wait_until(self, is_wanted: Callable[[], bool], _seconds: float) -> bool:
         if len(self.asked) == 2:
             self.reader.feed(history_frame(0, list(self._rows), topic=self.asked[-1]), 0)
         return is_wanted()
@@ -218,31 +216,31 @@ def task_rows(*clients: int) -> list[dict[str, Any]]:
     return [{"clients": client, "ids": TASK, "name": "fit"} for client in clients]
 
 
-@pytest.mark.parametrize("wanted", ["17", "fit#17"])
-def test_a_number_is_asked_of_the_scheduler_until_it_answers(picture: Picture, wanted: str) -> None:
+@pytest.mark.parametrize("query", ["17", "fit#17"])
+def test_a_number_is_asked_of_the_scheduler_until_it_answers(view: SnapshotView, query: str) -> None:
     answering = Answering(*task_rows(99, 99))
-    story = find_story(answering, picture, parse_wanted(wanted))  # type: ignore[arg-type]
+    story = find_story(answering, view, parse_task_query(query))  # type: ignore[arg-type]
     assert (story.client, story.id, len(story.events)) == (99, TASK, 2), "of a client that has left"
     assert answering.asked == [story_topic(ANY_CLIENT, TASK)] * 2
 
 
-def test_all_tasks_of_a_number_are_named(picture: Picture) -> None:
+def test_all_tasks_of_a_number_are_named(view: SnapshotView) -> None:
     clients = range(100, 107)
     with pytest.raises(UnknownTaskError) as refused:
-        find_story(Answering(*task_rows(*clients)), picture, parse_wanted("17"))  # type: ignore[arg-type]
+        find_story(Answering(*task_rows(*clients)), view, parse_task_query("17"))  # type: ignore[arg-type]
     assert str(refused.value) == "7 tasks are called so, name one of them exactly: " + ", ".join(
         f"{client}/17 (fit)" for client in clients
     )
-    many = task_rows(*range(100, 103 + MOST_NAMED))
+    plural = task_rows(*range(100, 103 + MAX_LISTED))
     with pytest.raises(UnknownTaskError, match=r" and 3 more$"):
-        find_story(Answering(*many), picture, parse_wanted("17"))  # type: ignore[arg-type]
+        find_story(Answering(*plural), view, parse_task_query("17"))  # type: ignore[arg-type]
 
 
-def test_no_answer_is_not_taken_for_no_such_task(picture: Picture) -> None:
+def test_no_answer_is_not_taken_for_no_such_task(view: SnapshotView) -> None:
     with pytest.raises(NothingHeardError, match="did not answer within 0.5 s"):
-        find_story(Answering(*task_rows(99), seconds=0.5), picture, parse_wanted("17"))  # type: ignore[arg-type]
+        find_story(Answering(*task_rows(99), seconds=0.5), view, parse_task_query("17"))  # type: ignore[arg-type]
     with pytest.raises(UnknownTaskError, match="nothing is known of task #17"):
-        find_story(Answering(), picture, parse_wanted("17"))  # type: ignore[arg-type]
+        find_story(Answering(), view, parse_task_query("17"))  # type: ignore[arg-type]
 
 
 RAISED = {"kinds": 4, "times": 2_500_000, "attempts": 1, "workers": 99, "outcomes": 4, "durations": 300_000}
@@ -261,12 +259,12 @@ from 2023-11-14 22:13:21 on, times of the scheduler's clock:
 """
 
 
-def test_the_story_of_each_attempt_says_what_it_failed_of(picture: Picture) -> None:
+def test_the_story_of_each_attempt_says_what_it_failed_of(view: SnapshotView) -> None:
     lost = {"kinds": 4, "times": 60_000_000, "attempts": 2, "workers": 2, "outcomes": 5, "error": "signal 9"}
     rows = [SUBMITTED, GIVEN, {**RAISED, "error": "OSError: not yet"}, GIVEN_AGAIN, lost]
-    story = told(picture, *({**row, "name": "nightly", "function": "fit"} for row in rows))
-    assert "\n".join(story_text(Page(), story, picture)[:-1]) + "\n" == RETRIED_ON_ERROR
-    answer = story_json(story, picture)
+    story = told(view, *({**row, "name": "nightly", "function": "fit"} for row in rows))
+    assert "\n".join(story_text(OutputFormat(), story, view)[:-1]) + "\n" == RETRIED_ON_ERROR
+    answer = story_json(story, view)
     assert (answer["name"], answer["function"]) == ("nightly", "fit")
     assert [(event["outcome"], event["run_seconds"], event["error"]) for event in answer["events"][2::2]] == [
         ("retryable", 0.0003, "OSError: not yet"), ("worker_died", None, "signal 9"),
@@ -281,9 +279,9 @@ ValueError: \x1b[31mno such curve, and a text that is longer than a line of eigh
 """
 
 
-def test_the_story_has_the_remote_traceback(picture: Picture) -> None:
-    story = told(picture, SUBMITTED, GIVEN, GIVEN_AGAIN, {**FAILED, "traceback": TRACEBACK})
-    lines = story_text(Page(), story, picture)
+def test_the_story_has_the_remote_traceback(view: SnapshotView) -> None:
+    story = told(view, SUBMITTED, GIVEN, GIVEN_AGAIN, {**FAILED, "traceback": TRACEBACK})
+    lines = story_text(OutputFormat(), story, view)
     assert lines[-6:-1] == [
         "    Traceback (most recent call last):",
         '      File "/srv/pricing/curves.py", line 41, in fit',
@@ -291,17 +289,17 @@ def test_the_story_has_the_remote_traceback(picture: Picture) -> None:
         "    ValueError: \\x1b[31mno such curve, and a text that is longer than a line of ",
         "    eighty columns",
     ]
-    events = story_json(story, picture)["events"]
+    events = story_json(story, view)["events"]
     assert [event["traceback"] for event in events] == [None, None, None, TRACEBACK]
 
 
-def test_the_story_of_one_that_another_scheduler_had_begun(picture: Picture) -> None:
+def test_the_story_of_one_that_another_scheduler_had_begun(view: SnapshotView) -> None:
     adopted = {"kinds": 5, "times": 1_000_350, "attempts": 3, "workers": 2}
-    text = "\n".join(story_text(Page(140), told(picture, SUBMITTED, adopted), picture))
+    text = "\n".join(story_text(OutputFormat(140), told(view, SUBMITTED, adopted), view))
     assert "submitted again, after the scheduler's restart" in text
     assert "resumed after the scheduler's restart, on node-7-b on node-7, attempt 3" in text
     given = {**GIVEN, "attempts": 3, "workers": 2}
-    text = "\n".join(story_text(Page(140), told(picture, SUBMITTED, given, {**adopted, "times": 2_000_000}), picture))
+    text = "\n".join(story_text(OutputFormat(140), told(view, SUBMITTED, given, {**adopted, "times": 2_000_000}), view))
     assert "  submitted\n" in text and "goes on, attempt 3: node-7-b on node-7 has joined again" in text
 
 
@@ -318,14 +316,14 @@ def test_the_story_of_one_that_another_scheduler_had_begun(picture: Picture) -> 
     ],
 )
 def test_what_is_so_now(rows: list[dict[str, Any]], now: str) -> None:
-    picture = picture_of(snapshot_frame(1, 60), _without_task(2, 62))
-    text = "\n".join(story_text(Page(), told(picture, *rows), picture))
+    view = build_view(snapshot_frame(1, 60), _without_task(2, 62))
+    text = "\n".join(story_text(OutputFormat(), told(view, *rows), view))
     assert text[text.index("now:") :].startswith(now)
 
 
 def test_a_task_whose_client_has_left_does_not_wait() -> None:
-    picture = picture_of(snapshot_frame(1, 60), _without_task(2, 62, client=12))
-    lines = story_text(Page(), told(picture, SUBMITTED), picture)
+    view = build_view(snapshot_frame(1, 60), _without_task(2, 62, client=12))
+    lines = story_text(OutputFormat(), told(view, SUBMITTED), view)
     assert lines[1] == "its client: 11, which has left" and lines[-1] == "now: it is over: its client has left"
 
 
@@ -340,49 +338,49 @@ def _without_task(sequence: int, seconds: float, client: int = CLIENT) -> bytes:
     )
 
 
-def test_a_task_that_runs(picture: Picture) -> None:
-    lines = story_text(Page(), told(picture, SUBMITTED, GIVEN), picture)
+def test_a_task_that_runs(view: SnapshotView) -> None:
+    lines = story_text(OutputFormat(), told(view, SUBMITTED, GIVEN), view)
     assert lines[-1] == "now: it runs on node-8-a, for 2.5 s, attempt 2"
 
 
-def test_a_cancelled_one_and_what_is_new(picture: Picture) -> None:
+def test_a_cancelled_one_and_what_is_new(view: SnapshotView) -> None:
     cancelled = {"kinds": 3, "times": 2_000_000, "outcomes": 6, "error": "cancelled"}
     unknown = {"kinds": 77, "times": 3_000_000}
-    text = "\n".join(story_text(Page(), told(picture, SUBMITTED, cancelled, unknown), picture))
+    text = "\n".join(story_text(OutputFormat(), told(view, SUBMITTED, cancelled, unknown), view))
     assert "  cancelled; the scheduler has ended it" in text and "this version does not know (77)" in text
-    assert story_json(told(picture, unknown), picture)["events"][0]["event"] == "77"
+    assert story_json(told(view, unknown), view)["events"][0]["event"] == "77"
 
 
-def test_one_that_its_worker_gave_back(picture: Picture) -> None:
+def test_one_that_its_worker_gave_back(view: SnapshotView) -> None:
     taken = {**RETURNED, "workers": 99}
-    text = "\n".join(story_text(Page(100), told(picture, SUBMITTED, GIVEN, taken), picture))
+    text = "\n".join(story_text(OutputFormat(100), told(view, SUBMITTED, GIVEN, taken), view))
     assert "attempt 1 was taken back from worker 99, which is gone" in text
     given = {**GIVEN, "workers": 2}
-    text = "\n".join(story_text(Page(), told(picture, SUBMITTED, given, RETURNED), picture))
+    text = "\n".join(story_text(OutputFormat(), told(view, SUBMITTED, given, RETURNED), view))
     assert "it back, or it is to be tried again" in text and "lost" not in text
 
 
-def test_nothing_is_wider_than_it_should_be(picture: Picture) -> None:
-    story = told(picture, SUBMITTED, {**FAILED, "error": "E" * 1000})
+def test_nothing_is_wider_than_it_should_be(view: SnapshotView) -> None:
+    story = told(view, SUBMITTED, {**FAILED, "error": "E" * 1000})
     pages = (
-        status_text(Page(), picture, MONITOR),
-        workers_text(Page(), picture, chosen(picture, "name", "")),
-        story_text(Page(), story, picture),
+        status_text(OutputFormat(), view, MONITOR),
+        workers_text(OutputFormat(), view, select_workers(view, "name", "")),
+        story_text(OutputFormat(), story, view),
     )
-    assert max(len(line) for page in pages for line in page) <= 80
+    assert max(len(line) for output in pages for line in output) <= 80
 
 
-def test_json_has_what_the_manual_says(picture: Picture) -> None:
+def test_json_has_what_the_manual_says(view: SnapshotView) -> None:
     manual = Path(__file__).resolve().parents[3] / "packaging" / "documents" / "man" / "scaler_client.1.in"
     if not manual.exists():
         pytest.skip("not in a checkout")
     documented = manual.read_text()
-    story = story_json(told(picture, SUBMITTED), picture)
-    workers = workers_json(picture, chosen(picture, "running", ""))
+    story = story_json(told(view, SUBMITTED), view)
+    workers = workers_json(view, select_workers(view, "running", ""))
     found: set[str] = set()
     for answer in (story, story["events"][0], workers, workers["workers"][0], workers["workers"][0]["task"]):
         found |= answer.keys()
-    status = status_json(picture, MONITOR)
+    status = status_json(view, MONITOR)
     found |= status.keys()
     for part in ("scheduler", "tasks", "workers", "memory", "messages"):
         found |= status[part].keys()
@@ -393,7 +391,7 @@ def test_json_has_what_the_manual_says(picture: Picture) -> None:
 
 def test_problems() -> None:
     def of(**fields: Any) -> list[str]:
-        return problems(picture_of(snapshot_frame(1, 60), snapshot_frame(2, 62, **fields)))
+        return problems(build_view(snapshot_frame(1, 60), snapshot_frame(2, 62, **fields)))
 
     assert of() == []
     assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
@@ -424,32 +422,33 @@ def test_problems() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "wanted"),
+    ("shown", "expected"),
     [
         (size(0), "0 B"), (size(1023), "1023 B"), (size(1024), "1.0 KiB"), (size(130 << 20), "130 MiB"),
-        (size(1 << 70), "1048576 PiB"), (size(1023.6 * 1024), "1.0 MiB"), (span(0), "0 s"), (span(350e-6), "350 us"),
-        (span(0.0151), "15.1 ms"), (span(59.94), "59.9 s"), (span(3600), "1 h"), (span(7500), "2 h 5 min"),
-        (span(200_000), "2 d 7 h"), (rate(0.25), "0.2"), (rate(12_345.6), "12,346"),
+        (size(1 << 70), "1048576 PiB"), (size(1023.6 * 1024), "1.0 MiB"), (duration(0), "0 s"),
+        (duration(350e-6), "350 us"), (duration(0.0151), "15.1 ms"), (duration(59.94), "59.9 s"),
+        (duration(3600), "1 h"), (duration(7500), "2 h 5 min"), (duration(200_000), "2 d 7 h"),
+        (rate(0.25), "0.2"), (rate(12_345.6), "12,346"),
         (clean("a\nb\x1b"), "a\\nb\\x1b"),
     ],
 )  # fmt: skip
-def test_numbers_as_people_read_them(shown: str, wanted: str) -> None:
-    assert shown == wanted
+def test_numbers_as_people_read_them(shown: str, expected: str) -> None:
+    assert shown == expected
 
 
 def test_a_pipe_has_80_columns_and_no_colours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     with open(tmp_path / "file", "w") as file:
-        assert page_of(file) == Page(80, False)
+        assert output_format(file) == OutputFormat(80, False)
         monkeypatch.setenv("COLUMNS", "132")
-        assert page_of(file).columns == 132
+        assert output_format(file).columns == 132
     master, terminal = os.openpty()
     with open(master, "rb"), open(terminal, "w") as screen:
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.delenv("NO_COLOR", raising=False)
-        assert page_of(screen).has_colours
+        assert output_format(screen).has_colours
         monkeypatch.setenv("NO_COLOR", "1")
-        assert not page_of(screen).has_colours
+        assert not output_format(screen).has_colours
 
 
 @pytest.mark.parametrize(

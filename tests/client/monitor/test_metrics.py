@@ -179,7 +179,7 @@ def test_what_a_function_has_done_stays_when_its_row_goes(reader: MonitorReader)
 def test_functions_have_a_bound_and_counters_never_go_back(
     reader: MonitorReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(function_totals, "MOST_NAMES", 2)
+    monkeypatch.setattr(function_totals, "MAX_NAMES", 2)
     reader.feed(rows(1, (1, "a", 1, 10), (2, "b", 5, 0), (3, "c", 0, 7)), START)
     assert results(reader) == {"a": 10, "c": 7, "other": 0}, "the busiest"
     reader.feed(rows(2, (1, "a", 1, 11), (2, "b", 0, 50), (3, "c", 0, 7)), START)
@@ -195,7 +195,7 @@ def test_functions_have_a_bound_and_counters_never_go_back(
 def test_functions_that_were_forgotten_count_from_where_they_are(
     reader: MonitorReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(function_totals, "MOST_NUMBERS", 1)
+    monkeypatch.setattr(function_totals, "MAX_REMEMBERED_FUNCTIONS", 1)
     reader.feed(rows(1, (1, "a", 0, 10), (2, "b", 0, 20)), START)
     reader.feed(rows(2, (1, "a", 0, 15), (2, "b", 0, 21)), START)
     assert results(reader) == {"a": 10, "b": 21, "other": 0}
@@ -217,10 +217,10 @@ def test_a_thousand_functions_and_hosts_are_bounded(reader: MonitorReader) -> No
     reader.feed(snapshot_frame(1, 60, texts=texts.field(), **tables), START)
     found = samples(reader)
     opened = {name: value for name, value in found.items() if name.startswith("scaler_function_open_tasks")}
-    assert len(opened) == function_totals.MOST_NAMES + 1 and sum(opened.values()) == sum(range(1000))
+    assert len(opened) == function_totals.MAX_NAMES + 1 and sum(opened.values()) == sum(range(1000))
     assert 'scaler_function_open_tasks{function="f999"}' in opened
     hosts = [name for name in found if name.startswith("scaler_host_agents")]
-    assert len(hosts) == host_rows.MOST_HOSTS + 1 and found['scaler_host_agents{host="other"}'] == 500
+    assert len(hosts) == host_rows.MAX_HOSTS + 1 and found['scaler_host_agents{host="other"}'] == 500
 
 
 def test_a_long_name_is_cut(reader: MonitorReader) -> None:

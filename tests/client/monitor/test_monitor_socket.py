@@ -18,7 +18,7 @@ from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.command_line import parse_arguments, resolve
 from scaler_client.commands.options import Command, Option, OptionError, whole
 from scaler_client.monitor.options import MONITOR_OPTIONS, monitor_address
-from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket, check_access, obstacle
+from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket, check_access, connection_problem
 
 GARBAGE = b"snapshotgarbage."
 
@@ -41,7 +41,7 @@ def publisher(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> zmq.
     return publishing
 
 
-def subscription(publishing: zmq.Socket[bytes]) -> bytes:
+def subscription_frame(publishing: zmq.Socket[bytes]) -> bytes:
     assert publishing.poll(10_000), "nobody subscribes"
     return publishing.recv()
 
@@ -49,20 +49,20 @@ def subscription(publishing: zmq.Socket[bytes]) -> bytes:
 def test_what_is_published_goes_to_the_reader(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
     publishing = publisher(context, address)
     with MonitorSocket(address, [b"snapshot"]) as watching:
-        assert subscription(publishing) == b"\1snapshot"
+        assert subscription_frame(publishing) == b"\1snapshot"
         watching.subscribe(b"history\0")
-        assert subscription(publishing) == b"\1history\0"
+        assert subscription_frame(publishing) == b"\1history\0"
         publishing.send(GARBAGE)
         while not watching.reader.malformed:
             watching.wait(0.05)
         watching.unsubscribe(b"history\0")
-        assert subscription(publishing) == b"\0history\0"
+        assert subscription_frame(publishing) == b"\0history\0"
 
 
 def test_an_event_loop_waits_for_its_descriptor(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
     publishing = publisher(context, address)
     with MonitorSocket(address) as watching:
-        subscription(publishing)
+        subscription_frame(publishing)
         watching.read()
         publishing.send(GARBAGE)
         while not watching.reader.malformed:
@@ -73,7 +73,8 @@ def test_an_event_loop_waits_for_its_descriptor(context: zmq.Context[zmq.Socket[
 def test_it_waits_for_a_scheduler_and_connects_again(address: Address) -> None:
     with MonitorSocket(address) as watching:
         assert (
-            watching.obstacle() == f"there is no {address.path} yet: the scheduler does not run, or publishes elsewhere"
+            watching.connection_problem()
+            == f"there is no {address.path} yet: the scheduler does not run, or publishes elsewhere"
         )
         assert not watching.wait(0.01)
         for _ in range(2):
@@ -81,7 +82,7 @@ def test_it_waits_for_a_scheduler_and_connects_again(address: Address) -> None:
             publishing = publisher(context, address)
             while not publishing.poll(10):
                 watching.read()  # a subscriber says again what it wants when it reads
-            assert (publishing.recv(), watching.obstacle()) == (b"\1snapshot", "")
+            assert (publishing.recv(), watching.connection_problem()) == (b"\1snapshot", "")
             context.destroy(linger=0)  # which waits until the socket's file is gone
 
 
@@ -90,7 +91,11 @@ def test_what_is_no_socket_is_refused(tmp_path: Path) -> None:
     path.touch()
     with pytest.raises(MonitorAccessError, match=f"ipc://{path}: {path} is no socket"):
         MonitorSocket(Address("ipc", "", 0, str(path)))
-    assert obstacle(parse_bind_address("tcp://127.0.0.1:1")) == "" == obstacle(Address("ipc", "", 0, "@name"))
+    assert (
+        connection_problem(parse_bind_address("tcp://127.0.0.1:1"))
+        == ""
+        == connection_problem(Address("ipc", "", 0, "@name"))
+    )
 
 
 def as_somebody_else(ask: Callable[[], None]) -> str:

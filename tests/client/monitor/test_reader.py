@@ -8,7 +8,7 @@ import pytest
 from tests.schema_messages import message_of
 
 from scaler_client.monitor.reader import SILENCE_SECONDS, MonitorReader, Presence
-from scaler_client.monitor.snapshot_view import Picture, RunningTask
+from scaler_client.monitor.snapshot_view import RunningTask, SnapshotView
 from scaler_client.protocol.snapshot_decoder import story_topic
 from scaler_client.protocol.snapshots import Graphs, GraphState, ObjectState, WorkerState
 
@@ -46,22 +46,22 @@ def reader() -> MonitorReader:
     return MonitorReader(START)
 
 
-def shown(reader: MonitorReader) -> Picture:
-    assert reader.picture is not None
-    return reader.picture
+def shown(reader: MonitorReader) -> SnapshotView:
+    assert reader.view is not None
+    return reader.view
 
 
 def test_nothing_is_heard_at_first(reader: MonitorReader) -> None:
-    assert (reader.presence, reader.since, reader.picture) == (Presence.UNHEARD, START, None)
+    assert (reader.presence, reader.since, reader.view) == (Presence.UNHEARD, START, None)
     assert not reader.tick(START + 1000), "it is not gone: it never was there"
 
 
 def test_the_first_snapshot_is_a_full_picture_without_rates(reader: MonitorReader) -> None:
     assert reader.feed(published(7, 60, resolved=1000, waiting=3), START + 1)
     assert (reader.presence, reader.since, reader.schedulers) == (Presence.THERE, START + 1, 1)
-    picture = shown(reader)
-    assert (picture.snapshot.resolved, picture.snapshot.waiting) == (1000, 3)
-    assert (picture.seconds, picture.resolved_rate, picture.cpu_percent) == (0, 0, 0)
+    view = shown(reader)
+    assert (view.snapshot.resolved, view.snapshot.waiting) == (1000, 3)
+    assert (view.seconds, view.resolved_rate, view.cpu_percent) == (0, 0, 0)
 
 
 def test_rates_are_of_the_schedulers_own_time(reader: MonitorReader) -> None:
@@ -78,10 +78,10 @@ def test_rates_are_of_the_schedulers_own_time(reader: MonitorReader) -> None:
             process={"cpuMilliseconds": 1500, "loopTurns": 300, "loopMicroseconds": 501_000},
         ), START + 0.1,
     )  # fmt: skip
-    picture = shown(reader)
-    assert (picture.seconds, picture.resolved_rate) == (2, 2000)
-    assert picture.received_rates == {"results": 10, "hello": 2}
-    assert (picture.cpu_percent, picture.loop_percent, picture.loop_mean_seconds) == (50, 25, 0.0025)
+    view = shown(reader)
+    assert (view.seconds, view.resolved_rate) == (2, 2000)
+    assert view.received_rates == {"results": 10, "hello": 2}
+    assert (view.cpu_percent, view.loop_percent, view.loop_mean_seconds) == (50, 25, 0.0025)
 
 
 def test_snapshots_close_to_one_another_spoil_no_rates(reader: MonitorReader) -> None:
@@ -133,14 +133,14 @@ def test_rows_of_clients_functions_and_objects(reader: MonitorReader) -> None:
     assert shown(reader).clients[0].done == 0, "an older scheduler does not say it"
     columns = {"functionColumns": after, "clientColumns": clients, "objectColumns": objects}
     reader.feed(published(2, 3, texts=texts, **columns), START)
-    picture = shown(reader)
-    called, other = picture.functions
+    view = shown(reader)
+    called, other = view.functions
     assert (called.name, called.done_rate, called.mean_seconds, called.failed) == ("fit", 5, 0.5, 1)
     assert (other.done_rate, other.mean_seconds) == (0, 0)
-    [client] = picture.clients
+    [client] = view.clients
     assert (client.name, client.worker, client.waiting, client.others) == ("node-7", 1, 2, 3)
     assert (client.done, client.done_rate) == (8, 4)
-    assert [row.state for row in picture.objects] == [ObjectState.ON_HOST, 200]
+    assert [row.state for row in view.objects] == [ObjectState.ON_HOST, 200]
 
 
 def test_silence_is_noticed_and_its_end(reader: MonitorReader) -> None:
@@ -189,19 +189,19 @@ def happened(first: int, *ids: int, incarnation: int = 5) -> bytes:
 def test_history_is_taken_once(reader: MonitorReader) -> None:
     reader.feed(published(1, 60), START)
     assert reader.feed(happened(1000, 7, 8), START) and reader.feed(happened(1002, 9), START)
-    assert [history.ids for history in reader.take_history()] == [[7, 8], [9]]
-    assert reader.take_history() == [] and reader.missed_history == 0
+    assert [history.ids for history in reader.drain_history()] == [[7, 8], [9]]
+    assert reader.drain_history() == [] and reader.missed_history == 0
     assert reader.feed(happened(1010, 10), START)
-    assert (reader.missed_history, reader.take_history()[0].names) == (7, ["f"])
+    assert (reader.missed_history, reader.drain_history()[0].names) == (7, ["f"])
 
 
 def ids_of(reader: MonitorReader) -> list[list[int]]:
-    return [history.ids for history in reader.take_history()]
+    return [history.ids for history in reader.drain_history()]
 
 
 def test_history_of_a_scheduler_that_has_not_shown_itself_waits_for_that(reader: MonitorReader) -> None:
     assert not reader.feed(happened(0, 1), START) and reader.presence is Presence.UNHEARD
-    assert reader.take_history() == []
+    assert reader.drain_history() == []
     reader.feed(published(1, 60), START)
     assert ids_of(reader) == [[1]]
     reader.feed(happened(1, 1), START)
@@ -211,7 +211,7 @@ def test_history_of_a_scheduler_that_has_not_shown_itself_waits_for_that(reader:
     reader.feed(published(1, 0, incarnation=6), START)
     assert ids_of(reader) == [[2]], "and not that of the one before it"
     reader.feed(happened(9, 3, incarnation=6), START)
-    assert reader.missed_history == 8 and len(reader.take_history()) == 1
+    assert reader.missed_history == 8 and len(reader.drain_history()) == 1
 
 
 def test_what_is_sent_again_for_others_is_known(reader: MonitorReader) -> None:
@@ -236,7 +236,7 @@ def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatc
     reader.feed(published(1, 60), START)
     for first in range(5):
         reader.feed(happened(first, first), START)
-    assert reader.missed_history == 3 and [history.first for history in reader.take_history()] == [3, 4]
+    assert reader.missed_history == 3 and [history.first for history in reader.drain_history()] == [3, 4]
 
 
 def node(number: int, incarnation: int = 5) -> bytes:
@@ -256,11 +256,11 @@ def test_graphs_are_the_newest_ones_of_this_scheduler(reader: MonitorReader) -> 
 
 
 def test_stories(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scaler_client.monitor.reader.STORIES", 2)
+    monkeypatch.setattr("scaler_client.monitor.reader.MAX_STORIES", 2)
     for task_id in (1, 2, 1, 3):
         assert reader.feed(story_topic(11, task_id) + happened(0, *[task_id] * 3)[8:], START)
     assert list(reader.stories) == [(11, 1), (11, 3)] and reader.stories[11, 3].ids == [3, 3, 3]
-    assert reader.missed_history == 0 and reader.take_history() == [], "they are apart"
+    assert reader.missed_history == 0 and reader.drain_history() == [], "they are apart"
     reader.feed(published(1, 0, incarnation=6), START)
     assert reader.stories == {}, "those of another scheduler"
 

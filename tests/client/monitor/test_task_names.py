@@ -4,48 +4,48 @@ from __future__ import annotations
 
 import pytest
 
-from scaler_client.monitor.task_names import WantedTask, exact_name, parse_wanted
+from scaler_client.monitor.task_names import TaskQuery, exact_name, parse_task_query
 
 CLIENT = 4611686018427387904
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "query"),
     {
-        "17": WantedTask(17),
-        "#17": WantedTask(17),
-        "task 17": WantedTask(17),
-        " fit#17 ": WantedTask(17, name="fit"),
-        "fit#17:": WantedTask(17, name="fit"),  # how WorkerDiedError begins
-        "<lambda>#3": WantedTask(3, name="<lambda>"),
-        "a#b#3": WantedTask(3, name="a#b"),
-        f"{CLIENT}/17": WantedTask(17, CLIENT),
+        "17": TaskQuery(17),
+        "#17": TaskQuery(17),
+        "task 17": TaskQuery(17),
+        " fit#17 ": TaskQuery(17, name="fit"),
+        "fit#17:": TaskQuery(17, name="fit"),  # how WorkerDiedError begins
+        "<lambda>#3": TaskQuery(3, name="<lambda>"),
+        "a#b#3": TaskQuery(3, name="a#b"),
+        f"{CLIENT}/17": TaskQuery(17, CLIENT),
         # The cluster's log and the scheduler's.
-        f"task {CLIENT}/17": WantedTask(17, CLIENT),
-        f"fit, task {CLIENT}/17 of client fit.py[47]@node-1": WantedTask(17, CLIENT, name="fit"),
-        f"task 17 of client {CLIENT}": WantedTask(17, CLIENT),
-        "fit#17 of client fit.py[47]@node-1": WantedTask(17, client_name="fit.py[47]@node-1", name="fit"),
-        "mine/17": WantedTask(17, client_name="mine"),
-        "<TaskFuture fit#17 at 0x7f3ad0 state=pending>": WantedTask(17, name="fit"),
+        f"task {CLIENT}/17": TaskQuery(17, CLIENT),
+        f"fit, task {CLIENT}/17 of client fit.py[47]@node-1": TaskQuery(17, CLIENT, name="fit"),
+        f"task 17 of client {CLIENT}": TaskQuery(17, CLIENT),
+        "fit#17 of client fit.py[47]@node-1": TaskQuery(17, client_name="fit.py[47]@node-1", name="fit"),
+        "mine/17": TaskQuery(17, client_name="mine"),
+        "<TaskFuture fit#17 at 0x7f3ad0 state=pending>": TaskQuery(17, name="fit"),
     }.items(),
 )
-def test_the_forms_that_there_are(text: str, wanted: WantedTask) -> None:
-    assert parse_wanted(text) == wanted
+def test_the_forms_that_there_are(text: str, query: TaskQuery) -> None:
+    assert parse_task_query(text) == query
 
 
 @pytest.mark.parametrize("text", ["", "fit", "17/", "#", "x#y", "-1", f"{CLIENT}/{1 << 64}", "1 2", "²"])
 def test_what_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="names no task"):
-        parse_wanted(text)
+        parse_task_query(text)
 
 
 def test_what_is_said_exactly_is_what_was_meant() -> None:
-    assert parse_wanted(exact_name(CLIENT, 17)) == WantedTask(17, CLIENT)
+    assert parse_task_query(exact_name(CLIENT, 17)) == TaskQuery(17, CLIENT)
 
 
 def test_what_is_not_known_excludes_nothing() -> None:
-    wanted = WantedTask(17, client_name="mine", name="fit")
-    assert wanted.fits(1, 17, "", "") and wanted.fits(1, 17, "mine", "fit")
-    assert not wanted.fits(1, 17, "others", "fit") and not wanted.fits(1, 17, "", "other")
-    assert WantedTask(17, client_name="ff").fits(255, 17, "mine", "")
-    assert not wanted.fits(1, 18, "", "") and not WantedTask(17, 2).fits(1, 17, "", "")
+    query = TaskQuery(17, client_name="mine", name="fit")
+    assert query.matches(1, 17, "", "") and query.matches(1, 17, "mine", "fit")
+    assert not query.matches(1, 17, "others", "fit") and not query.matches(1, 17, "", "other")
+    assert TaskQuery(17, client_name="ff").matches(255, 17, "mine", "")
+    assert not query.matches(1, 18, "", "") and not TaskQuery(17, 2).matches(1, 17, "", "")

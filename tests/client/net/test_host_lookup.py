@@ -71,9 +71,9 @@ def test_scaler_top_for_scripts_is_not_kept_waiting(names: NameServer, capsys: p
 def test_what_watches_for_long_says_so_until_there_is_one(names: NameServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_lookup, "AGAIN_SECONDS", 0.0)
     with MonitorSocket(ADDRESS) as watching:
-        wait_until(lambda: watching.obstacle() == COMPLAINT)
+        wait_until(lambda: watching.connection_problem() == COMPLAINT)
         names.knows = True
-        wait_until(lambda: watching.obstacle() == "")
+        wait_until(lambda: watching.connection_problem() == "")
 
 
 def test_it_is_looked_for_now_and_then(names: NameServer) -> None:

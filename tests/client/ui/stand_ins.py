@@ -11,8 +11,8 @@ from tests.schema_messages import message_of
 from scaler_client.monitor.reader import MonitorReader
 from scaler_client.protocol.snapshots import History, HistoryKind
 from scaler_client.ui.chunks import Chunk
-from scaler_client.ui.live import Limits, Live
-from scaler_client.ui.pages import Page
+from scaler_client.ui.live_state import Limits, LiveState
+from scaler_client.ui.page_session import PageSession
 
 SUBMITTED, DISPATCHED, STARTED, ENDED, RETURNED, ADOPTED = HistoryKind
 CLIENT, WORKER, OTHER_WORKER = 2**63 - 25, 2**63 - 59, 2**63 - 165
@@ -79,20 +79,20 @@ def executions_of(chunk: Chunk) -> list[dict[str, Any]]:
 
 def snapshot(sequence: int, uptime: float, **fields: Any) -> bytes:
     """As it comes from the monitor's address."""
-    told = {"protocolVersion": 1, "version": "1.0.0", "incarnation": 5, "sequence": sequence, **fields}
+    payload = {"protocolVersion": 1, "version": "1.0.0", "incarnation": 5, "sequence": sequence, **fields}
     clocks = {"uptimeMilliseconds": round(uptime * 1000), "unixMilliseconds": round((BEGAN + uptime) * 1000)}
-    return b"snapshot" + message_of("snapshot", **(clocks | told))
+    return b"snapshot" + message_of("snapshot", **(clocks | payload))
 
 
 def ended(first: int, uptime: float, ids: Sequence[int], function: str = "square", **fields: Any) -> bytes:
     """History of tasks that have ended, a millisecond each."""
     many = len(ids)
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "incarnation": [5], "first": [first], "kinds": [3], "times": [round(uptime * SECOND)], "clients": [CLIENT],
         "ids": list(ids), "attempts": [1], "workers": [WORKER], "names": [0], "outcomes": [0],
         "durations": [1_000_000] * many, "text": function.encode(), "sizes": [len(function.encode())],
     }  # fmt: skip
-    return b"history\0" + message_of("history", **(told | fields))
+    return b"history\0" + message_of("history", **(payload | fields))
 
 
 class Watcher:
@@ -101,7 +101,7 @@ class Watcher:
     def __init__(self, tasks: int = 100_000, window: float = 600.0) -> None:
         self.now = 50.0
         self.reader = MonitorReader(self.now)
-        self.live = Live(self.reader, "0.1.0", "ipc:///tmp/s_monitor", Limits(tasks, window), BEGAN)
+        self.live = LiveState(self.reader, "0.1.0", "ipc:///tmp/s_monitor", Limits(tasks, window), BEGAN)
         self.sequence = 0
         self.rows = 0
 
@@ -113,15 +113,15 @@ class Watcher:
             self.reader.feed(ended(self.rows, self.sequence, ids, function), self.now)
             self.rows += len(ids)
         self.reader.feed(snapshot(self.sequence, self.sequence, **fields), self.now)
-        self.live.look(self.now)
+        self.live.refresh(self.now)
 
     def silence(self, seconds: float) -> None:
         self.now += seconds
         self.reader.tick(self.now)
-        self.live.look(self.now)
+        self.live.refresh(self.now)
 
-    def sent(self, page: Page) -> list[dict[str, Any]]:
-        return [json.loads(text) for text in page.to_send()]
+    def sent(self, page: PageSession) -> list[dict[str, Any]]:
+        return [json.loads(text) for text in page.pending_messages()]
 
 
 def types(messages: list[dict[str, Any]]) -> list[str]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from scaler_client.ui.access import LEAST_TOKEN, Access, is_loopback, made_token
+from scaler_client.ui.access import MIN_TOKEN_LENGTH, Access, generate_token, is_loopback
 
 TOKEN = "0123456789abcdef"
 
 
 def test_without_a_token_this_machine_alone_may() -> None:
     access = Access("")
-    assert access.is_let_in("", "") and not access.is_token("")
+    assert access.is_authorized("", "") and not access.is_token("")
     for host in ("localhost:8081", "LOCALHOST", "127.0.0.1:8081", "127.1.2.3", "[::1]:8081", "localhost.:1"):
-        assert access.is_name_good(host), host
+        assert access.is_host_allowed(host), host
     for host in (
         "evil.example:8081",
         "127.0.0.1.evil.example",
@@ -22,15 +22,15 @@ def test_without_a_token_this_machine_alone_may() -> None:
         "localhost@evil.example",
         "[::1",
     ):
-        assert not access.is_name_good(host), host
+        assert not access.is_host_allowed(host), host
 
 
 def test_with_a_token_whoever_has_it_may() -> None:
     access = Access(TOKEN)
-    assert access.is_name_good("cluster.example:8081")
+    assert access.is_host_allowed("cluster.example:8081")
     assert access.is_token(TOKEN) and not access.is_token(TOKEN + "x") and not access.is_token("\udcff")
-    assert access.is_let_in(f"Bearer {TOKEN}", "") and access.is_let_in(f"bearer  {TOKEN}", "")
-    assert access.is_let_in("", access.cookie_value)
+    assert access.is_authorized(f"Bearer {TOKEN}", "") and access.is_authorized(f"bearer  {TOKEN}", "")
+    assert access.is_authorized("", access.cookie_value)
     for authorization, cookie in (
         ("", ""),
         ("Bearer ", ""),
@@ -38,7 +38,7 @@ def test_with_a_token_whoever_has_it_may() -> None:
         ("", TOKEN),
         (TOKEN, ""),
     ):
-        assert not access.is_let_in(authorization, cookie)
+        assert not access.is_authorized(authorization, cookie)
 
 
 def test_the_cookie_does_not_tell_the_token_and_is_the_same_after_a_restart() -> None:
@@ -50,9 +50,9 @@ def test_the_cookie_does_not_tell_the_token_and_is_the_same_after_a_restart() ->
 
 def test_only_its_own_page_may_open_a_websocket() -> None:
     access = Access("")
-    assert access.is_origin_good(None, "127.0.0.1:8081"), "no browser"
-    assert access.is_origin_good("http://127.0.0.1:8081", "127.0.0.1:8081")
-    assert access.is_origin_good("https://Proxy.example", "proxy.example"), "behind something that speaks TLS"
+    assert access.is_origin_allowed(None, "127.0.0.1:8081"), "no browser"
+    assert access.is_origin_allowed("http://127.0.0.1:8081", "127.0.0.1:8081")
+    assert access.is_origin_allowed("https://Proxy.example", "proxy.example"), "behind something that speaks TLS"
     for origin in (
         "http://127.0.0.1:8082",
         "http://localhost:8081",
@@ -62,7 +62,7 @@ def test_only_its_own_page_may_open_a_websocket() -> None:
         "file://",
         "http://[",
     ):
-        assert not access.is_origin_good(origin, "127.0.0.1:8081"), origin
+        assert not access.is_origin_allowed(origin, "127.0.0.1:8081"), origin
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_what_is_this_machine_s_own(host: str, is_ours: bool) -> None:
 
 
 def test_tokens_that_are_made_can_be_given_as_well() -> None:
-    assert made_token() != made_token() and len(made_token()) > LEAST_TOKEN
+    assert generate_token() != generate_token() and len(generate_token()) > MIN_TOKEN_LENGTH

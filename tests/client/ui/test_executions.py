@@ -27,12 +27,12 @@ from tests.client.ui.stand_ins import (
 from scaler_client.protocol.snapshots import History
 from scaler_client.ui.contract import RETURNED as RETURNED_OUTCOME
 from scaler_client.ui.durations import FunctionDurations
-from scaler_client.ui.executions import ROWS_A_CHUNK, Executions
+from scaler_client.ui.executions import ROWS_PER_CHUNK, Executions
 
 
 def take(executions: Executions, *histories: History) -> None:
     for each in histories:
-        executions.take(each, round(BEGAN * SECOND))
+        executions.add_history(each, round(BEGAN * SECOND))
 
 
 def test_a_task_s_rows_become_one_execution() -> None:
@@ -167,8 +167,8 @@ def test_only_the_newest_are_kept() -> None:
 
 def test_a_long_message_is_cut_into_chunks() -> None:
     executions = Executions()
-    take(executions, batch(0, 2 * ROWS_A_CHUNK + 1, 1.0))
-    assert [len(chunk) for chunk in executions.chunks] == [ROWS_A_CHUNK, ROWS_A_CHUNK, 1]
+    take(executions, batch(0, 2 * ROWS_PER_CHUNK + 1, 1.0))
+    assert [len(chunk) for chunk in executions.chunks] == [ROWS_PER_CHUNK, ROWS_PER_CHUNK, 1]
     assert [chunk.number for chunk in executions.chunks] == [0, 1, 2]
 
 
@@ -181,8 +181,8 @@ def test_a_small_limit_keeps_the_newest_of_a_long_message() -> None:
 
 def test_what_was_missed_is_said_once() -> None:
     executions = Executions()
-    executions.miss(12)
-    executions.miss(5)
+    executions.add_missed(12)
+    executions.add_missed(5)
     take(executions, history(row(SUBMITTED, 1.0, 1)), batch(0, 1, 1.0), batch(1, 1, 2.0))
     assert [json.loads(chunk.text({}, {}))["missed"] for chunk in executions.chunks] == [17, 0]
 
@@ -196,7 +196,7 @@ def test_what_never_ends_does_not_stay_for_ever(monkeypatch: pytest.MonkeyPatch)
             executions,
             history(*rows, *(row(DISPATCHED, 1.0, task, worker=WORKER) for task in range(begin, begin + 50))),
         )
-    assert len(executions._submitted) <= 200 and len(executions._at_workers) <= 200
+    assert len(executions._submitted) <= 200 and len(executions._assignments) <= 200
     take(executions, history(row(ENDED, 2.0, 4999, worker=WORKER), row(ENDED, 2.0, 0, worker=WORKER)))
     newest, oldest = executions_of(executions.chunks[0])
     assert (newest["submitted"], oldest["submitted"]) == (1.0, None)
@@ -218,11 +218,11 @@ def test_durations_come_and_go() -> None:
     chunk, whole = FunctionDurations(), FunctionDurations()
     chunk.add(1_000_000, True)
     chunk.add(0, False)
-    whole.join(chunk)
-    whole.join(chunk)
-    whole.leave(chunk)
+    whole.merge(chunk)
+    whole.merge(chunk)
+    whole.subtract(chunk)
     assert (whole.count, whole.failed, whole.buckets, whole.nanoseconds) == (2, 1, chunk.buckets, 1_000_000)
-    whole.leave(chunk)
+    whole.subtract(chunk)
     assert (whole.count, whole.failed, whole.buckets.total(), whole.mean(), whole.percentile(99)) == (
         0,
         0,

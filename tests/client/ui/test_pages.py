@@ -12,9 +12,17 @@ from tests.schema_messages import message_of
 from scaler_client.monitor.reader import SILENCE_SECONDS
 from scaler_client.protocol.snapshot_decoder import GRAPHS_TOPIC, story_topic
 from scaler_client.ui import tables
-from scaler_client.ui.contract import TOPICS, AskStory, PageError, Pause, Settings, Watch, parse
-from scaler_client.ui.executions import ROWS_A_CHUNK
-from scaler_client.ui.pages import Page
+from scaler_client.ui.contract import (
+    TOPICS,
+    PauseRequest,
+    RequestError,
+    SettingsRequest,
+    StoryRequest,
+    WatchRequest,
+    parse_request,
+)
+from scaler_client.ui.executions import ROWS_PER_CHUNK
+from scaler_client.ui.page_session import PageSession
 
 LARGE = 2**64 - 1
 
@@ -24,10 +32,10 @@ def watcher() -> Watcher:
     return Watcher()
 
 
-def watching(watcher: Watcher, *topics: str) -> Page:
+def watching(watcher: Watcher, *topics: str) -> PageSession:
     """A page that has been sent everything so far."""
-    page = Page(watcher.live)
-    page.hear(Watch(frozenset(topics)))
+    page = PageSession(watcher.live)
+    page.handle(WatchRequest(frozenset(topics)))
     watcher.sent(page)
     return page
 
@@ -42,10 +50,10 @@ def task_ids(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def test_a_page_is_greeted_before_there_is_a_scheduler(watcher: Watcher) -> None:
-    watcher.live.note_obstacle("there is no /tmp/s_monitor yet")
-    watcher.live.look(watcher.now)
-    page = Page(watcher.live)
-    page.hear(Watch(frozenset(TOPICS)))
+    watcher.live.set_connection_problem("there is no /tmp/s_monitor yet")
+    watcher.live.refresh(watcher.now)
+    page = PageSession(watcher.live)
+    page.handle(WatchRequest(frozenset(TOPICS)))
     hello, presence = watcher.sent(page)
     assert (hello["type"], hello["limits"]["tasks"], hello["topics"]) == ("hello", 100_000, list(TOPICS))
     assert [1, "exception", "failed"] in hello["outcomes"] and [255, "returned", "neutral"] in hello["outcomes"]
@@ -53,7 +61,7 @@ def test_a_page_is_greeted_before_there_is_a_scheduler(watcher: Watcher) -> None
     assert presence["problem"] == "there is no /tmp/s_monitor yet"
     watcher.second(1, 2)
     first = watcher.sent(page)
-    assert types(first)[:2] == ["presence", "picture"] and only(first, "presence")["problem"] == ""
+    assert types(first)[:2] == ["presence", "snapshot"] and only(first, "presence")["problem"] == ""
     assert {message["type"] for message in first[2:]} >= {"series", "tasks", "workers", "functions", "objects"}
     assert watcher.sent(page) == []
 
@@ -61,61 +69,61 @@ def test_a_page_is_greeted_before_there_is_a_scheduler(watcher: Watcher) -> None
 def test_only_what_is_watched_is_sent(watcher: Watcher) -> None:
     page = watching(watcher)
     watcher.second(1)
-    assert types(watcher.sent(page)) == ["presence", "picture"]
-    page.hear(Watch(frozenset(("workers",))))
+    assert types(watcher.sent(page)) == ["presence", "snapshot"]
+    page.handle(WatchRequest(frozenset(("workers",))))
     assert types(watcher.sent(page)) == ["workers"], "at once"
     watcher.second(2)
-    assert types(watcher.sent(page)) == ["picture", "workers"]
+    assert types(watcher.sent(page)) == ["snapshot", "workers"]
 
 
 def test_executions_come_whole_at_first_and_then_as_they_happen(watcher: Watcher) -> None:
     watcher.second(1, 2)
     watcher.second(3)
-    page = Page(watcher.live)
-    page.hear(Watch(frozenset(("tasks",))))
+    page = PageSession(watcher.live)
+    page.handle(WatchRequest(frozenset(("tasks",))))
     first = watcher.sent(page)
-    assert types(first) == ["hello", "presence", "picture", "reset", "tasks", "tasks"] and task_ids(first) == [
+    assert types(first) == ["hello", "presence", "snapshot", "reset", "tasks", "tasks"] and task_ids(first) == [
         "1",
         "2",
         "3",
     ]
     watcher.second()
-    assert types(watcher.sent(page)) == ["picture"], "nothing has ended"
+    assert types(watcher.sent(page)) == ["snapshot"], "nothing has ended"
     watcher.second(4)
     assert task_ids(watcher.sent(page)) == ["4"]
 
 
 def test_one_encoding_is_for_all_pages(watcher: Watcher) -> None:
     watcher.second(1)
-    pages = [Page(watcher.live) for _ in range(3)]
+    pages = [PageSession(watcher.live) for _ in range(3)]
     for page in pages:
-        page.hear(Watch(frozenset(TOPICS)))
-    sent = [list(page.to_send()) for page in pages]
+        page.handle(WatchRequest(frozenset(TOPICS)))
+    sent = [list(page.pending_messages()) for page in pages]
     assert all(mine is theirs for mine, theirs in zip(sent[0][2:], sent[1][2:]) if "reset" not in mine)
     assert sent[0] == sent[1] == sent[2]
 
 
 def test_a_page_s_interval(watcher: Watcher) -> None:
     page = watching(watcher, "tasks")
-    page.hear(Settings(3.0, None))
+    page.handle(SettingsRequest(3.0, None))
     sent = []
     for second in range(1, 8):
         watcher.second(second)
         sent.append(watcher.sent(page))
-    assert [("picture" in types(messages)) for messages in sent] == [True, False, False, True, False, False, True]
+    assert [("snapshot" in types(messages)) for messages in sent] == [True, False, False, True, False, False, True]
     assert [task_ids(messages) for messages in sent] == [["1"], [], [], ["2", "3", "4"], [], [], ["5", "6", "7"]]
 
 
 def test_a_paused_page_hears_whether_the_scheduler_is_there(watcher: Watcher) -> None:
     watcher.second(1)
     page = watching(watcher, "series", "tasks")
-    page.hear(Pause(True))
+    page.handle(PauseRequest(True))
     watcher.second(2)
     assert watcher.sent(page) == []
     watcher.silence(SILENCE_SECONDS + 1)
     [presence] = watcher.sent(page)
     assert presence["presence"] == "gone"
-    page.hear(Pause(False))
+    page.handle(PauseRequest(False))
     resumed = watcher.sent(page)
     assert task_ids(resumed) == ["2"] and only(resumed, "series")["first"] == 1
 
@@ -124,12 +132,12 @@ def test_a_slow_page_gets_the_newest_picture_and_all_executions(watcher: Watcher
     watcher.second(1)
     page = watching(watcher, "tasks")
     watcher.second(2)
-    slowly = page.to_send()
+    slowly = page.pending_messages()
     assert json.loads(next(slowly))["now"] == BEGAN + 2
     for second in range(3, 20):
         watcher.second(second)
     assert task_ids([json.loads(text) for text in slowly]) == [str(second) for second in range(2, 20)]
-    assert only(watcher.sent(page), "picture")["now"] == BEGAN + 19
+    assert only(watcher.sent(page), "snapshot")["now"] == BEGAN + 19
 
 
 def test_a_page_that_was_away_for_too_long_begins_anew() -> None:
@@ -139,37 +147,37 @@ def test_a_page_that_was_away_for_too_long_begins_anew() -> None:
     for second in range(2, 40):
         watcher.second(second)
     sent = watcher.sent(page)
-    assert types(sent) == ["picture", "reset"] + ["tasks"] * 10
+    assert types(sent) == ["snapshot", "reset"] + ["tasks"] * 10
     assert task_ids(sent) == [str(second) for second in range(30, 40)]
 
 
 def test_chunks_dropped_while_a_page_takes_them(watcher: Watcher) -> None:
-    watcher.live.executions._most_tasks = ROWS_A_CHUNK
-    watcher.second(*range(ROWS_A_CHUNK))
-    page = Page(watcher.live)
-    page.hear(Watch(frozenset(("tasks",))))
-    slowly = page.to_send()
+    watcher.live.executions._most_tasks = ROWS_PER_CHUNK
+    watcher.second(*range(ROWS_PER_CHUNK))
+    page = PageSession(watcher.live)
+    page.handle(WatchRequest(frozenset(("tasks",))))
+    slowly = page.pending_messages()
     while json.loads(next(slowly))["type"] != "tasks":
         pass
     for begin in range(1, 4):
-        watcher.second(*range(begin * ROWS_A_CHUNK, (begin + 1) * ROWS_A_CHUNK))
+        watcher.second(*range(begin * ROWS_PER_CHUNK, (begin + 1) * ROWS_PER_CHUNK))
     rest = [json.loads(text) for text in slowly]
-    assert types(rest) == ["reset", "tasks"] and task_ids(rest)[0] == str(3 * ROWS_A_CHUNK)
+    assert types(rest) == ["reset", "tasks"] and task_ids(rest)[0] == str(3 * ROWS_PER_CHUNK)
 
 
 def test_a_window_of_its_own(watcher: Watcher) -> None:
     for second in range(1, 101):
         watcher.second(second)
-    page = Page(watcher.live)
-    page.hear(Settings(None, 10.0))
-    page.hear(Watch(frozenset(("series", "tasks"))))
+    page = PageSession(watcher.live)
+    page.handle(SettingsRequest(None, 10.0))
+    page.handle(WatchRequest(frozenset(("series", "tasks"))))
     sent = watcher.sent(page)
     assert task_ids(sent) == [str(second) for second in range(90, 101)]
     assert len(only(sent, "series")["columns"]["time"]) == 11
-    page.hear(Settings(None, 20.0))
+    page.handle(SettingsRequest(None, 20.0))
     larger = watcher.sent(page)
     assert types(larger)[0] == "reset" and len(task_ids(larger)) == 21
-    page.hear(Settings(None, 15.0))
+    page.handle(SettingsRequest(None, 15.0))
     assert watcher.sent(page) == [], "a smaller one is the page's own business"
 
 
@@ -213,7 +221,7 @@ def test_a_scheduler_that_starts_anew_keeps_the_window(watcher: Watcher) -> None
     page = watching(watcher, "tasks")
     watcher.rows = 0
     watcher.second(incarnation=6, outcomes=[1])
-    assert only(watcher.sent(page), "picture")["incarnation"] == "6"
+    assert only(watcher.sent(page), "snapshot")["incarnation"] == "6"
     assert watcher.live.executions.rows == 1
 
 
@@ -221,8 +229,8 @@ def test_missed_history_is_said(watcher: Watcher) -> None:
     watcher.second(1)
     watcher.rows += 40
     watcher.second(2)
-    page = Page(watcher.live)
-    page.hear(Watch(frozenset(("tasks",))))
+    page = PageSession(watcher.live)
+    page.handle(WatchRequest(frozenset(("tasks",))))
     sent = watcher.sent(page)
     assert [message["missed"] for message in sent if message["type"] == "tasks"] == [0, 40]
     assert only(sent, "presence")["missed_history"] == 40
@@ -258,8 +266,8 @@ def graphs(states: list[int], **fields: Any) -> bytes:
         "sizes": [6, 3],
     }
     inputs = {"inputCounts": [1, 2], "inputs": [77, 1, 77]}
-    told = {"incarnation": [5], "total": [9], **columns, **inputs, **fields}
-    return GRAPHS_TOPIC + message_of("graphs", **told)
+    payload = {"incarnation": [5], "total": [9], **columns, **inputs, **fields}
+    return GRAPHS_TOPIC + message_of("graphs", **payload)
 
 
 def test_graphs_come_when_they_have_changed(watcher: Watcher) -> None:
@@ -277,17 +285,17 @@ def test_graphs_come_when_they_have_changed(watcher: Watcher) -> None:
     assert (columns["client"], columns["id"]) == ([str(CLIENT)] * 2, ["1", "2"])
     watcher.reader.feed(graphs([3, 1]), watcher.now)
     watcher.second()
-    assert types(watcher.sent(page)) == ["picture"], "they are the same"
+    assert types(watcher.sent(page)) == ["snapshot"], "they are the same"
     watcher.second(incarnation=6)
     assert only(watcher.sent(page), "graphs")["columns"]["id"] == [], "another scheduler"
-    page.hear(Pause(True))
+    page.handle(PauseRequest(True))
     assert page.topics() == set()
 
 
 def test_the_story_of_a_task(watcher: Watcher) -> None:
     watcher.second()
     page = watching(watcher)
-    page.hear(AskStory(CLIENT, 7))
+    page.handle(StoryRequest(CLIENT, 7))
     topic = story_topic(CLIENT, 7)
     assert page.topics() == {topic} and watcher.sent(page) == []
     answer = ended(0, 2.0, [7], outcomes=[1])[8:]
@@ -297,7 +305,7 @@ def test_the_story_of_a_task(watcher: Watcher) -> None:
     columns = story["columns"]
     assert (columns["kind"], columns["time"], columns["outcome"]) == (["ended"], [BEGAN + 2.0], [1])
     assert page.topics() == set() and watcher.sent(page) == []
-    page.hear(AskStory(CLIENT, 7))
+    page.handle(StoryRequest(CLIENT, 7))
     assert watcher.sent(page) == [], "what was answered before is old"
     watcher.second(incarnation=6)
     assert "story" not in types(watcher.sent(page)), "and what another scheduler has answered is gone"
@@ -306,7 +314,7 @@ def test_the_story_of_a_task(watcher: Watcher) -> None:
 
 
 def test_functions_without_a_row_are_so_many_at_most(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_GONE", 2)
+    monkeypatch.setattr(tables, "MAX_ENDED_FUNCTIONS", 2)
     page = watching(watcher, "functions")
     for number, function in enumerate(("rare", "often", "sometimes")):
         watcher.second(*range((3, 30, 10)[number]), function=function)
@@ -327,14 +335,17 @@ def test_functions_without_a_row_are_so_many_at_most(watcher: Watcher, monkeypat
     ],
 )  # fmt: skip
 def test_what_a_page_must_not_send(text: str, problem: str) -> None:
-    with pytest.raises(PageError, match=problem):
-        parse(text, 600.0)
+    with pytest.raises(RequestError, match=problem):
+        parse_request(text, 600.0)
 
 
 def test_what_a_page_may_send(watcher: Watcher) -> None:
-    assert parse('{"type":"settings","interval":2,"window":60,"more":1}', 600.0) == Settings(2.0, 60.0)
-    assert parse('{"type":"watch","topics":[]}', 600.0) == Watch(frozenset())
-    assert (parse('{"type":"pause"}', 600.0), parse('{"type":"resume"}', 600.0)) == (Pause(True), Pause(False))
+    assert parse_request('{"type":"settings","interval":2,"window":60,"more":1}', 600.0) == SettingsRequest(2.0, 60.0)
+    assert parse_request('{"type":"watch","topics":[]}', 600.0) == WatchRequest(frozenset())
+    assert (parse_request('{"type":"pause"}', 600.0), parse_request('{"type":"resume"}', 600.0)) == (
+        PauseRequest(True),
+        PauseRequest(False),
+    )
     page = watching(watcher)
-    page.refuse("it was wrong")
+    page.reject("it was wrong")
     assert watcher.sent(page) == [{"type": "refused", "problem": "it was wrong"}] and watcher.sent(page) == []

@@ -19,9 +19,9 @@ import aiohttp
 from aiohttp.test_utils import TestServer
 
 from scaler_client.monitor.reader import SILENCE_SECONDS
-from scaler_client.ui import web
+from scaler_client.ui import web_application
 from scaler_client.ui.access import Access
-from scaler_client.ui.contract import LONGEST_MESSAGE
+from scaler_client.ui.contract import MAX_MESSAGE_BYTES
 
 TOKEN = "0123456789abcdef"
 SECONDS = 20.0
@@ -34,7 +34,7 @@ class Site:
     def __init__(self, token: str = "") -> None:
         self.watcher = Watcher()
         self.access = Access(token)
-        self.web = web.Web(self.watcher.live, self.access, lambda: None)
+        self.web = web_application.WebApplication(self.watcher.live, self.access, lambda: None)
         self.server = TestServer(self.web.application())
         self.browser = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a host that is a number
 
@@ -46,7 +46,7 @@ class Site:
 
     def second(self, *ids: int, **fields: Any) -> None:
         self.watcher.second(*ids, **fields)
-        self.web.tell()
+        self.web.notify_pages()
 
     @contextlib.asynccontextmanager
     async def page(self, *topics: str, **headers: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
@@ -87,7 +87,7 @@ async def deaf_page(site: Site, *topics: str) -> AsyncIterator[None]:
 
 
 def with_site(story: Callable[[Site], Coroutine[Any, Any, None]], token: str = "") -> None:
-    async def tell() -> None:
+    async def notify_pages() -> None:
         site = Site(token)
         await site.server.start_server()
         try:
@@ -96,19 +96,19 @@ def with_site(story: Callable[[Site], Coroutine[Any, Any, None]], token: str = "
         finally:
             await site.server.close()
 
-    asyncio.run(tell())
+    asyncio.run(notify_pages())
 
 
 def test_every_answer_forbids_what_is_not_its_own() -> None:
     async def story(site: Site) -> None:
-        for path in ("/", "/health", "/nothing", "/static/../web.py", "/static/"):
+        for path in ("/", "/health", "/nothing", "/static/../web_application.py", "/static/"):
             headers = (await site.get(path)).headers
             policy = headers["Content-Security-Policy"]
             assert "default-src 'none'" in policy and "script-src 'self';" in policy and "unsafe" not in policy
             assert "frame-ancestors 'none'" in policy and "http" not in policy and "*" not in policy
             assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
             assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
-        assert (await site.get("/static/%2e%2e/web.py")).status == 404
+        assert (await site.get("/static/%2e%2e/web_application.py")).status == 404
         for path in ("/static/nothing.js", "/static/" + "x" * 5000, "/static/%00", "/static//etc/passwd"):
             assert (await site.get(path)).status == 404
         page = await site.get("/")
@@ -146,14 +146,14 @@ def test_a_page_follows_what_happens() -> None:
         async with site.page("tasks", "series") as socket:
             assert (await until(socket, "hello"))["contract"] == 1
             site.second(7)
-            assert (await until(socket, "picture"))["incarnation"] == "5"
+            assert (await until(socket, "snapshot"))["incarnation"] == "5"
             found = await until(socket, "tasks")
             assert (found["columns"]["id"], found["clients"]) == (["7"], [str(CLIENT)])
             await socket.send_str("nonsense")
             assert (await until(socket, "refused"))["problem"] == "that is no JSON"
             await socket.send_bytes(b"\0")
             site.watcher.silence(SILENCE_SECONDS + 1)
-            site.web.tell()
+            site.web.notify_pages()
             assert (await until(socket, "presence"))["presence"] == "gone"
         await reached(lambda: site.web.pages == 0)
 
@@ -163,7 +163,7 @@ def test_a_page_follows_what_happens() -> None:
 def test_a_page_that_sends_too_much_is_let_go() -> None:
     async def story(site: Site) -> None:
         async with site.page() as socket:
-            await socket.send_str("x" * (LONGEST_MESSAGE + 1))
+            await socket.send_str("x" * (MAX_MESSAGE_BYTES + 1))
             while not (await socket.receive(timeout=SECONDS)).type == aiohttp.WSMsgType.CLOSE:
                 continue
             assert socket.close_code == 1009
@@ -232,7 +232,7 @@ def test_a_browser_that_does_not_read_costs_nothing_and_holds_nobody_up() -> Non
 
 
 def test_a_browser_that_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(web_application, "SEND_SECONDS", 0.2)
 
     async def story(site: Site) -> None:
         async with deaf_page(site):
@@ -244,7 +244,7 @@ def test_a_browser_that_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_there_are_only_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "MOST_PAGES", 1)
+    monkeypatch.setattr(web_application, "MAX_PAGES", 1)
 
     async def story(site: Site) -> None:
         async with site.page():

@@ -24,28 +24,28 @@ export class Banner {
     this.button.addEventListener("click", retry);
     this.place.append(this.text, this.button);
     this.connection = { name: "connecting", details: {} };
-    this.begun = Date.now();
-    this.absence = null;
-    this.back = null;
+    this.startedAt = Date.now();
+    this.goneSince = null;
+    this.recovery = null;
     setInterval(() => this.#show(), 1000);
   }
 
-  get isLate() {
-    return Date.now() - this.begun > LATE_MILLISECONDS;
+  get isOverdue() {
+    return Date.now() - this.startedAt > LATE_MILLISECONDS;
   }
 
-  connectionIs(name, details) {
+  setConnection(name, details) {
     this.connection = { name, details };
     this.#show();
   }
 
   update() {
-    const { presence, picture, hello } = this.model;
-    setText(this.where, visible(picture?.address || hello?.address || ""));
-    if (presence?.presence === "gone") this.absence ??= presence.since;
-    else if (presence?.presence === "there" && this.absence !== null) {
-      this.back = { at: Date.now(), since: presence.since, gone: this.absence };
-      this.absence = null;
+    const { presence, snapshot, hello } = this.model;
+    setText(this.where, visible(snapshot?.address || hello?.address || ""));
+    if (presence?.presence === "gone") this.goneSince ??= presence.since;
+    else if (presence?.presence === "there" && this.goneSince !== null) {
+      this.recovery = { at: Date.now(), since: presence.since, gone: this.goneSince };
+      this.goneSince = null;
     }
     this.#show();
   }
@@ -70,7 +70,7 @@ export class Banner {
       return { state: "lost", label: "No server", kind: "bad", text };
     }
     if (name === "connecting" || !presence) {
-      return { state: "connecting", label: "Connecting", kind: "wait", text: this.isLate ? "The server of this page has not answered yet." : "" };
+      return { state: "connecting", label: "Connecting", kind: "wait", text: this.isOverdue ? "The server of this page has not answered yet." : "" };
     }
     if (this.model.refusal) return { state: "there", label: "Refused", kind: "bad", text: `The server refused what this page sent: ${this.model.refusal}` };
     if (presence.presence === "gone") {
@@ -81,8 +81,8 @@ export class Banner {
     if (presence.presence === "unheard") {
       return { state: "connecting", label: "Waiting", kind: "wait", text: waiting(presence, hello) };
     }
-    if (this.back && Date.now() - this.back.at < BACK_MILLISECONDS) {
-      const text = `The scheduler is back since ${clock(this.back.since * 1000)}. It was gone since ${clock(this.back.gone * 1000)}.`;
+    if (this.recovery && Date.now() - this.recovery.at < BACK_MILLISECONDS) {
+      const text = `The scheduler is back since ${clock(this.recovery.since * 1000)}. It was gone since ${clock(this.recovery.gone * 1000)}.`;
       return { state: "there", label: "Live", kind: "good", text };
     }
     return { state: "there", label: "Live" };

@@ -2,26 +2,26 @@
 
 /** An element with attributes (`text` and `class` among them) and children. */
 export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const created = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
-    if (name === "text") made.textContent = value;
-    else if (name === "class") made.className = value;
-    else made.setAttribute(name, value === true ? "" : value);
+    if (name === "text") created.textContent = value;
+    else if (name === "class") created.className = value;
+    else created.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children);
-  return made;
+  created.append(...children);
+  return created;
 }
 
 /** The same of SVG. */
 export function drawing(tag, attributes = {}, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const created = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "text") made.textContent = value;
-    else made.setAttribute(name, value);
+    if (name === "text") created.textContent = value;
+    else created.setAttribute(name, value);
   }
-  made.append(...children);
-  return made;
+  created.append(...children);
+  return created;
 }
 
 /** Change a text only where it differs: what is the same costs no layout. */
@@ -43,9 +43,9 @@ export function setClass(target, name) {
   if (target.className !== name) target.className = name;
 }
 
-export function select(choices, chosen, attributes = {}) {
-  const made = element("select", attributes);
-  for (const [value, text] of choices) made.append(element("option", { value, text }));
-  made.value = chosen;
-  return made;
+export function select(choices, selected, attributes = {}) {
+  const created = element("select", attributes);
+  for (const [value, text] of choices) created.append(element("option", { value, text }));
+  created.value = selected;
+  return created;
 }

@@ -3,11 +3,11 @@
 import { FunctionColours } from "./function_colours.js";
 import { Lanes } from "./timeline/lanes.js";
 
-export const MOST_EXECUTIONS = 100_000;
+export const MAX_EXECUTIONS = 100_000;
 
 /** One attempt of a task that is over. Times are milliseconds of unix time; NaN: not known, or it never ran. */
 class Execution {
-  constructor(number, chunk, columns, row, own) {
+  constructor(number, chunk, columns, row, context) {
     this.number = number;
     this.id = columns.id[row];
     this.client = chunk.clients[columns.client[row]];
@@ -16,12 +16,12 @@ class Execution {
     const worker = columns.worker[row];
     this.worker = worker < 0 ? "" : chunk.workers[worker];
     this.workerName = worker < 0 ? "" : chunk.worker_names[worker];
-    this.function = own.functions[columns.function[row]];
+    this.function = context.functions[columns.function[row]];
     this.name = chunk.names[columns.name[row]];
-    this.submitted = milliseconds(own.base, columns.submitted[row]);
-    this.start = milliseconds(own.base, columns.start[row]);
-    this.end = own.base + columns.end[row] / 1000;
-    this.outcome = own.outcomes.get(columns.outcome[row]);
+    this.submitted = milliseconds(context.base, columns.submitted[row]);
+    this.start = milliseconds(context.base, columns.start[row]);
+    this.end = context.base + columns.end[row] / 1000;
+    this.outcome = context.outcomes.get(columns.outcome[row]);
     this.error = columns.error[row] < 0 ? "" : chunk.errors[columns.error[row]];
   }
 
@@ -50,7 +50,7 @@ class Outcomes {
     this.known = new Map();
   }
 
-  learn(rows) {
+  set(rows) {
     this.known = new Map(rows.map(([number, name, kind]) => [number, { name: shownNameOf(name, kind), kind }]));
   }
 
@@ -60,7 +60,7 @@ class Outcomes {
 }
 
 /** So that tasks with names of their own do not fill the table. */
-const MOST_FROM_RUNNING = 64;
+const MAX_FROM_RUNNING = 64;
 
 /** All functions that were seen, numbered in that order. */
 class Functions {
@@ -74,7 +74,7 @@ class Functions {
   ofRunning(name) {
     const number = this.numbers.get(name);
     if (number !== undefined) return this.all[number];
-    return this.all.length < MOST_FROM_RUNNING ? this.named(name) : { number: -1, colour: -1, name };
+    return this.all.length < MAX_FROM_RUNNING ? this.named(name) : { number: -1, colour: -1, name };
   }
 
   named(name) {
@@ -82,14 +82,14 @@ class Functions {
     if (number === undefined) {
       number = this.all.length;
       this.numbers.set(name, number);
-      this.all.push({ number, name, colour: this.colours.placeOf(name), executions: 0, failed: 0 });
+      this.all.push({ number, name, colour: this.colours.indexOf(name), executions: 0, failed: 0 });
     }
     return this.all[number];
   }
 }
 
 export class Executions {
-  constructor(most = MOST_EXECUTIONS, colours = new FunctionColours()) {
+  constructor(most = MAX_EXECUTIONS, colours = new FunctionColours()) {
     this.most = most;
     this.outcomes = new Outcomes();
     this.functions = new Functions(colours);
@@ -120,14 +120,14 @@ export class Executions {
   }
 
   /** A message `tasks` of the contract. */
-  take(chunk) {
-    const own = {
+  addChunk(chunk) {
+    const context = {
       base: chunk.base * 1000,
       functions: this.#functionsOf(chunk),
       outcomes: this.outcomes,
     };
     this.missed += chunk.missed;
-    for (let row = 0; row < chunk.columns.id.length; row++) this.#add(new Execution(this.next++, chunk, chunk.columns, row, own));
+    for (let row = 0; row < chunk.columns.id.length; row++) this.#add(new Execution(this.next++, chunk, chunk.columns, row, context));
   }
 
   /** Forget what ended before, and what is too much. */
@@ -148,11 +148,11 @@ export class Executions {
   }
 
   /** Up to so many of the newest that fit. */
-  newestOf(fits, most) {
+  newestMatching(isMatch, most) {
     const found = [];
     for (let n = 0; n < this.length && found.length < most; n++) {
       const each = this.newest(n);
-      if (fits(each)) found.push(each);
+      if (isMatch(each)) found.push(each);
     }
     return found;
   }
@@ -160,7 +160,7 @@ export class Executions {
   /** By their place among the names, most of which may be those of single tasks. */
   #functionsOf(chunk) {
     const found = [];
-    for (const place of new Set(chunk.columns.function)) found[place] = this.functions.named(chunk.names[place]);
+    for (const index of new Set(chunk.columns.function)) found[index] = this.functions.named(chunk.names[index]);
     return found;
   }
 

@@ -1,8 +1,8 @@
 // The connection to the server: one WebSocket, made again when it is lost, at growing intervals.
 
-const FIRST_WAIT = 500;
-const LONGEST_WAIT = 10_000;
-const OWN_CLOSE = 4000;
+const FIRST_RETRY_MILLISECONDS = 500;
+const MAX_RETRY_MILLISECONDS = 10_000;
+const MIN_OWN_CLOSE_CODE = 4000;
 
 /** `states`: "connecting", "open", "lost" with {since, retryAt, reason}. */
 export class Feed {
@@ -12,7 +12,7 @@ export class Feed {
     this.onState = onState;
     this.topics = topics;
     this.settings = settings;
-    this.wait = FIRST_WAIT;
+    this.wait = FIRST_RETRY_MILLISECONDS;
     this.since = null;
     this.timer = 0;
     window.addEventListener("online", () => this.retryNow());
@@ -25,7 +25,7 @@ export class Feed {
     this.#send({ type: "watch", topics });
   }
 
-  set(settings) {
+  setSettings(settings) {
     this.settings = settings;
     this.#send({ type: "settings", ...settings });
   }
@@ -53,16 +53,16 @@ export class Feed {
       this.onState("open", {});
     });
     socket.addEventListener("message", (event) => {
-      this.wait = FIRST_WAIT;
+      this.wait = FIRST_RETRY_MILLISECONDS;
       this.onMessage(JSON.parse(event.data));
     });
-    socket.addEventListener("close", (event) => this.#lost(event.code >= OWN_CLOSE ? event.reason : ""));
+    socket.addEventListener("close", (event) => this.#lost(event.code >= MIN_OWN_CLOSE_CODE ? event.reason : ""));
   }
 
   #lost(reason) {
     this.since ??= Date.now();
     const wait = this.wait * (0.8 + 0.4 * Math.random());
-    this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
+    this.wait = Math.min(MAX_RETRY_MILLISECONDS, this.wait * 2);
     this.timer = setTimeout(() => this.#connect(), wait);
     this.onState("lost", { since: this.since, retryAt: Date.now() + wait, reason });
   }

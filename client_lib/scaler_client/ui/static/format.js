@@ -64,12 +64,12 @@ export function two(number) {
 }
 
 // Controls, what turns the direction of text, what has no width: a name must not hide or disguise itself.
-const UNSEEN =
+const INVISIBLE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/g;
 
 /** A name with what can't be seen made visible, such as ⟨202E⟩. */
 export function visible(text) {
-  return text.replace(UNSEEN, (found) => {
+  return text.replace(INVISIBLE, (found) => {
     const code = found.charCodeAt(0);
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;

@@ -2,7 +2,7 @@
 
 /** Functions share the most different colours first; only where there are more functions, others are used too. */
 const TIERS = [48, 100];
-const MOST_KEPT = 400;
+const MAX_KEPT = 400;
 const KEY = "scaler_ui_colours";
 
 /** FNV-1a, of 32 bits. */
@@ -16,26 +16,26 @@ export function hashOf(name) {
 export class FunctionColours {
   constructor(storage = null) {
     this.storage = storage;
-    this.places = new Map(this.#read());
-    this.taken = new Set(this.places.values());
+    this.indices = new Map(this.#read());
+    this.used = new Set(this.indices.values());
   }
 
-  placeOf(name) {
-    let place = this.places.get(name);
-    if (place === undefined) {
-      place = this.#free(name);
-      this.places.set(name, place);
-      this.taken.add(place);
+  indexOf(name) {
+    let index = this.indices.get(name);
+    if (index === undefined) {
+      index = this.#free(name);
+      this.indices.set(name, index);
+      this.used.add(index);
       this.#write();
     }
-    return place;
+    return index;
   }
 
   #free(name) {
     const hash = hashOf(name);
     for (const tier of TIERS) {
-      if (this.taken.size >= tier) continue;
-      const found = Array.from({ length: tier }, (_, step) => (hash + step) % tier).find((place) => !this.taken.has(place));
+      if (this.used.size >= tier) continue;
+      const found = Array.from({ length: tier }, (_, step) => (hash + step) % tier).find((index) => !this.used.has(index));
       if (found !== undefined) return found;
     }
     return hash % TIERS.at(-1);
@@ -44,7 +44,7 @@ export class FunctionColours {
   #read() {
     try {
       const kept = JSON.parse(this.storage?.getItem(KEY) ?? "[]");
-      return kept.filter(([name, place]) => typeof name === "string" && Number.isInteger(place) && place >= 0 && place < TIERS.at(-1));
+      return kept.filter(([name, index]) => typeof name === "string" && Number.isInteger(index) && index >= 0 && index < TIERS.at(-1));
     } catch {
       return [];
     }
@@ -52,7 +52,7 @@ export class FunctionColours {
 
   #write() {
     try {
-      this.storage?.setItem(KEY, JSON.stringify([...this.places].slice(-MOST_KEPT)));
+      this.storage?.setItem(KEY, JSON.stringify([...this.indices].slice(-MAX_KEPT)));
     } catch {
       // A browser that keeps nothing: then only functions whose hashes meet may change their colours.
     }

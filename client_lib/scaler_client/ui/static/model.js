@@ -1,7 +1,7 @@
 // All that the page knows, as the server's messages say it. Messages go in, views read.
 
 import { Executions } from "./executions.js";
-import { GraphBook } from "./graphs/book.js";
+import { GraphStore } from "./graphs/graph_store.js";
 import { Series } from "./series.js";
 
 /** Rows of columns of one length. */
@@ -26,16 +26,16 @@ export class Model {
     this.clock = clock;
     this.hello = null;
     this.presence = null;
-    this.picture = null;
+    this.snapshot = null;
     this.story = null;
     this.refusal = "";
     this.executions = new Executions(undefined, colours);
     this.series = new Series();
-    this.graphBook = new GraphBook();
+    this.graphStore = new GraphStore();
     this.running = [];
     this.workers = this.agents = this.clients = this.functions = null;
     this.version = 0;
-    this.ahead = null;
+    this.clockOffset = null;
     this.listeners = [];
   }
 
@@ -44,12 +44,12 @@ export class Model {
   }
 
   /** Take one message of the contract. */
-  take(message) {
-    const taken = TAKERS[message.type];
-    if (taken) taken(this, message);
+  apply(message) {
+    const handler = HANDLERS[message.type];
+    if (handler) handler(this, message);
     else if (TABLES.includes(message.type)) this[message.type] = rowsOf(message.columns);
     else return;
-    if (message.now) this.#tellTime(message.now * 1000);
+    if (message.now) this.#updateClock(message.now * 1000);
     this.trim();
     this.version++;
     for (const listener of this.listeners) listener(message.type);
@@ -57,9 +57,9 @@ export class Model {
 
   /** What time it is at the scheduler (milliseconds of unix time), also between its messages; it ends with it. */
   get now() {
-    if (this.ahead === null) return Date.now();
-    if (this.presence?.presence === "gone") return this.heard;
-    return this.clock() + this.ahead;
+    if (this.clockOffset === null) return Date.now();
+    if (this.presence?.presence === "gone") return this.lastMessageTime;
+    return this.clock() + this.clockOffset;
   }
 
   setWindow(seconds) {
@@ -75,49 +75,49 @@ export class Model {
 
   /** How many rows of a table the scheduler has left out, as there are too many. */
   leftOut(table) {
-    return this.picture?.left_out.find(([name]) => name === table)?.[1] ?? 0;
+    return this.snapshot?.left_out.find(([name]) => name === table)?.[1] ?? 0;
   }
 
   /** A connection has begun: what it says comes anew. */
-  forget() {
+  clear() {
     this.executions.clear();
     this.series.clear();
   }
 
-  #tellTime(now) {
-    const ahead = now - this.clock();
+  #updateClock(now) {
+    const clockOffset = now - this.clock();
     // A message that was long on its way must not turn time back: only a real change of the clock does.
-    if (this.ahead === null || ahead > this.ahead || this.ahead - ahead > 3000) this.ahead = ahead;
-    this.heard = now;
+    if (this.clockOffset === null || clockOffset > this.clockOffset || this.clockOffset - clockOffset > 3000) this.clockOffset = clockOffset;
+    this.lastMessageTime = now;
   }
 }
 
-const TAKERS = {
+const HANDLERS = {
   hello(model, message) {
     model.hello = message;
     model.refusal = "";
-    model.executions.outcomes.learn(message.outcomes);
+    model.executions.outcomes.set(message.outcomes);
     model.executions.most = message.limits.tasks;
-    model.forget();
+    model.clear();
   },
   presence(model, message) {
     model.presence = message;
   },
-  picture(model, message) {
-    if (model.picture && model.picture.incarnation !== message.incarnation) {
-      model.ahead = null;
-      model.graphBook.clear();
+  snapshot(model, message) {
+    if (model.snapshot && model.snapshot.incarnation !== message.incarnation) {
+      model.clockOffset = null;
+      model.graphStore.clear();
     }
-    model.picture = message;
+    model.snapshot = message;
   },
   series(model, message) {
-    model.series.take(message);
+    model.series.append(message);
   },
   tasks(model, message) {
-    model.executions.take(message);
+    model.executions.addChunk(message);
   },
   graphs(model, message) {
-    model.graphBook.take(message, model.clock());
+    model.graphStore.apply(message, model.clock());
   },
   reset(model, message) {
     if (message.topic === "tasks") model.executions.clear();

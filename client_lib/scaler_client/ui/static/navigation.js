@@ -31,7 +31,7 @@ export class Navigation {
   }
 
   /** Whether there is a view for this key; it is shown. */
-  takeKey(key) {
+  handleKey(key) {
     const view = this.views[Number(key) - 1];
     if (!view) return false;
     location.hash = view.id;

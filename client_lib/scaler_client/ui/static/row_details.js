@@ -6,7 +6,7 @@ import { VirtualTable } from "./virtual_table.js";
 import { stateOf } from "./views/worker_states.js";
 
 /** So many of its newest tasks are listed. */
-const MOST_TASKS = 500;
+const MAX_TASKS = 500;
 
 const STATE_CLASSES = { good: "good", failed: "bad", neutral: "muted", running: "warn" };
 
@@ -15,19 +15,19 @@ const KINDS = {
   worker: {
     rows: (model) => model.workers,
     same: (left, right) => left.id === right.id,
-    own: (row) => (each) => each.worker === row.id,
+    includes: (row) => (each) => each.worker === row.id,
     facts: workerFacts,
   },
   function: {
     rows: (model) => model.functions,
     same: (left, right) => left.name === right.name,
-    own: (row) => (each) => each.function.name === row.name,
+    includes: (row) => (each) => each.function.name === row.name,
     facts: functionFacts,
   },
   client: {
     rows: (model) => model.clients,
     same: (left, right) => left.id === right.id,
-    own: (row) => (each) => each.client === row.id,
+    includes: (row) => (each) => each.client === row.id,
     facts: clientFacts,
   },
 };
@@ -65,7 +65,7 @@ export class RowDetails {
     Object.assign(this, { kind: KINDS[kind], row });
     setText(this.title, visible(row.name));
     if (!this.element.open) this.element.showModal();
-    this.table.toTop();
+    this.table.scrollToTop();
     this.update();
     this.table.element.focus();
   }
@@ -75,18 +75,18 @@ export class RowDetails {
     const { kind, model } = this;
     const found = kind.rows(model)?.find((row) => kind.same(row, this.row));
     this.row = found ?? this.row;
-    this.#say([...(found ? [] : [["State", "gone"]]), ...kind.facts(this.row, model)]);
-    const tasks = model.executions.newestOf(kind.own(this.row), MOST_TASKS);
+    this.#showFacts([...(found ? [] : [["State", "gone"]]), ...kind.facts(this.row, model)]);
+    const tasks = model.executions.newestMatching(kind.includes(this.row), MAX_TASKS);
     const failed = tasks.filter((each) => each.failed).length;
-    const all = tasks.length === MOST_TASKS ? `the newest ${count(MOST_TASKS)}` : count(tasks.length);
+    const all = tasks.length === MAX_TASKS ? `the newest ${count(MAX_TASKS)}` : count(tasks.length);
     setText(this.heading, `Tasks that have ended: ${all}${failed ? `, ${count(failed)} failed` : ""}`);
     this.table.setRows(tasks);
   }
 
-  #say(facts) {
-    const said = facts.map(([name]) => name).join();
-    if (said !== this.said) {
-      this.said = said;
+  #showFacts(facts) {
+    const factNames = facts.map(([name]) => name).join();
+    if (factNames !== this.factNames) {
+      this.factNames = factNames;
       this.values = facts.map(() => element("dd"));
       this.facts.replaceChildren(...facts.map(([name], at) => element("div", {}, element("dt", { text: name }), this.values[at])));
     }

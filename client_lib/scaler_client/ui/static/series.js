@@ -18,7 +18,7 @@ export class Series {
     return this.columns.time.length;
   }
 
-  take(message) {
+  append(message) {
     const added = message.columns.time.length;
     for (const name of COLUMNS) {
       const values = message.columns[name] ?? new Array(added).fill(null);

@@ -1,6 +1,6 @@
 // Light or dark: what the system says, unless a person has chosen.
 
-import { functionColour } from "./colours.js";
+import { functionColour } from "./palette.js";
 
 export class Theme {
   constructor(settings) {
@@ -14,8 +14,8 @@ export class Theme {
   }
 
   get name() {
-    const chosen = this.settings.get("theme");
-    return chosen === "system" ? (this.system.matches ? "dark" : "light") : chosen;
+    const selected = this.settings.get("theme");
+    return selected === "system" ? (this.system.matches ? "dark" : "light") : selected;
   }
 
   get reducedMotion() {
@@ -28,8 +28,8 @@ export class Theme {
   }
 
   /** The colour at a place of FunctionColours. Below 0: of a function that is not known. */
-  functionColour(place) {
-    return place < 0 ? this.colour("other") : functionColour(place, this.name);
+  functionColour(index) {
+    return index < 0 ? this.colour("other") : functionColour(index, this.name);
   }
 
   onChange(listener) {

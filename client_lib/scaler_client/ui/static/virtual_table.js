@@ -60,7 +60,7 @@ export class VirtualTable {
     return this.element.scrollTop > ROW_HEIGHT / 2;
   }
 
-  toTop() {
+  scrollToTop() {
     this.element.scrollTop = 0;
   }
 
@@ -122,7 +122,7 @@ export class VirtualTable {
       this.render();
       this.onScroll();
     });
-    this.element.addEventListener("keydown", (event) => event.target === this.element && this.takeKey(event));
+    this.element.addEventListener("keydown", (event) => event.target === this.element && this.handleKey(event));
     this.body.addEventListener("click", (event) => this.#click(event));
     this.#head();
   }
@@ -213,7 +213,7 @@ export class VirtualTable {
   }
 
   /** Also where the table has no focus. Returns whether the key was one of a table's. */
-  takeKey(event) {
+  handleKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const page = Math.max(1, Math.floor(this.element.clientHeight / ROW_HEIGHT) - 2);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };

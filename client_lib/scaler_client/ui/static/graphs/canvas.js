@@ -3,9 +3,9 @@
 import { drawing } from "../elements.js";
 import { attachGestures } from "../gestures.js";
 
-const [LEAST_SCALE, MOST_SCALE] = [0.05, 3];
-const LEAST_LEGIBLE = 0.5;
-const KEY_PAN = 60;
+const [MIN_SCALE, MAX_SCALE] = [0.05, 3];
+const MIN_LEGIBLE = 0.5;
+const KEY_PAN_PIXELS = 60;
 const LETTERS = { blocked: "B", waiting: "W", running: "R", done: "D", failed: "F" };
 
 export class GraphCanvas {
@@ -20,7 +20,7 @@ export class GraphCanvas {
     this.nodes = [];
     this.size = null;
     this.isMoved = false;
-    this.element.addEventListener("keydown", (event) => this.#key(event));
+    this.element.addEventListener("keydown", (event) => this.#handleKey(event));
     attachGestures(this.element, {
       drag: (dx, dy) => this.#moveBy(dx, dy),
       zoom: (factor, x, y) => this.#zoom(factor, x, y),
@@ -36,20 +36,20 @@ export class GraphCanvas {
   }
 
   /** Draw a sketch where the layout says; `anew` also forgets where one had moved to. */
-  draw(sketch, layout, anew) {
+  draw(diagram, layout, anew) {
     this.size = layout;
     const edges = layout.lines.map((points) => drawing("path", { class: "edge", d: curve(points) }));
-    this.nodes = sketch.nodes.map((node, number) => this.#node(node, layout.places[number]));
+    this.nodes = diagram.nodes.map((node, number) => this.#node(node, layout.places[number]));
     this.space.replaceChildren(...edges, ...this.nodes.map((node) => node.element));
-    this.paint(sketch);
+    this.paint(diagram);
     if (anew || !this.isMoved) this.begin();
   }
 
   /** Only the states have changed. */
-  paint(sketch) {
-    sketch.nodes.forEach((each, number) => {
+  paint(diagram) {
+    diagram.nodes.forEach((each, number) => {
       const node = this.nodes[number];
-      node.sketch = each;
+      node.diagram = each;
       if (node.shown === each.title) return;
       node.shown = each.title;
       node.element.dataset.state = each.state;
@@ -62,10 +62,10 @@ export class GraphCanvas {
   /** All of it, or its beginning where that could not be read. */
   begin() {
     this.fit();
-    if (!this.size || this.scale >= LEAST_LEGIBLE) return;
+    if (!this.size || this.scale >= MIN_LEGIBLE) return;
     const { clientWidth, clientHeight } = this.element;
-    const left = Math.max(0, (clientWidth - this.size.width * LEAST_LEGIBLE) / 2);
-    this.#place(LEAST_LEGIBLE, left, Math.min(0, (clientHeight - this.size.height * LEAST_LEGIBLE) / 2));
+    const left = Math.max(0, (clientWidth - this.size.width * MIN_LEGIBLE) / 2);
+    this.#place(MIN_LEGIBLE, left, Math.min(0, (clientHeight - this.size.height * MIN_LEGIBLE) / 2));
   }
 
   fit() {
@@ -80,24 +80,24 @@ export class GraphCanvas {
     this.#zoom(factor, this.element.clientWidth / 2, this.element.clientHeight / 2);
   }
 
-  #node(sketch, [x, y]) {
-    const [left, top] = [x - sketch.width / 2, y - sketch.height / 2];
+  #node(diagram, [x, y]) {
+    const [left, top] = [x - diagram.width / 2, y - diagram.height / 2];
     const letter = drawing("text", { class: "letter", x: left + 15, y: y + 4 });
     const title = drawing("title");
-    const label = drawing("text", { x: left + 30, y: sketch.under ? y - 4 : y + 4, text: sketch.label });
+    const label = drawing("text", { x: left + 30, y: diagram.under ? y - 4 : y + 4, text: diagram.label });
     const parts = [
       title,
-      drawing("rect", { x: left, y: top, width: sketch.width, height: sketch.height, rx: 6 }),
+      drawing("rect", { x: left, y: top, width: diagram.width, height: diagram.height, rx: 6 }),
       drawing("circle", { class: "badge", cx: left + 15, cy: y, r: 9 }),
       letter,
       label,
     ];
-    const under = sketch.under ? drawing("text", { x: left + 30, y: y + 13 }) : null;
+    const under = diagram.under ? drawing("text", { x: left + 30, y: y + 13 }) : null;
     if (under) parts.push(under);
     const element = drawing("g", { class: "node" }, ...parts);
-    const made = { element, letter, title, under, sketch };
-    element.node = made;
-    return made;
+    const created = { element, letter, title, under, diagram };
+    element.node = created;
+    return created;
   }
 
   #place(scale, x, y) {
@@ -113,7 +113,7 @@ export class GraphCanvas {
   #zoom(factor, x, y) {
     if (!this.size) return;
     this.isMoved = true;
-    const scale = Math.max(LEAST_SCALE, Math.min(MOST_SCALE, this.scale * factor));
+    const scale = Math.max(MIN_SCALE, Math.min(MAX_SCALE, this.scale * factor));
     const change = scale / this.scale;
     this.#place(scale, x - (x - this.x) * change, y - (y - this.y) * change);
   }
@@ -121,17 +121,17 @@ export class GraphCanvas {
   #tap(x, y) {
     const box = this.element.getBoundingClientRect();
     const found = document.elementFromPoint(box.left + x, box.top + y)?.closest(".node");
-    if (found?.node.sketch.node) this.onOpen(found.node.sketch.node);
+    if (found?.node.diagram.node) this.onOpen(found.node.diagram.node);
   }
 
   /** Also where the drawing has no focus. Returns whether the key was one of its own. */
-  takeKey(event) {
-    return this.#key(event);
+  handleKey(event) {
+    return this.#handleKey(event);
   }
 
-  #key(event) {
+  #handleKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !this.size) return false;
-    const moves = { ArrowLeft: [KEY_PAN, 0], ArrowRight: [-KEY_PAN, 0], ArrowUp: [0, KEY_PAN], ArrowDown: [0, -KEY_PAN] };
+    const moves = { ArrowLeft: [KEY_PAN_PIXELS, 0], ArrowRight: [-KEY_PAN_PIXELS, 0], ArrowUp: [0, KEY_PAN_PIXELS], ArrowDown: [0, -KEY_PAN_PIXELS] };
     if (event.key in moves) this.#moveBy(...moves[event.key]);
     else if (event.key === "+" || event.key === "=") this.zoom(1.4);
     else if (event.key === "-") this.zoom(1 / 1.4);

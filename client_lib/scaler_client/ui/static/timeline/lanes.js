@@ -1,7 +1,7 @@
 // A lane for each worker's name: what it ran, through all of its restarts.
 
 /** In milliseconds: two lives of one name that overlap by more are two workers that share a name. */
-const MOST_OVERLAP = 200;
+const MAX_OVERLAP = 200;
 
 /** What the workers of one name ran, one after the other: executions by their start. `longest` bounds how far back one in sight may begin. */
 export class Lane {
@@ -9,27 +9,27 @@ export class Lane {
     this.name = name;
     this.executions = [];
     /** {worker, from, to} of each process that had the name, the first one first. */
-    this.lives = [];
+    this.processes = [];
     this.stale = 0;
     this.longest = 0;
   }
 
   get key() {
-    return this.lives[0]?.worker ?? this.name;
+    return this.processes[0]?.worker ?? this.name;
   }
 
   /** The process that has the name now, or had it last. */
   get worker() {
-    return this.lives.at(-1)?.worker ?? "";
+    return this.processes.at(-1)?.worker ?? "";
   }
 
   /** When the name went over to another process. */
   get restarts() {
-    return this.lives.slice(1).map((life) => life.from);
+    return this.processes.slice(1).map((process) => process.from);
   }
 
   has(worker) {
-    return this.lives.some((life) => life.worker === worker);
+    return this.processes.some((process) => process.worker === worker);
   }
 
   add(execution) {
@@ -39,12 +39,12 @@ export class Lane {
     if (at === all.length) all.push(execution);
     else all.splice(at, 0, execution);
     this.longest = Math.max(this.longest, execution.duration);
-    this.#live(execution.worker, execution.start, execution.end);
+    this.#recordProcess(execution.worker, execution.start, execution.end);
   }
 
   /** A process is there that has run nothing yet. */
   begin(worker, now) {
-    this.#live(worker, now, now);
+    this.#recordProcess(worker, now, now);
   }
 
   /** One of those numbered below is of the window no more. They stand anywhere, and leave many at a time. */
@@ -53,7 +53,7 @@ export class Lane {
     if (this.stale < 64 || this.stale * 2 < this.executions.length) return;
     this.executions = this.executions.filter((each) => each.number >= below);
     const earliest = this.executions[0]?.start ?? Infinity;
-    this.lives = this.lives.filter((life, at) => life.to >= earliest || at === this.lives.length - 1);
+    this.processes = this.processes.filter((process, at) => process.to >= earliest || at === this.processes.length - 1);
     this.stale = 0;
   }
 
@@ -74,24 +74,24 @@ export class Lane {
 
   /** Whether another process could have had the name from then on. */
   isFreeFrom(start) {
-    return this.lives.every((life) => life.to - MOST_OVERLAP <= start);
+    return this.processes.every((process) => process.to - MAX_OVERLAP <= start);
   }
 
   /** Whether another process could have had the name up to then. */
   isFreeUntil(end) {
-    return this.lives.every((life) => life.from + MOST_OVERLAP >= end);
+    return this.processes.every((process) => process.from + MAX_OVERLAP >= end);
   }
 
-  #live(worker, from, to) {
-    const life = this.lives.find((each) => each.worker === worker);
-    if (life) {
-      life.from = Math.min(life.from, from);
-      life.to = Math.max(life.to, to);
+  #recordProcess(worker, from, to) {
+    const process = this.processes.find((each) => each.worker === worker);
+    if (process) {
+      process.from = Math.min(process.from, from);
+      process.to = Math.max(process.to, to);
       return;
     }
-    let at = this.lives.length;
-    while (at > 0 && this.lives[at - 1].from > from) at--;
-    this.lives.splice(at, 0, { worker, from, to });
+    let at = this.processes.length;
+    while (at > 0 && this.processes[at - 1].from > from) at--;
+    this.processes.splice(at, 0, { worker, from, to });
   }
 }
 
@@ -117,15 +117,15 @@ export class Lanes {
   }
 
   /** The lanes of workers that are there, also of those that have run nothing. @param now when these were told of */
-  withThose(workers, now) {
+  includeWorkers(workers, now) {
     const there = new Set(workers.map((row) => row.id));
-    const isHeld = (lane) => lane.lives.some((life) => there.has(life.worker));
+    const isHeld = (lane) => lane.processes.some((process) => there.has(process.worker));
     for (const row of workers) {
       if (!this.byWorker.has(row.id)) this.#join(row.id, row.name, (lane) => !isHeld(lane)).begin(row.id, now);
     }
     for (const lane of this.all) {
-      lane.isThere = isHeld(lane);
-      if (!lane.length && !lane.isThere) this.#delete(lane);
+      lane.isConnected = isHeld(lane);
+      if (!lane.length && !lane.isConnected) this.#delete(lane);
     }
     return [...this.all];
   }
@@ -137,10 +137,10 @@ export class Lanes {
     if (!lane.length) this.#delete(lane);
   }
 
-  #join(worker, name, fits) {
+  #join(worker, name, accepts) {
     const called = name || `worker ${worker}`;
     const others = this.byName.get(called) ?? [];
-    let lane = others.find(fits);
+    let lane = others.find(accepts);
     if (!lane) {
       lane = new Lane(called);
       lane.isNamed = Boolean(name);

@@ -1,14 +1,14 @@
 // The timeline's canvas: axis, names of workers, bars. It knows nothing of the page; what it draws is given each time.
 
 import { clock, cut, visible } from "../format.js";
-import { Frame, LEVELS, layLane } from "./lane_painter.js";
+import { Frame, LEVELS, layoutLane } from "./lane_layout.js";
 import { ticks } from "./viewport.js";
 
 export const AXIS_HEIGHT = 28;
-const LEAST_FOR_TEXT = 14;
-const LEAST_TEXT_WIDTH = 44;
-const MOST_TEXTS = 300;
-const LETTER = 6.02;
+const MIN_FOR_TEXT = 14;
+const MIN_TEXT_WIDTH = 44;
+const MAX_TEXTS = 300;
+const CHARACTER_WIDTH = 6.02;
 const NAME_FONT = "12px system-ui, 'DejaVu Sans', sans-serif";
 
 export class Painter {
@@ -53,7 +53,7 @@ export class Painter {
     at.clip();
     at.translate(gutter, 0);
     const frame = new Frame();
-    for (let row = first; row < last; row++) layLane(frame, lanes[row], viewport, top + row * rowHeight + pad, rowHeight - 2 * pad);
+    for (let row = first; row < last; row++) layoutLane(frame, lanes[row], viewport, top + row * rowHeight + pad, rowHeight - 2 * pad);
     this.#bars(frame, rowHeight);
     for (let row = first; row < last; row++) {
       const task = scene.running.get(lanes[row].worker);
@@ -61,7 +61,7 @@ export class Painter {
     }
     this.#failures(frame);
     for (let row = first; row < last; row++) this.#restarts(lanes[row], viewport, top + row * rowHeight, rowHeight);
-    if (scene.chosen) this.#choice(scene, top, pad);
+    if (scene.selected) this.#choice(scene, top, pad);
     at.restore();
     this.#names(scene, first, last, top);
     this.#axis(axis, scene);
@@ -75,13 +75,13 @@ export class Painter {
     return colours;
   }
 
-  #rows({ lanes, rowHeight, chosen }, first, last, top) {
+  #rows({ lanes, rowHeight, selected }, first, last, top) {
     const { context: at, colours } = this;
     at.fillStyle = colours.sunk;
     for (let row = first; row < last; row++) if (row % 2) at.fillRect(0, top + row * rowHeight, this.width, rowHeight);
-    if (!chosen) return;
+    if (!selected) return;
     at.fillStyle = colours["accent-soft"];
-    const row = lanes.indexOf(chosen.lane);
+    const row = lanes.indexOf(selected.lane);
     if (row >= first && row < last) at.fillRect(0, top + row * rowHeight, this.width, rowHeight);
   }
 
@@ -104,27 +104,27 @@ export class Painter {
       const width = wide[n + 3];
       at.fillStyle = theme.functionColour(wide[n].function.colour);
       at.fillRect(wide[n + 1], wide[n + 2], width - (width > 4 ? 1 : 0), wide[n + 4]);
-      if (width >= LEAST_TEXT_WIDTH && !wide[n].failed) named.push(n);
+      if (width >= MIN_TEXT_WIDTH && !wide[n].failed) named.push(n);
     }
     // Text is what costs most: where there is much it is too small to be read one by one.
-    if (rowHeight < LEAST_FOR_TEXT || named.length > MOST_TEXTS) return;
+    if (rowHeight < MIN_FOR_TEXT || named.length > MAX_TEXTS) return;
     for (const n of named) this.#text(wide[n], wide[n + 1], wide[n + 2], wide[n + 3], wide[n + 4]);
   }
 
   #text({ name, function: kind }, x, y, width, height) {
     const { context: at } = this;
-    at.fillStyle = inkOn(this.theme.functionColour(kind.colour));
+    at.fillStyle = textColourOn(this.theme.functionColour(kind.colour));
     at.font = "10px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
     at.textBaseline = "middle";
     at.textAlign = "left";
-    at.fillText(cut(name, Math.floor((width - 8) / LETTER)), x + 4, y + height / 2 + 0.5);
+    at.fillText(cut(name, Math.floor((width - 8) / CHARACTER_WIDTH)), x + 4, y + height / 2 + 0.5);
   }
 
   /** A task that runs: open at its end, as far as it is known to have run. */
-  #open(frame, task, { viewport, heard }, y, height) {
+  #open(frame, task, { viewport, until }, y, height) {
     const { context: at, theme } = this;
     const x = Math.max(-2, viewport.x(task.start));
-    const end = Math.min(viewport.width + 2, viewport.x(heard));
+    const end = Math.min(viewport.width + 2, viewport.x(until));
     if (end <= 0 || x >= viewport.width || end - x < 0.5) return;
     at.fillStyle = theme.functionColour(task.function.colour);
     at.globalAlpha = 0.45;
@@ -191,8 +191,8 @@ export class Painter {
     at.stroke();
   }
 
-  #choice({ lanes, chosen, viewport, rowHeight }, top, pad) {
-    const { execution, lane } = chosen;
+  #choice({ lanes, selected, viewport, rowHeight }, top, pad) {
+    const { execution, lane } = selected;
     const row = lanes.indexOf(lane);
     if (!execution || row < 0) return;
     const { context: at, colours } = this;
@@ -221,7 +221,7 @@ export class Painter {
     const letters = Math.max(4, Math.floor((gutter - 18) / 6.4));
     for (let row = first; row < last; row++) {
       if (row % each) continue;
-      at.fillStyle = lanes[row].isThere ? colours.text : colours.faint;
+      at.fillStyle = lanes[row].isConnected ? colours.text : colours.faint;
       at.fillText(cut(lanes[row].name, letters), 12, top + row * rowHeight + (rowHeight * each) / 2 + 0.5, gutter - 18);
     }
   }
@@ -264,15 +264,15 @@ function hatching(colour, surface) {
   return tile;
 }
 
-const INKS = new Map();
+const TEXT_COLOURS = new Map();
 
 /** Black or white, whichever can be read on a colour. */
-function inkOn(colour) {
-  if (!INKS.has(colour)) {
+function textColourOn(colour) {
+  if (!TEXT_COLOURS.has(colour)) {
     const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
     const linear = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
     const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
-    INKS.set(colour, light > 0.179 ? "#0b0f14" : "#ffffff");
+    TEXT_COLOURS.set(colour, light > 0.179 ? "#0b0f14" : "#ffffff");
   }
-  return INKS.get(colour);
+  return TEXT_COLOURS.get(colour);
 }

@@ -1,8 +1,8 @@
 // Which part of time is in sight, and where on the canvas a moment is.
 
-const LEAST_SPAN = 0.02;
+const MIN_SPAN = 0.02;
 /** Room after now, as a share of the span, while one follows. */
-const AHEAD = 0.02;
+const MARGIN = 0.02;
 
 /** Times are milliseconds of unix time; x is pixels from the left edge of the time's area. */
 export class Viewport {
@@ -10,8 +10,8 @@ export class Viewport {
     this.width = 1;
     this.from = 0;
     this.to = span;
-    this.follows = true;
-    this.fits = true;
+    this.isFollowing = true;
+    this.showsAll = true;
     this.oldest = -Infinity;
     this.newest = Infinity;
   }
@@ -29,36 +29,36 @@ export class Viewport {
   }
 
   /** What there is to see; until one zooms that is what is in sight, and while one follows, the end stays at `now`. */
-  bound(oldest, now) {
+  setRange(oldest, now) {
     this.oldest = oldest;
     this.newest = now;
-    if (this.fits && this.follows) this.fit();
-    else if (this.follows) this.#set(now + this.span * AHEAD - this.span, now + this.span * AHEAD);
+    if (this.showsAll && this.isFollowing) this.fit();
+    else if (this.isFollowing) this.#set(now + this.span * MARGIN - this.span, now + this.span * MARGIN);
   }
 
   /** By a factor above 1 one sees less, and that bigger; what is at `x` stays there. */
   zoom(factor, x = this.width / 2) {
-    const most = (this.newest - this.oldest) * (1 + 2 * AHEAD);
-    const span = Math.max(LEAST_SPAN, Math.min(most, this.span / factor));
-    const anchor = this.follows ? this.to - this.span * AHEAD : this.time(x);
-    const share = this.follows ? 1 - AHEAD : x / this.width;
-    this.fits = false;
+    const most = (this.newest - this.oldest) * (1 + 2 * MARGIN);
+    const span = Math.max(MIN_SPAN, Math.min(most, this.span / factor));
+    const anchor = this.isFollowing ? this.to - this.span * MARGIN : this.time(x);
+    const share = this.isFollowing ? 1 - MARGIN : x / this.width;
+    this.showsAll = false;
     this.#set(anchor - span * share, anchor + span * (1 - share));
     this.#clamp();
   }
 
   pan(pixels) {
     const moved = (pixels / this.width) * this.span;
-    this.follows = false;
+    this.isFollowing = false;
     this.#set(this.from + moved, this.to + moved);
     this.#clamp();
   }
 
   /** All there is. */
   fit() {
-    const room = (this.newest - this.oldest) * AHEAD;
+    const room = (this.newest - this.oldest) * MARGIN;
     this.#set(this.oldest - room, this.newest + room);
-    this.follows = this.fits = true;
+    this.isFollowing = this.showsAll = true;
   }
 
   /** So that this stretch is in sight. */
@@ -66,13 +66,13 @@ export class Viewport {
     if (start >= this.from && end <= this.to) return;
     const { span } = this;
     const middle = (start + end) / 2;
-    this.follows = false;
+    this.isFollowing = false;
     this.#set(middle - span / 2, middle + span / 2);
   }
 
   #clamp() {
     const { span } = this;
-    const [least, most] = [this.oldest - span * AHEAD, this.newest + span * AHEAD];
+    const [least, most] = [this.oldest - span * MARGIN, this.newest + span * MARGIN];
     if (this.to > most) this.#set(most - span, most);
     else if (this.from < least) this.#set(least, least + span);
   }

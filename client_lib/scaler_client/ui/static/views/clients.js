@@ -49,8 +49,8 @@ class Clients {
     );
   }
 
-  takeKey(event) {
-    return this.table.takeKey(event);
+  handleKey(event) {
+    return this.table.handleKey(event);
   }
 
   update() {

@@ -73,8 +73,8 @@ class Functions {
     );
   }
 
-  takeKey(event) {
-    return this.table.takeKey(event);
+  handleKey(event) {
+    return this.table.handleKey(event);
   }
 
   update() {

@@ -3,7 +3,7 @@
 import { element, select, setText } from "../elements.js";
 import { clock, count, cut, visible } from "../format.js";
 import { GraphCanvas } from "../graphs/canvas.js";
-import { sketchOf } from "../graphs/sketch.js";
+import { diagramOf } from "../graphs/diagram.js";
 
 export const graphs = {
   id: "graphs",
@@ -14,7 +14,7 @@ export const graphs = {
 };
 
 const LEGEND = [["B", "blocked", "waits for inputs"], ["W", "waiting", "waits for a worker"], ["R", "running", "runs"], ["D", "done", "done"], ["F", "failed", "failed"]];
-const MOST_CHOICES = 100;
+const MAX_CHOICES = 100;
 
 class Graphs {
   constructor({ model, open }) {
@@ -23,7 +23,7 @@ class Graphs {
     this.job = 0;
     this.layoutOf = this.graph = this.wanted = "";
     this.names = new Map();
-    this.sketch = null;
+    this.diagram = null;
     this.worker = new Worker(new URL("../graphs/layout_worker.js", import.meta.url), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.#laidOut(data));
     this.#build();
@@ -31,10 +31,10 @@ class Graphs {
 
   update() {
     const { model } = this;
-    model.graphBook.settle(model.executions);
-    const found = model.graphBook.graphs();
-    const graph = this.#chosenOf(found);
-    this.#offer(found, graph);
+    model.graphStore.applyOutcomes(model.executions);
+    const found = model.graphStore.graphs();
+    const graph = this.#selectGraph(found);
+    this.#updateChoices(found, graph);
     const open = found.reduce((sum, each) => sum + each.open, 0);
     setText(this.note, found.length ? `${count(found.length)} graph${found.length === 1 ? "" : "s"}, ${count(open)} open node${open === 1 ? "" : "s"}` : "");
     this.empty.hidden = Boolean(graph);
@@ -73,22 +73,22 @@ class Graphs {
   }
 
   /** The one that a person wants; else that which is shown, until it is over and another one runs. */
-  #chosenOf(found) {
+  #selectGraph(found) {
     const wanted = found.find((each) => each.key === this.wanted);
     if (wanted) return wanted;
     const shown = found.find((each) => each.key === this.graph);
     return shown?.open ? shown : (found.find((each) => each.open) ?? shown ?? found[0]);
   }
 
-  #offer(found, graph) {
+  #updateChoices(found, graph) {
     for (const row of this.model.clients ?? []) this.names.set(row.id, row.name);
-    const offered = found.slice(0, MOST_CHOICES).map((graph) => [graph.key, this.#titleOf(graph)]);
-    this.choice.hidden = !offered.length;
-    const keys = offered.map(([key]) => key).join();
-    if (keys !== this.offered) {
-      this.offered = keys;
-      this.choice.replaceChildren(...offered.map(([key, text]) => element("option", { value: key, text })));
-    } else offered.forEach(([, text], at) => setText(this.choice.options[at], text));
+    const choices = found.slice(0, MAX_CHOICES).map((graph) => [graph.key, this.#titleOf(graph)]);
+    this.choice.hidden = !choices.length;
+    const keys = choices.map(([key]) => key).join();
+    if (keys !== this.choices) {
+      this.choices = keys;
+      this.choice.replaceChildren(...choices.map(([key, text]) => element("option", { value: key, text })));
+    } else choices.forEach(([, text], at) => setText(this.choice.options[at], text));
     this.choice.value = graph?.key ?? "";
   }
 
@@ -108,29 +108,29 @@ class Graphs {
     return this.names.get(client) || `client ${client}`;
   }
 
-  takeKey(event) {
-    return this.canvas.takeKey(event);
+  handleKey(event) {
+    return this.canvas.handleKey(event);
   }
 
   #show(graph) {
-    const sketch = sketchOf(graph);
-    setText(this.how, sketch.how);
-    const layoutOf = `${graph.key} ${sketch.edges.length} ${sketch.nodes.map((node) => node.node?.key ?? node.label).join()}`;
+    const diagram = diagramOf(graph);
+    setText(this.how, diagram.how);
+    const layoutOf = `${graph.key} ${diagram.edges.length} ${diagram.nodes.map((node) => node.node?.key ?? node.label).join()}`;
     if (layoutOf === this.layoutOf) {
-      this.sketch = sketch;
-      if (this.isLaidOut) this.canvas.paint(sketch);
+      this.diagram = diagram;
+      if (this.isLaidOut) this.canvas.paint(diagram);
       return;
     }
     this.isAnew = graph.key !== this.graph;
-    Object.assign(this, { layoutOf, sketch, graph: graph.key, isLaidOut: false });
-    const sizes = sketch.nodes.map((node) => [node.width, node.height]);
-    this.worker.postMessage({ job: ++this.job, sizes, edges: sketch.edges });
+    Object.assign(this, { layoutOf, diagram, graph: graph.key, isLaidOut: false });
+    const sizes = diagram.nodes.map((node) => [node.width, node.height]);
+    this.worker.postMessage({ job: ++this.job, sizes, edges: diagram.edges });
   }
 
   #laidOut(layout) {
     if (layout.job !== this.job || !this.layoutOf) return;
     this.isLaidOut = true;
-    this.canvas.draw(this.sketch, layout, this.isAnew);
+    this.canvas.draw(this.diagram, layout, this.isAnew);
   }
 
   #openNode(node) {

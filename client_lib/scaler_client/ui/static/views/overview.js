@@ -14,25 +14,25 @@ export const overview = {
 
 /** Each with what it shows, and what below that, of the picture and the number of failed tasks. */
 const FIGURES = [
-  ["throughput", "Throughput", (picture) => rate(picture.tasks.resolved_rate), (picture) => `${count(picture.tasks.resolved)} done in all`],
-  ["waiting", "Waiting", (picture) => count(picture.tasks.waiting), (picture) => `${count(picture.tasks.blocked)} blocked by inputs`],
-  ["running", "Running", (picture) => count(picture.tasks.running), (picture) => `${count(picture.tasks.queued)} queued at workers`],
-  ["suspended", "Suspended", (picture) => count(picture.tasks.suspended), () => "for tasks of their own"],
-  ["failed", "Failed", (_picture, failed) => count(failed), (picture, failed) => shareOf(failed, picture)],
-  ["workers", "Workers", (picture) => count(picture.peers.workers), (picture) => `${plural(picture.peers.agents, "host agent")}, ${plural(picture.peers.clients, "client")}`],
-  ["loop", "Scheduler loop", (picture) => percent(picture.process.loop), (picture) => `busy; ${percent(picture.process.cpu)} of a core`],
-  ["memory", "Scheduler memory", (picture) => bytes(picture.process.rss), (picture) => `holds ${bytes(picture.memory.tasks + picture.memory.objects)} of ${bytes(picture.memory.limit)}`],
+  ["throughput", "Throughput", (snapshot) => rate(snapshot.tasks.resolved_rate), (snapshot) => `${count(snapshot.tasks.resolved)} done in all`],
+  ["waiting", "Waiting", (snapshot) => count(snapshot.tasks.waiting), (snapshot) => `${count(snapshot.tasks.blocked)} blocked by inputs`],
+  ["running", "Running", (snapshot) => count(snapshot.tasks.running), (snapshot) => `${count(snapshot.tasks.queued)} queued at workers`],
+  ["suspended", "Suspended", (snapshot) => count(snapshot.tasks.suspended), () => "for tasks of their own"],
+  ["failed", "Failed", (_snapshot, failed) => count(failed), (snapshot, failed) => shareOf(failed, snapshot)],
+  ["workers", "Workers", (snapshot) => count(snapshot.peers.workers), (snapshot) => `${plural(snapshot.peers.agents, "host agent")}, ${plural(snapshot.peers.clients, "client")}`],
+  ["loop", "Scheduler loop", (snapshot) => percent(snapshot.process.loop), (snapshot) => `busy; ${percent(snapshot.process.cpu)} of a core`],
+  ["memory", "Scheduler memory", (snapshot) => bytes(snapshot.process.rss), (snapshot) => `holds ${bytes(snapshot.memory.tasks + snapshot.memory.objects)} of ${bytes(snapshot.memory.limit)}`],
 ];
 
-const LEAST_WINDOW = 30;
+const MIN_WINDOW = 30;
 
-function failedOf(picture, hello) {
+function failedOf(snapshot, hello) {
   const kinds = new Map(hello?.outcomes.map(([, name, kind]) => [name, kind]));
-  return picture.outcomes.reduce((sum, [name, total]) => sum + (kinds.get(name) === "failed" ? total : 0), 0);
+  return snapshot.outcomes.reduce((sum, [name, total]) => sum + (kinds.get(name) === "failed" ? total : 0), 0);
 }
 
-function shareOf(failed, picture) {
-  const all = picture.outcomes.reduce((sum, [, total]) => sum + total, 0);
+function shareOf(failed, snapshot) {
+  const all = snapshot.outcomes.reduce((sum, [, total]) => sum + total, 0);
   return all ? `${percent((100 * failed) / all)} of all results` : "no results yet";
 }
 
@@ -79,23 +79,23 @@ class Overview {
   }
 
   update() {
-    const { picture, series, now, windowSeconds, hello } = this.model;
-    const oldest = Math.min(series.columns.time[0] ?? 0, now / 1000 - LEAST_WINDOW);
+    const { snapshot, series, now, windowSeconds, hello } = this.model;
+    const oldest = Math.min(series.columns.time[0] ?? 0, now / 1000 - MIN_WINDOW);
     const from = Math.max(now / 1000 - windowSeconds, oldest);
     for (const chart of this.charts) chart.update(series.columns, from, now / 1000);
-    if (!picture) return;
-    const failed = failedOf(picture, hello);
+    if (!snapshot) return;
+    const failed = failedOf(snapshot, hello);
     for (const [id, , value, small] of FIGURES) {
       const { big, below } = this.figures.get(id);
-      setText(big, value(picture, failed));
-      setText(below, small(picture, failed));
-      setTitle(below, small(picture, failed));
+      setText(big, value(snapshot, failed));
+      setText(below, small(snapshot, failed));
+      setTitle(below, small(snapshot, failed));
       if (id === "failed") setClass(big, failed ? "bad" : "");
     }
-    this.lists[0].show(schedulerFacts(picture));
-    this.lists[1].show(picture.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));
-    this.lists[2].show(loadFacts(picture));
-    this.problems.show(picture.problems ?? []);
+    this.lists[0].show(schedulerFacts(snapshot));
+    this.lists[1].show(snapshot.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));
+    this.lists[2].show(loadFacts(snapshot));
+    this.problems.show(snapshot.problems ?? []);
   }
 
   #figure(id, title) {
@@ -106,27 +106,27 @@ class Overview {
   }
 }
 
-function schedulerFacts(picture) {
+function schedulerFacts(snapshot) {
   return [
-    ["Address", visible(picture.address)],
-    ["Host", visible(picture.host)],
-    ["Process", String(picture.pid)],
-    ["Version", visible(picture.version)],
-    ["Interpreter", visible(picture.interpreter)],
-    ["Started", day(picture.started * 1000).slice(0, 19)],
-    ["Up for", duration(picture.uptime * 1000)],
+    ["Address", visible(snapshot.address)],
+    ["Host", visible(snapshot.host)],
+    ["Process", String(snapshot.pid)],
+    ["Version", visible(snapshot.version)],
+    ["Interpreter", visible(snapshot.interpreter)],
+    ["Started", day(snapshot.started * 1000).slice(0, 19)],
+    ["Up for", duration(snapshot.uptime * 1000)],
   ];
 }
 
-function loadFacts(picture) {
+function loadFacts(snapshot) {
   return [
-    ["Dispatch, median", within(picture.dispatch_latencies, 0.5)],
-    ["Dispatch, p99", within(picture.dispatch_latencies, 0.99)],
-    ["Loop, mean turn", duration(picture.process.loop_mean * 1000)],
-    ["Functions", count(picture.functions)],
-    ["Objects", `${count(picture.objects)}, ${bytes(picture.memory.objects)}`],
-    ["Open tasks' payload", bytes(picture.memory.tasks)],
-    ["Tasks given out again", count(picture.retries)],
+    ["Dispatch, median", within(snapshot.dispatch_latencies, 0.5)],
+    ["Dispatch, p99", within(snapshot.dispatch_latencies, 0.99)],
+    ["Loop, mean turn", duration(snapshot.process.loop_mean * 1000)],
+    ["Functions", count(snapshot.functions)],
+    ["Objects", `${count(snapshot.objects)}, ${bytes(snapshot.memory.objects)}`],
+    ["Open tasks' payload", bytes(snapshot.memory.tasks)],
+    ["Tasks given out again", count(snapshot.retries)],
   ];
 }
 

@@ -64,7 +64,7 @@ class Tasks {
     });
     this.fresh = element("button", { type: "button", class: "fresh", hidden: true });
     this.fresh.addEventListener("click", () => {
-      this.table.toTop();
+      this.table.scrollToTop();
       this.table.element.focus();
       this.#refilter();
     });
@@ -77,8 +77,8 @@ class Tasks {
     );
   }
 
-  takeKey(event) {
-    return this.table.takeKey(event);
+  handleKey(event) {
+    return this.table.handleKey(event);
   }
 
   update() {
@@ -91,7 +91,7 @@ class Tasks {
     const fresh = this.#found(this.next).length;
     this.fresh.hidden = !fresh;
     this.fresh.textContent = `${count(fresh)} new ↑`;
-    this.#tell();
+    this.#updateNote();
   }
 
   #refilter() {
@@ -100,10 +100,10 @@ class Tasks {
     this.fresh.hidden = true;
     this.table.setEmpty(this.#emptyText());
     this.table.setRows(this.shown);
-    this.#tell();
+    this.#updateNote();
   }
 
-  #tell() {
+  #updateNote() {
     const all = this.state.value === "running" ? this.model.running.length : this.model.executions.length;
     const what = this.state.value === "running" ? "running" : `in the last ${span(this.model.windowSeconds)}`;
     this.note.textContent = this.#isPlain ? `${count(all)} ${what}` : `${count(this.shown.length)} of ${count(all)} ${what}`;

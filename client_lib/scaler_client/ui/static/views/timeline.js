@@ -5,9 +5,9 @@ import { count, cut, duration, visible } from "../format.js";
 import { attachGestures } from "../gestures.js";
 import { SearchField } from "../search_field.js";
 import { DENSITIES } from "../settings.js";
-import { findAt } from "../timeline/lane_painter.js";
+import { findAt } from "../timeline/lane_layout.js";
 import { AXIS_HEIGHT, Painter } from "../timeline/painter.js";
-import { Tip } from "../timeline/tip.js";
+import { Tooltip } from "../timeline/tooltip.js";
 import { Viewport } from "../timeline/viewport.js";
 import { runningTask } from "./tasks.js";
 
@@ -20,11 +20,11 @@ export const timeline = {
 };
 
 const WIDE = 720;
-const LEGEND_MOST = 12;
-const NEAR = 3;
-const KEY_PAN = 80;
-const HIGHEST_ROW = 32;
-const LEAST_WINDOW = 10_000;
+const MAX_LEGEND = 12;
+const POINTER_TOLERANCE = 3;
+const KEY_PAN_PIXELS = 80;
+const MAX_ROW_HEIGHT = 32;
+const MIN_WINDOW = 10_000;
 const NATURAL = new Intl.Collator("en", { numeric: true });
 
 class Timeline {
@@ -33,10 +33,10 @@ class Timeline {
     this.viewport = new Viewport(settings.get("window") * 1000);
     this.lanes = [];
     this.running = new Map();
-    this.chosen = null;
-    this.pointedAt = null;
-    this.tip = new Tip();
-    this.isShown = this.isAsked = false;
+    this.selected = null;
+    this.hovered = null;
+    this.tooltip = new Tooltip();
+    this.isShown = this.isDrawRequested = false;
     this.frames = 0;
     this.#build();
     this.painter = new Painter(this.canvas, theme);
@@ -50,7 +50,7 @@ class Timeline {
 
   hide() {
     this.isShown = false;
-    this.#pointAway();
+    this.#clearHover();
   }
 
   update() {
@@ -58,13 +58,13 @@ class Timeline {
     this.lanes = this.#lanesInOrder();
     this.running = new Map(model.running.map((row) => [row.worker, { ...runningTask(row, model), function: model.executions.functions.ofRunning(row.name) }]));
     this.#resize();
-    const gone = this.lanes.filter((lane) => !lane.isThere).length;
+    const gone = this.lanes.filter((lane) => !lane.isConnected).length;
     const workers = `${count(this.lanes.length - gone)} workers${gone ? ` and ${count(gone)} that ${gone === 1 ? "is" : "are"} gone` : ""}`;
     setText(this.note, `${count(model.executions.length)} tasks on ${model.workers === null ? `${count(this.lanes.length)} workers` : workers}`);
     setText(this.empty, this.search.isEmpty ? "No tasks in the window yet" : "No worker matches the filter");
     this.empty.hidden = model.executions.length + this.running.size > 0 && this.lanes.length > 0;
     this.#legend();
-    this.#ask();
+    this.#requestDraw();
   }
 
   #build() {
@@ -93,28 +93,28 @@ class Timeline {
       element("div", { class: "tools" }, this.search.element, this.live, ...this.buttons),
       this.legend,
       this.box,
-      this.tip.element,
-      this.tip.said,
+      this.tooltip.element,
+      this.tooltip.announcement,
     );
   }
 
   #listen() {
-    this.live.addEventListener("click", () => this.#follow(!this.viewport.follows));
-    this.scroller.addEventListener("scroll", () => this.#ask());
-    this.canvas.addEventListener("keydown", (event) => this.#key(event));
-    this.canvas.addEventListener("blur", () => this.#pointAway());
+    this.live.addEventListener("click", () => this.#follow(!this.viewport.isFollowing));
+    this.scroller.addEventListener("scroll", () => this.#requestDraw());
+    this.canvas.addEventListener("keydown", (event) => this.#handleKey(event));
+    this.canvas.addEventListener("blur", () => this.#clearHover());
     this.settings.onChange((name) => name === "density" && this.update());
     new ResizeObserver(() => this.#resize()).observe(this.scroller);
     attachGestures(this.canvas, {
       drag: (dx, dy) => {
         if (dx) this.viewport.pan(-dx);
         this.scroller.scrollTop -= dy;
-        this.#ask();
+        this.#requestDraw();
       },
       zoom: (factor, x) => this.#zoom(factor, x - this.gutter),
       wheel: (event, x) => this.#wheel(event, x),
       hover: (x, y, event) => this.#hover(x, y, event),
-      leave: () => this.#pointAway(),
+      leave: () => this.#clearHover(),
       tap: (x, y) => this.#tap(x, y),
     });
   }
@@ -122,7 +122,7 @@ class Timeline {
   /** As chosen, and more where there is room. */
   get rowHeight() {
     const room = (this.scroller.clientHeight - AXIS_HEIGHT) / Math.max(1, this.lanes.length);
-    return Math.max(DENSITIES[this.settings.get("density")], Math.min(HIGHEST_ROW, Math.floor(room)));
+    return Math.max(DENSITIES[this.settings.get("density")], Math.min(MAX_ROW_HEIGHT, Math.floor(room)));
   }
 
   /** The beginning of the window, or of what there is in it. */
@@ -130,12 +130,12 @@ class Timeline {
     const { model } = this;
     const begin = now - model.windowSeconds * 1000;
     if (!model.executions.length) return begin;
-    return Math.max(begin, Math.min(now - LEAST_WINDOW, model.executions.earliest));
+    return Math.max(begin, Math.min(now - MIN_WINDOW, model.executions.earliest));
   }
 
   #lanesInOrder() {
     const { model } = this;
-    const lanes = model.executions.lanes.withThose(model.workers ?? [], model.heard ?? model.now);
+    const lanes = model.executions.lanes.includeWorkers(model.workers ?? [], model.lastMessageTime ?? model.now);
     const shown = lanes.filter((lane) => this.search.isEmpty || this.search.matches(lane.name));
     return shown.sort((left, right) => rankOf(left) - rankOf(right) || NATURAL.compare(left.name, right.name) || (left.worker < right.worker ? -1 : 1));
   }
@@ -147,15 +147,15 @@ class Timeline {
     this.viewport.width = Math.max(50, clientWidth - this.gutter);
     this.sizer.style.height = `${Math.max(clientHeight, AXIS_HEIGHT + this.lanes.length * this.rowHeight)}px`;
     this.painter.resize(clientWidth, clientHeight);
-    this.#ask();
+    this.#requestDraw();
   }
 
   /** Draw with the next frame; while one follows closely, frame after frame. */
-  #ask() {
-    if (this.isAsked || !this.isShown) return;
-    this.isAsked = true;
+  #requestDraw() {
+    if (this.isDrawRequested || !this.isShown) return;
+    this.isDrawRequested = true;
     requestAnimationFrame(() => {
-      this.isAsked = false;
+      this.isDrawRequested = false;
       if (this.isShown) this.#draw();
     });
   }
@@ -163,27 +163,27 @@ class Timeline {
   #draw() {
     const { model, viewport } = this;
     const now = model.now;
-    viewport.bound(this.#oldest(now), now);
-    const { lanes, running, gutter, rowHeight, chosen } = this;
+    viewport.setRange(this.#oldest(now), now);
+    const { lanes, running, gutter, rowHeight, selected } = this;
     const began = performance.now();
-    const done = this.painter.paint({ lanes, running, viewport, gutter, rowHeight, chosen, scrollTop: this.scroller.scrollTop, heard: model.heard ?? now });
+    const done = this.painter.paint({ lanes, running, viewport, gutter, rowHeight, selected, scrollTop: this.scroller.scrollTop, until: model.lastMessageTime ?? now });
     const shown = { ...done, frames: ++this.frames, milliseconds: (performance.now() - began).toFixed(2), from: viewport.from, to: viewport.to };
     Object.assign(this.canvas.dataset, shown);
-    this.live.setAttribute("aria-pressed", String(viewport.follows));
-    if (viewport.follows && !this.theme.reducedMotion && model.presence?.presence === "there") this.#askWhenMoved();
+    this.live.setAttribute("aria-pressed", String(viewport.isFollowing));
+    if (viewport.isFollowing && !this.theme.reducedMotion && model.presence?.presence === "there") this.#scheduleNextDraw();
   }
 
   /** As soon as following would move the picture by a pixel. */
-  #askWhenMoved() {
+  #scheduleNextDraw() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.#ask(), Math.min(1000, Math.max(16, this.viewport.span / this.viewport.width)));
+    this.timer = setTimeout(() => this.#requestDraw(), Math.min(1000, Math.max(16, this.viewport.span / this.viewport.width)));
   }
 
   #legend() {
     const used = this.model.executions.functions.all.filter((each) => each.executions > 0);
     used.sort((left, right) => right.executions - left.executions);
-    const shown = used.slice(0, LEGEND_MOST);
-    const hasRestarts = this.lanes.some((lane) => lane.lives.length > 1);
+    const shown = used.slice(0, MAX_LEGEND);
+    const hasRestarts = this.lanes.some((lane) => lane.processes.length > 1);
     const signature = `${this.theme.name} ${used.length} ${hasRestarts} ${shown.map((each) => each.number).join()}`;
     if (signature === this.signature) return;
     this.signature = signature;
@@ -205,19 +205,19 @@ class Timeline {
   }
 
   #follow(on) {
-    this.viewport.follows = on;
+    this.viewport.isFollowing = on;
     this.#moved();
   }
 
   #moved() {
-    this.#pointAway();
-    this.#ask();
+    this.#clearHover();
+    this.#requestDraw();
   }
 
   #wheel(event, x) {
     if (event.shiftKey || x < this.gutter) {
       this.scroller.scrollTop += event.deltaY || event.deltaX;
-      this.#pointAway();
+      this.#clearHover();
       return true;
     }
     if (Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return false;
@@ -231,46 +231,46 @@ class Timeline {
     const lane = y > AXIS_HEIGHT && x > this.gutter ? this.lanes[row] : undefined;
     if (!lane) return { execution: null, number: 0 };
     const time = this.viewport.time(x - this.gutter);
-    const found = findAt(lane, time, (NEAR * this.viewport.span) / this.viewport.width);
+    const found = findAt(lane, time, (POINTER_TOLERANCE * this.viewport.span) / this.viewport.width);
     const running = this.running.get(lane.worker);
-    if (!found.execution && running && time >= running.start && time <= this.model.heard) return { execution: running, number: 1, lane };
+    if (!found.execution && running && time >= running.start && time <= this.model.lastMessageTime) return { execution: running, number: 1, lane };
     return { ...found, lane };
   }
 
-  #pointAway() {
-    this.pointedAt = null;
-    this.tip.hide();
+  #clearHover() {
+    this.hovered = null;
+    this.tooltip.hide();
   }
 
   #hover(x, y, event) {
     const found = this.#at(x, y);
     const { execution, number } = found;
-    const isNarrow = execution && execution.duration < (NEAR * this.viewport.span) / this.viewport.width;
-    this.#pointAway();
+    const isNarrow = execution && execution.duration < (POINTER_TOLERANCE * this.viewport.span) / this.viewport.width;
+    this.#clearHover();
     if (!execution) return;
-    this.pointedAt = found;
-    this.tip.show(execution, isNarrow ? number - 1 : 0, event.clientX, event.clientY);
+    this.hovered = found;
+    this.tooltip.show(execution, isNarrow ? number - 1 : 0, event.clientX, event.clientY);
   }
 
   /** Opens what the tip shows: what ran there may have ended meanwhile, and another one's bar have come under the pointer. */
   #tap(x, y) {
-    const { execution, lane } = this.pointedAt ?? this.#at(x, y);
+    const { execution, lane } = this.hovered ?? this.#at(x, y);
     if (!execution) return;
-    this.chosen = { lane, execution };
-    this.#ask();
+    this.selected = { lane, execution };
+    this.#requestDraw();
     this.open(execution);
   }
 
   /** Also where the canvas has no focus. Returns whether the key was one of the timeline's. */
-  takeKey(event) {
-    return this.#key(event);
+  handleKey(event) {
+    return this.#handleKey(event);
   }
 
-  #key(event) {
+  #handleKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const acts = {
-      ArrowLeft: () => this.viewport.pan(-KEY_PAN),
-      ArrowRight: () => this.viewport.pan(KEY_PAN),
+      ArrowLeft: () => this.viewport.pan(-KEY_PAN_PIXELS),
+      ArrowRight: () => this.viewport.pan(KEY_PAN_PIXELS),
       ArrowUp: () => this.#chooseLane(-1),
       ArrowDown: () => this.#chooseLane(1),
       ",": () => this.#chooseTask(-1),
@@ -280,26 +280,26 @@ class Timeline {
       "-": () => this.viewport.zoom(1 / 1.6),
       0: () => this.viewport.fit(),
       Home: () => this.viewport.fit(),
-      " ": () => (this.viewport.follows = !this.viewport.follows),
-      Enter: () => this.chosen?.execution && this.open(this.chosen.execution),
+      " ": () => (this.viewport.isFollowing = !this.viewport.isFollowing),
+      Enter: () => this.selected?.execution && this.open(this.selected.execution),
     };
     const act = acts[event.key];
     if (!act) return false;
     event.preventDefault();
     event.stopPropagation();
     act();
-    if (event.key !== "," && event.key !== ".") this.#pointAway();
-    this.#ask();
+    if (event.key !== "," && event.key !== ".") this.#clearHover();
+    this.#requestDraw();
     return true;
   }
 
   #chooseLane(step) {
     if (!this.lanes.length) return;
-    const now = this.lanes.indexOf(this.chosen?.lane);
+    const now = this.lanes.indexOf(this.selected?.lane);
     const row = Math.max(0, Math.min(this.lanes.length - 1, now < 0 ? 0 : now + step));
-    this.chosen = { lane: this.lanes[row], execution: null };
+    this.selected = { lane: this.lanes[row], execution: null };
     this.#revealRow(row);
-    this.tip.say(`${visible(this.lanes[row].name)}, ${count(this.lanes[row].length)} tasks`);
+    this.tooltip.announce(`${visible(this.lanes[row].name)}, ${count(this.lanes[row].length)} tasks`);
   }
 
   #revealRow(row) {
@@ -309,27 +309,27 @@ class Timeline {
   }
 
   #chooseTask(step) {
-    if (!this.chosen) this.#chooseLane(1);
-    const lane = this.lanes.find((each) => each === this.chosen?.lane);
+    if (!this.selected) this.#chooseLane(1);
+    const lane = this.lanes.find((each) => each === this.selected?.lane);
     if (!lane?.executions.length) return;
     const { executions } = lane;
-    const before = executions.indexOf(this.chosen.execution);
+    const before = executions.indexOf(this.selected.execution);
     const at = before < 0 ? executions.length - 1 : before + step;
     const execution = executions[Math.max(0, Math.min(executions.length - 1, at))];
-    this.chosen = { lane, execution };
-    this.pointedAt = null;
+    this.selected = { lane, execution };
+    this.hovered = null;
     this.viewport.reveal(execution.start, execution.end);
     const box = this.canvas.getBoundingClientRect();
     const x = Math.max(0, Math.min(this.viewport.width, this.viewport.x(execution.start)));
     const y = AXIS_HEIGHT + (this.lanes.indexOf(lane) + 1) * this.rowHeight - this.scroller.scrollTop;
-    this.tip.show(execution, 0, box.left + this.gutter + x, box.top + y);
-    this.tip.say([visible(execution.name), execution.outcome.name, duration(execution.duration), visible(execution.error)].filter(Boolean).join(", "));
+    this.tooltip.show(execution, 0, box.left + this.gutter + x, box.top + y);
+    this.tooltip.announce([visible(execution.name), execution.outcome.name, duration(execution.duration), visible(execution.error)].filter(Boolean).join(", "));
   }
 }
 
 /** Those that are there come first, and those last of which not even the name is known. */
 function rankOf(lane) {
-  return lane.isThere ? 0 : lane.isNamed ? 1 : 2;
+  return lane.isConnected ? 0 : lane.isNamed ? 1 : 2;
 }
 
 function legendItem(text, title, kind, colour) {

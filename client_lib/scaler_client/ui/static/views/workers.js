@@ -66,8 +66,8 @@ class Workers {
     );
   }
 
-  takeKey(event) {
-    return this.table.takeKey(event);
+  handleKey(event) {
+    return this.table.handleKey(event);
   }
 
   update() {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Tuple
 
 from ..monitor.reader import MonitorReader, Presence
-from .figures import clock
+from .number_format import clock
 
 BACK_SECONDS = 10.0
 """How long it is said that the scheduler is back."""
 
 
-def seconds_in_words(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else clock(seconds)
 
 
@@ -19,22 +19,22 @@ class Banner:
     """Follows a reader, to say that what was gone is back."""
 
     def __init__(self) -> None:
-        self._was = Presence.UNHEARD
+        self._previous = Presence.UNHEARD
         self._gone_since = 0.0
         self._schedulers = 0
         self._back_at = float("-inf")
-        self._back = ""
+        self._back_text = ""
 
     def note(self, reader: MonitorReader) -> None:
         """Look at the reader, whenever it has something new."""
-        if reader.presence is Presence.THERE and self._was is Presence.GONE:
+        if reader.presence is Presence.THERE and self._previous is Presence.GONE:
             self._back_at = reader.since
             is_new = reader.schedulers != self._schedulers
-            gone = seconds_in_words(reader.since - self._gone_since)
-            self._back = f"scheduler back after {gone}{', started anew' if is_new else ''}"
+            gone = seconds_text(reader.since - self._gone_since)
+            self._back_text = f"scheduler back after {gone}{', started anew' if is_new else ''}"
         if reader.presence is Presence.GONE:
             self._gone_since = reader.since
-        self._was = reader.presence
+        self._previous = reader.presence
         self._schedulers = reader.schedulers
 
     def text(self, reader: MonitorReader, now: float, obstacle: str) -> Tuple[str, str]:
@@ -42,10 +42,10 @@ class Banner:
         if reader.presence is Presence.OTHER_VERSION:
             return "bad", reader.problem
         if reader.presence is Presence.UNHEARD:
-            waiting = f"waiting for a scheduler since {seconds_in_words(now - reader.since)}"
+            waiting = f"waiting for a scheduler since {seconds_text(now - reader.since)}"
             return "bad", f"{waiting}: {obstacle}" if obstacle else waiting
         if reader.presence is Presence.GONE:
-            return "bad", f"scheduler gone for {seconds_in_words(now - reader.since)}"
+            return "bad", f"scheduler gone for {seconds_text(now - reader.since)}"
         if now - self._back_at < BACK_SECONDS:
-            return "good", self._back
+            return "good", self._back_text
         return "", ""

@@ -13,20 +13,20 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from ..monitor.metrics import exposition
 from ..monitor.reader import Presence
 from .access import Access
-from .contract import LIVE_PATH, LONGEST_MESSAGE, PRESENCES, PageError, encode, parse
-from .live import Live
-from .pages import Page
+from .contract import LIVE_PATH, MAX_MESSAGE_BYTES, PRESENCES, RequestError, encode, parse_request
+from .live_state import LiveState
+from .page_session import PageSession
 
 _log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
-OPEN_PATHS = frozenset(("/health",))
+PUBLIC_PATHS = frozenset(("/health",))
 """Who looks whether this runs needs no token."""
-MOST_PAGES = 100
+MAX_PAGES = 100
 """At once."""
 PING_SECONDS = 20.0
 """A browser that is gone without a word is noticed after that, and half as much again."""
-FAREWELL_SECONDS = 0.5
+CLOSE_SECONDS = 0.5
 """For a browser's own, at the end."""
 SEND_SECONDS = 30.0
 """One that does not take a message for so long is let go."""
@@ -52,7 +52,7 @@ MEDIA_TYPES = {
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Web:
+class WebApplication:
     """Everything that is served.
 
     Args:
@@ -61,11 +61,11 @@ class Web:
         need: called when pages need other topics of the scheduler's (`topics`).
     """
 
-    def __init__(self, live: Live, access: Access, need: Callable[[], None]) -> None:
-        self._need = need
+    def __init__(self, live: LiveState, access: Access, on_topics_changed: Callable[[], None]) -> None:
+        self._on_topics_changed = on_topics_changed
         self._live = live
         self._access = access
-        self._pages: dict[Page, asyncio.Event] = {}
+        self._pages: dict[PageSession, asyncio.Event] = {}
         """Those that are there, each with what tells it that there is something new."""
         self._files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
         self._sockets: set[web.WebSocketResponse] = set()
@@ -73,9 +73,9 @@ class Web:
     def application(self) -> web.Application:
         for suffix, media_type in MEDIA_TYPES.items():
             mimetypes.add_type(media_type, suffix)
-        application = web.Application(middlewares=[self._guard], client_max_size=LONGEST_MESSAGE)
+        application = web.Application(middlewares=[self._guard], client_max_size=MAX_MESSAGE_BYTES)
         application.on_response_prepare.append(_add_headers)
-        application.on_shutdown.append(self._leave)
+        application.on_shutdown.append(self._close_sockets)
         application.router.add_get("/", self._index)
         application.router.add_get(LIVE_PATH, self._live_socket)
         application.router.add_get("/health", self._health)
@@ -83,7 +83,7 @@ class Web:
         application.router.add_get("/static/{name:.+}", self._file)
         return application
 
-    def tell(self) -> None:
+    def notify_pages(self) -> None:
         """There is something new for the pages."""
         for event in self._pages.values():
             event.set()
@@ -99,17 +99,19 @@ class Web:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         access, host = self._access, request.headers.get("Host", "")
-        if not access.is_name_good(host):
+        if not access.is_host_allowed(host):
             return web.Response(status=403, text="ask for this page by localhost or 127.0.0.1, or give it a token\n")
         given = request.query.get("token")
         if given is not None and access.is_token(given):
-            return self._let_in(request)
-        is_shown = access.is_let_in(request.headers.get("Authorization", ""), request.cookies.get(access.cookie, ""))
-        if not is_shown and request.path not in OPEN_PATHS:
-            return web.Response(status=401, text=WITHOUT_TOKEN, headers={"WWW-Authenticate": "Bearer"})
+            return self._set_cookie(request)
+        is_shown = access.is_authorized(
+            request.headers.get("Authorization", ""), request.cookies.get(access.cookie, "")
+        )
+        if not is_shown and request.path not in PUBLIC_PATHS:
+            return web.Response(status=401, text=TOKEN_NEEDED, headers={"WWW-Authenticate": "Bearer"})
         return await handler(request)
 
-    def _let_in(self, request: web.Request) -> web.StreamResponse:
+    def _set_cookie(self, request: web.Request) -> web.StreamResponse:
         """From now on the cookie is enough, and the token leaves the address bar and the history."""
         query = [(name, value) for name, value in request.query.items() if name != "token"]
         response = web.Response(status=303, headers={"Location": str(request.rel_url.with_query(query))})
@@ -134,29 +136,31 @@ class Web:
     async def _health(self, _request: web.Request) -> web.Response:
         reader = self._live.reader
         is_there = reader.presence is Presence.THERE
-        told = {"status": "ok" if is_there else "unavailable", "scheduler": PRESENCES[reader.presence]}
-        return web.Response(status=200 if is_there else 503, text=encode(told) + "\n", content_type="application/json")
+        payload = {"status": "ok" if is_there else "unavailable", "scheduler": PRESENCES[reader.presence]}
+        return web.Response(
+            status=200 if is_there else 503, text=encode(payload) + "\n", content_type="application/json"
+        )
 
     async def _metrics(self, request: web.Request) -> web.Response:
         body, content_type = exposition(self._live.reader, request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     async def _live_socket(self, request: web.Request) -> web.StreamResponse:
-        if not self._access.is_origin_good(request.headers.get("Origin"), request.headers.get("Host", "")):
+        if not self._access.is_origin_allowed(request.headers.get("Origin"), request.headers.get("Host", "")):
             return web.Response(status=403, text="only this server's own page may connect here\n")
-        if self.pages >= MOST_PAGES:
-            return web.Response(status=503, text=f"there are {MOST_PAGES} pages already\n")
+        if self.pages >= MAX_PAGES:
+            return web.Response(status=503, text=f"there are {MAX_PAGES} pages already\n")
         socket = web.WebSocketResponse(
-            timeout=FAREWELL_SECONDS, heartbeat=PING_SECONDS, max_msg_size=LONGEST_MESSAGE, compress=False
+            timeout=CLOSE_SECONDS, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES, compress=False
         )
         await socket.prepare(request)
-        page, changed = Page(self._live), asyncio.Event()
+        page, changed = PageSession(self._live), asyncio.Event()
         changed.set()
         self._pages[page] = changed
         self._sockets.add(socket)
         sending = asyncio.ensure_future(_send(socket, page, changed))
         try:
-            await self._hear(socket, page, changed)
+            await self._receive(socket, page, changed)
         finally:
             del self._pages[page]
             self._sockets.discard(socket)
@@ -164,40 +168,40 @@ class Web:
             await asyncio.gather(sending, return_exceptions=True)
         return socket
 
-    async def _hear(self, socket: web.WebSocketResponse, page: Page, changed: asyncio.Event) -> None:
+    async def _receive(self, socket: web.WebSocketResponse, page: PageSession, changed: asyncio.Event) -> None:
         """Take what the page says until it is gone."""
         async for message in socket:
             if message.type is not WSMsgType.TEXT:
                 continue
             try:
-                page.hear(parse(message.data, self._live.limits.window))
-            except PageError as error:
-                page.refuse(str(error))
+                page.handle(parse_request(message.data, self._live.limits.window))
+            except RequestError as error:
+                page.reject(str(error))
             changed.set()
-            self._need()
+            self._on_topics_changed()
 
-    async def _leave(self, _application: web.Application) -> None:
-        farewell = (
+    async def _close_sockets(self, _application: web.Application) -> None:
+        closing = (
             socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server ends", drain=False)
             for socket in self._sockets
         )
-        await asyncio.gather(*farewell, return_exceptions=True)
+        await asyncio.gather(*closing, return_exceptions=True)
 
 
-WITHOUT_TOKEN = (
+TOKEN_NEEDED = (
     "A token is needed: open this address with /?token=TOKEN behind it (scaler_ui has printed the token at its start,\n"
     "where none was given to it), or send 'Authorization: Bearer TOKEN'. Reload this page if you have just followed a\n"
     "link that had it.\n"
 )
 
 
-async def _send(socket: web.WebSocketResponse, page: Page, changed: asyncio.Event) -> None:
+async def _send(socket: web.WebSocketResponse, page: PageSession, changed: asyncio.Event) -> None:
     """Send the page what it is to have, as fast as it takes it: what is not taken is not made either."""
     try:
         while True:
             await changed.wait()
             changed.clear()
-            for text in page.to_send():
+            for text in page.pending_messages():
                 await asyncio.wait_for(socket.send_str(text), SEND_SECONDS)
     except (ConnectionError, asyncio.TimeoutError):
         await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too slow", drain=False)

@@ -56,18 +56,18 @@ def plain(line: Line) -> str:
 def padded(line: Line, width: int) -> Line:
     """A line at exactly this width, without anything that a terminal would obey."""
     kept: Line = []
-    for look, text in line:
+    for style, text in line:
         text = clean(text)
         used = width_of(text)
         if used > width:
-            kept.append((look, left(text, width)))
+            kept.append((style, left(text, width)))
             return kept
-        kept.append((look, text))
+        kept.append((style, text))
         width -= used
     return [*kept, ("", " " * width)] if width else kept
 
 
-def beside(blocks: List[Tuple[List[Line], int]], height: int, separator: str = " | ") -> List[Line]:
+def join_columns(blocks: List[Tuple[List[Line], int]], height: int, separator: str = " | ") -> List[Line]:
     """Blocks of lines with their widths, one beside the other."""
     lines: List[Line] = []
     for row in range(height):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from ..monitor.snapshot_view import Picture
+from ..monitor.snapshot_view import SnapshotView
 from ..protocol.messages import Outcome
-from .figures import clock, count, percent, rate, size
-from .fitting import Line, beside, left, right
+from .number_format import clock, count, percent, rate, size
+from .text_width import Line, join_columns, left, right
 
 WIDE = 118
 """Columns from which on counts are shown in full."""
 
-LONGEST_MESSAGES = 42
+MAX_MESSAGES_WIDTH = 42
 """Columns of a section of messages; beyond it, names and figures would be too far from one another."""
 
 _STORED = 10  # of the schema's: kept on a host, which clients hear as kept
@@ -26,40 +26,40 @@ Entry = Tuple[str, str, str]
 """A label, a figure, and its rate or what else belongs to it."""
 
 
-def sections(picture: Picture, width: int, height: int) -> List[Line]:
+def summary(view: SnapshotView, width: int, height: int) -> List[Line]:
     """The four sections, one beside the other, their names above them."""
     is_wide = width >= WIDE
     separator = " | " if is_wide else "|"
     first, second = (26, 27) if is_wide else (15, 16)
-    further = min(LONGEST_MESSAGES, (width - first - second - 3 * len(separator)) // 2)
-    snapshot = picture.snapshot
+    further = min(MAX_MESSAGES_WIDTH, (width - first - second - 3 * len(separator)) // 2)
+    snapshot = view.snapshot
     aside = 7 if is_wide else 5
     blocks = [
-        _section("scheduler", scheduler_entries(picture, is_wide), first, height),
-        _section("task_manager", task_entries(picture, is_wide, height - 1), second, height, 7 if is_wide else 0),
-        _section("scheduler_sent", _messages(snapshot.sent, picture.sent_rates, is_wide), further, height, aside),
+        _section("scheduler", scheduler_entries(view, is_wide), first, height),
+        _section("task_manager", task_entries(view, is_wide, height - 1), second, height, 7 if is_wide else 0),
+        _section("scheduler_sent", _messages(snapshot.sent, view.sent_rates, is_wide), further, height, aside),
         _section(
-            "scheduler_received", _messages(snapshot.received, picture.received_rates, is_wide), further, height, aside
+            "scheduler_received", _messages(snapshot.received, view.received_rates, is_wide), further, height, aside
         ),
     ]
-    return beside(blocks, height, separator)
+    return join_columns(blocks, height, separator)
 
 
-def how_high(picture: Picture, most: int) -> int:
+def summary_height(view: SnapshotView, most: int) -> int:
     """Lines that show all there is, the names above counted; no more than given."""
-    snapshot = picture.snapshot
-    longest = max(len(snapshot.sent), len(snapshot.received), len(task_entries(picture, True, 100)), 6)
+    snapshot = view.snapshot
+    longest = max(len(snapshot.sent), len(snapshot.received), len(task_entries(view, True, 100)), 6)
     return max(4, min(most, 1 + longest))
 
 
-def scheduler_entries(picture: Picture, is_wide: bool) -> List[Entry]:
-    snapshot = picture.snapshot
+def scheduler_entries(view: SnapshotView, is_wide: bool) -> List[Entry]:
+    snapshot = view.snapshot
     entries = [
-        ("cpu", percent(picture.cpu_percent), ""),
+        ("cpu", percent(view.cpu_percent), ""),
         ("rss", size(snapshot.process.resident_bytes), ""),
         ("uptime", clock(snapshot.uptime_seconds), ""),
         ("version", snapshot.version, ""),
-        ("loop", f"{percent(picture.loop_percent)}", ""),
+        ("loop", f"{percent(view.loop_percent)}", ""),
         ("dropped", count(sum(snapshot.dropped.values()), 7), ""),
     ]
     if is_wide:
@@ -67,9 +67,9 @@ def scheduler_entries(picture: Picture, is_wide: bool) -> List[Entry]:
     return entries
 
 
-def outcome_counts(picture: Picture) -> Dict[str, int]:
+def outcome_counts(view: SnapshotView) -> Dict[str, int]:
     """Of the tasks that are over, how many ended how."""
-    outcomes = dict(enumerate(picture.snapshot.outcomes))
+    outcomes = dict(enumerate(view.snapshot.outcomes))
     done = sum(outcomes.get(int(outcome), 0) for outcome in _DONE)
     cancelled = sum(outcomes.get(int(outcome), 0) for outcome in _CANCELLED)
     died = sum(outcomes.get(int(outcome), 0) for outcome in _DIED)
@@ -81,10 +81,10 @@ def outcome_counts(picture: Picture) -> Dict[str, int]:
     }
 
 
-def task_entries(picture: Picture, is_wide: bool, most: int) -> List[Entry]:
+def task_entries(view: SnapshotView, is_wide: bool, most: int) -> List[Entry]:
     """Where there is not room for all, rare states are left out as long as no task is in them."""
-    snapshot = picture.snapshot
-    outcomes = outcome_counts(picture)
+    snapshot = view.snapshot
+    outcomes = outcome_counts(view)
     states = {
         "unassigned": snapshot.waiting,
         "queued": max(0, snapshot.dispatched - snapshot.running - snapshot.suspended),
@@ -96,7 +96,7 @@ def task_entries(picture: Picture, is_wide: bool, most: int) -> List[Entry]:
         "cancelled": outcomes["cancelled"],
         "died": outcomes["died"],
     }
-    rates = {"done": rate(picture.resolved_rate, 6)} if is_wide else {}
+    rates = {"done": rate(view.resolved_rate, 6)} if is_wide else {}
     if len(states) > most:
         states = {name: number for name, number in states.items() if number or name not in _RARE}
     return [(name, count(number, 10 if is_wide else 5), rates.get(name, "")) for name, number in states.items()]

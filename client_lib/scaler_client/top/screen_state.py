@@ -10,14 +10,14 @@ from .worker_table import SORT_KEYS
 
 WORKERS = "workers"
 WHEEL_ROWS = 3
-LONGEST_FILTER = 80
+MAX_FILTER_LENGTH = 80
 
 
 @dataclass
 class Scroll:
     """Where a table stands."""
 
-    chosen: int = 0
+    selected: int = 0
     first: int = 0
     rows: int = 0
     """That there are, and that are seen, when it was laid out last."""
@@ -26,16 +26,16 @@ class Scroll:
     def place(self, rows: int, seen: int) -> range:
         """The rows to show, the chosen one among them."""
         self.rows, self.seen = rows, max(1, seen)
-        self.chosen = max(0, min(self.chosen, rows - 1))
-        self.first = min(self.first, self.chosen, max(0, rows - self.seen))
-        self.first = max(self.first, self.chosen - self.seen + 1)
+        self.selected = max(0, min(self.selected, rows - 1))
+        self.first = min(self.first, self.selected, max(0, rows - self.seen))
+        self.first = max(self.first, self.selected - self.seen + 1)
         return range(self.first, min(rows, self.first + seen))
 
     def move(self, by: int) -> None:
-        self.chosen = max(0, min(self.chosen + by, self.rows - 1))
+        self.selected = max(0, min(self.selected + by, self.rows - 1))
 
 
-class View:
+class ScreenState:
     """The state of the screen beside what is known of the scheduler."""
 
     def __init__(self) -> None:
@@ -56,9 +56,9 @@ class View:
         self.scrolls: Dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
         self.page = Scroll()
         """Of the help or a row's own page."""
-        self.chosen: Dict[str, Any] = {}
+        self.selected: Dict[str, Any] = {}
         """By table: the key of the row that the bar is on, as it was laid out last; none where there is no row."""
-        self.is_over = False
+        self.is_closed = False
 
     @property
     def scroll(self) -> Scroll:
@@ -74,12 +74,12 @@ class View:
     def words(self, words: str) -> None:
         self.filters[self.focus] = words
 
-    def press(self, key: str) -> bool:
+    def handle_key(self, key: str) -> bool:
         """Take a key, by urwid's name; whether there is something new to show."""
         if self.is_typing:
-            return self._type(key)
+            return self._handle_filter_key(key)
         if key in ("q", "Q"):
-            self.is_over = True
+            self.is_closed = True
         elif key in _MOVES:
             self._move(key)
         elif self.is_help:
@@ -88,13 +88,13 @@ class View:
             if key in ("esc", "enter", "backspace", "left"):
                 self.detail = None
         else:
-            return self._press_at_tables(key)
+            return self._handle_table_key(key)
         return True
 
-    def wheel(self, by: int) -> None:
+    def handle_wheel(self, by: int) -> None:
         self.scroll.move(by * WHEEL_ROWS)
 
-    def _press_at_tables(self, key: str) -> bool:
+    def _handle_table_key(self, key: str) -> bool:
         if key in SORT_KEYS:
             name = SORT_KEYS[key].name
             self.is_reversed = name == self.sorted_by and not self.is_reversed
@@ -115,14 +115,14 @@ class View:
             self.side = other
             self.shown = [WORKERS, other, CLIENTS]
         elif key in ("enter", "right"):
-            if self.focus in self.chosen:
-                self.detail = self.focus, self.chosen[self.focus]
+            if self.focus in self.selected:
+                self.detail = self.focus, self.selected[self.focus]
                 self.page = Scroll()
         else:
             return False
         return True
 
-    def _type(self, key: str) -> bool:
+    def _handle_filter_key(self, key: str) -> bool:
         if key == "esc":
             self.words, self.is_typing = "", False
         elif key == "enter":
@@ -133,7 +133,7 @@ class View:
             self.words = ""
         elif key in ("up", "down", "page up", "page down"):
             self._move(key)
-        elif len(key) == 1 and key.isprintable() and len(self.words) < LONGEST_FILTER:
+        elif len(key) == 1 and key.isprintable() and len(self.words) < MAX_FILTER_LENGTH:
             self.words += key
         else:
             return False
@@ -142,7 +142,7 @@ class View:
     def _move(self, key: str) -> None:
         scroll = self.scroll
         if scroll is self.page:  # it has no bar: it moves whole
-            scroll.chosen = scroll.first if _MOVES[key] < 0 else scroll.first + scroll.seen - 1
+            scroll.selected = scroll.first if _MOVES[key] < 0 else scroll.first + scroll.seen - 1
         scroll.move(_MOVES[key] * (scroll.seen if key.startswith("page") else 1))
 
 

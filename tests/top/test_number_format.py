@@ -5,39 +5,39 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.top.stand_ins import Reader, picture
+from tests.top.stand_ins import Reader, view
 
 pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
 
 from scaler_client.monitor.reader import Presence
-from scaler_client.top import figures
+from scaler_client.top import number_format
 from scaler_client.top.as_json import as_json
-from scaler_client.top.fitting import ELLIPSIS, clean, left, right, width_of
-from scaler_client.top.presence import Banner
+from scaler_client.top.banner import Banner
+from scaler_client.top.text_width import ELLIPSIS, clean, left, right, width_of
 
 
 @pytest.mark.parametrize(
     "function, number, text",
     [
-        (figures.count, 283701, "283,701"),
-        (figures.count, 12_345_678, "12M"),
-        (figures.size, 0, "0"),
-        (figures.size, 1023, "1023b"),
-        (figures.size, 136_418_099, "130.1m"),
-        (figures.size, 3 << 40, "3.0t"),
-        (figures.percent, 12.34, "12.3%"),
-        (figures.percent, 1600.0, "1600%"),
-        (figures.rate, 0.0, ""),
-        (figures.rate, 1.5, "1.5"),
-        (figures.rate, 1234.4, "1,234"),
-        (figures.duration, 0.0, "0"),
-        (figures.duration, 0.0000123, "12us"),
-        (figures.duration, 0.0007, "0.7ms"),
-        (figures.duration, 0.035, "35ms"),
-        (figures.duration, 1.5, "1.5s"),
-        (figures.duration, 123.4, "2:03"),
-        (figures.clock, 3723, "1:02:03"),
-        (figures.clock, 3 * 86400 + 4 * 3600, "3d04h"),
+        (number_format.count, 283701, "283,701"),
+        (number_format.count, 12_345_678, "12M"),
+        (number_format.size, 0, "0"),
+        (number_format.size, 1023, "1023b"),
+        (number_format.size, 136_418_099, "130.1m"),
+        (number_format.size, 3 << 40, "3.0t"),
+        (number_format.percent, 12.34, "12.3%"),
+        (number_format.percent, 1600.0, "1600%"),
+        (number_format.rate, 0.0, ""),
+        (number_format.rate, 1.5, "1.5"),
+        (number_format.rate, 1234.4, "1,234"),
+        (number_format.duration, 0.0, "0"),
+        (number_format.duration, 0.0000123, "12us"),
+        (number_format.duration, 0.0007, "0.7ms"),
+        (number_format.duration, 0.035, "35ms"),
+        (number_format.duration, 1.5, "1.5s"),
+        (number_format.duration, 123.4, "2:03"),
+        (number_format.clock, 3723, "1:02:03"),
+        (number_format.clock, 3 * 86400 + 4 * 3600, "3d04h"),
     ],
 )
 def test_figures(function, number, text):
@@ -47,7 +47,7 @@ def test_figures(function, number, text):
 @pytest.mark.parametrize("number", [0, 999, 1000, 9949, 9950, 12345, 999_499, 999_500, 1_234_567, 10**12, 2**63])
 def test_counts_keep_to_their_width(number):
     for width in (4, 5, 7):
-        assert len(figures.count(number, width)) <= width, figures.count(number, width)
+        assert len(number_format.count(number, width)) <= width, number_format.count(number, width)
 
 
 def test_texts_keep_to_their_width_and_are_not_obeyed():
@@ -82,7 +82,7 @@ def test_what_is_said_of_the_scheduler():
 
 
 def test_all_there_is_as_json():
-    known = json.loads(json.dumps(as_json(picture())))
+    known = json.loads(json.dumps(as_json(view())))
     assert known["scheduler"]["resident_bytes"] == 136_418_099 and known["rates_seconds"] == 1.0
     assert known["tasks"]["waiting"] == 1234567 and known["tasks"]["resolved_rate"] == 2500
     assert known["sent"]["dispatch"] == {"total": 39240, "rate": 120.0}

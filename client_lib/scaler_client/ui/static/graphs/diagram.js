@@ -1,29 +1,29 @@
 // What is drawn of a graph: each node, or, where these are too many, one for all of a function and depth.
 
 import { count, cut, visible } from "../format.js";
-import { STATES } from "./book.js";
+import { STATES } from "./graph_store.js";
 
-export const MOST_DRAWN = 300;
-const LETTER_WIDTH = 6.8;
-const MOST_LETTERS = 26;
-const LETTERS_OF_GROUP = 28;
+export const MAX_DRAWN = 300;
+const CHARACTER_WIDTH = 6.8;
+const MAX_CHARACTERS = 26;
+const GROUP_CHARACTERS = 28;
 
 /** {nodes: [{label, under, title, state, width, height, node}], edges: [[from, to]], how} */
-export function sketchOf(graph) {
-  if (graph.nodes.length <= MOST_DRAWN) return { ...graph, nodes: graph.nodes.map(single), how: "" };
-  const byDepth = grouped(graph, (node, depth) => `${depth} ${node.name}`);
-  if (byDepth.nodes.length <= MOST_DRAWN) return { ...byDepth, how: `${count(graph.nodes.length)} nodes, drawn by function and depth` };
-  const byName = grouped(graph, (node) => node.name);
-  if (byName.nodes.length <= MOST_DRAWN) return { ...byName, how: `${count(graph.nodes.length)} nodes, drawn by function` };
+export function diagramOf(graph) {
+  if (graph.nodes.length <= MAX_DRAWN) return { ...graph, nodes: graph.nodes.map(single), how: "" };
+  const byDepth = groupNodes(graph, (node, depth) => `${depth} ${node.name}`);
+  if (byDepth.nodes.length <= MAX_DRAWN) return { ...byDepth, how: `${count(graph.nodes.length)} nodes, drawn by function and depth` };
+  const byName = groupNodes(graph, (node) => node.name);
+  if (byName.nodes.length <= MAX_DRAWN) return { ...byName, how: `${count(graph.nodes.length)} nodes, drawn by function` };
   return { nodes: [], edges: [], how: `${count(graph.nodes.length)} nodes of ${count(byName.nodes.length)} functions are too many to draw` };
 }
 
 function single(node) {
-  const label = cut(node.name, MOST_LETTERS);
+  const label = cut(node.name, MAX_CHARACTERS);
   return { label, under: "", title: `${visible(node.name)}, ${node.state}, id ${node.id}`, state: node.state, node, ...sizeOf(label, "") };
 }
 
-function grouped(graph, keyOf) {
+function groupNodes(graph, keyOf) {
   const depths = depthsOf(graph);
   const groups = new Map();
   const numbers = graph.nodes.map((node, row) => {
@@ -38,12 +38,12 @@ function grouped(graph, keyOf) {
     const [left, right] = [numbers[from], numbers[to]];
     if (left !== right) edges.set(left * groups.size + right, [left, right]);
   }
-  return { nodes: [...groups.values()].map(together), edges: [...edges.values()] };
+  return { nodes: [...groups.values()].map(groupNode), edges: [...edges.values()] };
 }
 
-function together({ name, states }) {
+function groupNode({ name, states }) {
   const total = [...states.values()].reduce((sum, number) => sum + number, 0);
-  const label = `${cut(name, MOST_LETTERS - 8)} × ${count(total)}`;
+  const label = `${cut(name, MAX_CHARACTERS - 8)} × ${count(total)}`;
   const present = STATES.filter((state) => states.has(state));
   const under = present.map((state) => `${state[0].toUpperCase()} ${count(states.get(state))}`).join("  ");
   const long = present.map((state) => `${count(states.get(state))} ${state}`).join(", ");
@@ -52,8 +52,8 @@ function together({ name, states }) {
 }
 
 function sizeOf(label, under) {
-  const letters = Math.max(label.length, under ? LETTERS_OF_GROUP : 3);
-  return { width: Math.round(42 + letters * LETTER_WIDTH), height: under ? 46 : 30 };
+  const letters = Math.max(label.length, under ? GROUP_CHARACTERS : 3);
+  return { width: Math.round(42 + letters * CHARACTER_WIDTH), height: under ? 46 : 30 };
 }
 
 /** How many nodes come before each, at most, one behind the other. */

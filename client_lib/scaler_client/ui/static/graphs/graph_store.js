@@ -1,29 +1,29 @@
 // Open graphs over time. The scheduler forgets nodes as soon as nobody needs them; here they stay until their graph is over,
 // so that one sees it whole.
 
-export const MOST_NODES = 5000;
-const LINGER_MILLISECONDS = 10_000;
-const OVER = ["done", "failed"];
+export const MAX_NODES = 5000;
+const KEEP_ENDED_MILLISECONDS = 10_000;
+const ENDED_STATES = ["done", "failed"];
 export const STATES = ["blocked", "waiting", "running", "done", "failed"];
 
-export class GraphBook {
+export class GraphStore {
   constructor() {
     this.nodes = new Map();
     this.total = 0;
-    this.settled = 0;
+    this.processedUntil = 0;
   }
 
   /** A message `graphs` of the contract, that came at `now` (milliseconds of any clock). */
-  take(message, now) {
+  apply(message, now) {
     const { columns, edges } = message;
     this.total = message.total;
-    for (const node of this.nodes.values()) node.isOpen = node.isThere = false;
+    for (const node of this.nodes.values()) node.isOpen = node.isPublished = false;
     const rows = columns.id.map((id, row) => {
       const key = `${columns.client[row]} ${id}`;
       let node = this.nodes.get(key);
       if (!node) this.nodes.set(key, (node = { key, id, client: columns.client[row], inputs: new Set(), outcome: "", graph: "", keys: "", begun: null }));
       const state = columns.state[row];
-      Object.assign(node, { name: columns.name[row], state, isThere: true, isOpen: !OVER.includes(state), seenAt: now });
+      Object.assign(node, { name: columns.name[row], state, isPublished: true, isOpen: !ENDED_STATES.includes(state), seenAt: now });
       if (columns.graph?.[row]) Object.assign(node, { graph: columns.graph[row], keys: columns.keys[row], begun: columns.begun[row] });
       return node;
     });
@@ -37,15 +37,15 @@ export class GraphBook {
   }
 
   /** Those that have left are done, unless executions say that they failed. */
-  settle(executions) {
+  applyOutcomes(executions) {
     for (let n = 0; n < executions.length; n++) {
       const each = executions.newest(n);
-      if (each.number < this.settled) break;
+      if (each.number < this.processedUntil) break;
       const node = this.nodes.get(`${each.client} ${each.id}`);
       if (node && !node.outcome) node.outcome = each.failed ? "failed" : "done";
     }
-    this.settled = executions.next;
-    for (const node of this.nodes.values()) if (!node.isThere) node.state = node.outcome || "done";
+    this.processedUntil = executions.next;
+    for (const node of this.nodes.values()) if (!node.isPublished) node.state = node.outcome || "done";
   }
 
   /**
@@ -86,10 +86,10 @@ export class GraphBook {
   #forget(now) {
     for (const graph of this.graphs()) {
       const seen = Math.max(...graph.nodes.map((node) => node.seenAt));
-      if (!graph.open && now - seen > LINGER_MILLISECONDS) for (const node of graph.nodes) this.nodes.delete(node.key);
+      if (!graph.open && now - seen > KEEP_ENDED_MILLISECONDS) for (const node of graph.nodes) this.nodes.delete(node.key);
     }
     for (const [key, node] of this.nodes) {
-      if (this.nodes.size <= MOST_NODES) return;
+      if (this.nodes.size <= MAX_NODES) return;
       if (!node.isOpen) this.nodes.delete(key);
     }
   }

@@ -1,6 +1,6 @@
 // Colours for functions: the first dozen by hand, each other one unlike those before it.
 
-const BY_HAND = {
+const FIRST_COLOURS = {
   light: [
     "#2f6fde", "#c2620a", "#1d8657", "#8247cf", "#a07400", "#0c7f93",
     "#b83a85", "#66731c", "#5262cf", "#98502c", "#2b7878", "#77508f",
@@ -18,39 +18,39 @@ const GOLDEN_ANGLE = 137.50776;
 /** Of hues: red, which is for failures, is left out. */
 const [FIRST_HUE, HUES] = [48, 305];
 /** So many are tried for each colour, and compared with so many before it. */
-const [TRIED, COMPARED] = [48, 96];
+const [CANDIDATES, COMPARED_COLOURS] = [48, 96];
 /** So many there are: nobody tells more apart, and each costs some. */
-const MOST = 100;
+const COLOUR_COUNT = 100;
 
-const known = { light: [], dark: [] };
+const generated = { light: [], dark: [] };
 
 /** @param theme "light" or "dark" */
 export function functionColour(number, theme) {
-  const colours = known[theme];
-  if (!colours.length) colours.push(...BY_HAND[theme].map((hex) => ({ hex, place: placeOf(linearIn(hex)) })));
-  const place = number % MOST;
-  while (colours.length <= place) colours.push(farthest(colours, theme));
-  return colours[place].hex;
+  const colours = generated[theme];
+  if (!colours.length) colours.push(...FIRST_COLOURS[theme].map((hex) => ({ hex, oklab: oklabOf(linearIn(hex)) })));
+  const oklab = number % COLOUR_COUNT;
+  while (colours.length <= oklab) colours.push(mostDistinct(colours, theme));
+  return colours[oklab].hex;
 }
 
 /** Of some colours that which is farthest from the nearest of those that there are. */
-function farthest(colours, theme) {
-  const others = colours.slice(-COMPARED);
+function mostDistinct(colours, theme) {
+  const others = colours.slice(-COMPARED_COLOURS);
   let [best, most] = [null, -1];
-  for (let trial = 0; trial < TRIED; trial++) {
-    const found = derived(colours.length * TRIED + trial, LIGHTNESSES[theme]);
-    const distance = Math.min(...others.map((other) => Math.hypot(...other.place.map((each, at) => each - found.place[at]))));
+  for (let trial = 0; trial < CANDIDATES; trial++) {
+    const found = candidate(colours.length * CANDIDATES + trial, LIGHTNESSES[theme]);
+    const distance = Math.min(...others.map((other) => Math.hypot(...other.oklab.map((each, at) => each - found.oklab[at]))));
     if (distance > most) [best, most] = [found, distance];
   }
   return best;
 }
 
-function derived(number, lightnesses) {
+function candidate(number, lightnesses) {
   const hue = FIRST_HUE + ((number * GOLDEN_ANGLE) % 360) * (HUES / 360);
   const chroma = CHROMAS[Math.floor(number / lightnesses.length) % CHROMAS.length];
   const channels = shownAs(lightnesses[number % lightnesses.length], chroma, hue);
   const hex = channels.map((channel) => Math.round(255 * encoded(channel)).toString(16).padStart(2, "0"));
-  return { hex: `#${hex.join("")}`, place: placeOf(channels) };
+  return { hex: `#${hex.join("")}`, oklab: oklabOf(channels) };
 }
 
 /** With as much of the chroma as screens can show. */
@@ -74,7 +74,7 @@ function linearOf(lightness, chroma, hue) {
 }
 
 /** Where linear red, green and blue are in OKLab: distances there are as people see them. */
-function placeOf([red, green, blue]) {
+function oklabOf([red, green, blue]) {
   const long = Math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue);
   const middle = Math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue);
   const short = Math.cbrt(0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue);

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..monitor.reader import MonitorReader, Presence
-from ..monitor.snapshot_view import Picture
+from ..monitor.snapshot_view import SnapshotView
 from ..protocol.snapshots import Graphs
 from . import tables
 from .chunks import MICROSECONDS
-from .contract import CONTRACT, LEAST_INTERVAL_SECONDS, OUTCOMES, PRESENCES, RETURNED, TOPICS, encode, outcome_kind
+from .contract import CONTRACT, MIN_INTERVAL_SECONDS, OUTCOMES, PRESENCES, RETURNED, TOPICS, encode, outcome_kind
 from .executions import Executions
 from .series import Series
 
-POINTS_A_SECOND = 2
+MAX_POINTS_PER_SECOND = 2
 """At most: a snapshot comes once a second, and whenever somebody subscribes."""
 CLOCK_STEP = MICROSECONDS // 20
 """The scheduler's clock is taken to be set anew where it differs by more; by less it is that snapshots are rounded."""
@@ -32,7 +32,7 @@ class Limits:
     window: float
 
 
-class Live:
+class LiveState:
     """Everything that pages can be told.
 
     Args:
@@ -45,10 +45,10 @@ class Live:
     def __init__(self, reader: MonitorReader, version: str, address: str, limits: Limits, unix_offset: float) -> None:
         self.reader = reader
         self.limits = limits
-        self.series = Series(round(limits.window * POINTS_A_SECOND))
+        self.series = Series(round(limits.window * MAX_POINTS_PER_SECOND))
         self.executions = Executions(limits.tasks)
         self._graphs: Graphs | None = None
-        self.graphs_changes = 0
+        self.graph_changes = 0
         """How often the message `graphs` has changed."""
         self.updates = 0
         """How many pictures there were."""
@@ -57,7 +57,7 @@ class Live:
         self._version = version
         self._address = address
         self._unix_offset = unix_offset
-        self._seen: Picture | None = None
+        self._current_view: SnapshotView | None = None
         self._incarnation = 0
         self._started = 0
         """When the scheduler was, by its own clock: microseconds of unix time."""
@@ -65,40 +65,40 @@ class Live:
         self._worker_names: dict[int, str] = {}
         self._client_names: dict[int, str] = {}
         self._texts: dict[str, str] = {}
-        self._obstacle = ""
+        self._connection_problem = ""
         self._presence = ""
-        self.presences = 0
+        self.presence_changes = 0
         """How often the message `presence` has changed."""
-        self._note_presence()
+        self._update_presence()
 
     @property
-    def picture(self) -> Picture | None:
-        return self.reader.picture
+    def view(self) -> SnapshotView | None:
+        return self.reader.view
 
-    def look(self, now: float) -> None:
+    def refresh(self, now: float) -> None:
         """Take what the reader has, whose clock shows `now`."""
-        picture = self.reader.picture
-        if picture is not None and picture is not self._seen:
-            self._seen = picture
-            self._take(picture)
+        view = self.reader.view
+        if view is not None and view is not self._current_view:
+            self._current_view = view
+            self._apply_view(view)
             self.updates += 1
             self.updated_at = now
         if self.reader.presence is Presence.GONE:
-            self.series.gap()
+            self.series.add_gap()
         if self.reader.graphs != self._graphs:
             self._graphs = self.reader.graphs
-            self.graphs_changes += 1
+            self.graph_changes += 1
             self._texts.pop("graphs", None)
-        self._note_presence()
+        self._update_presence()
 
-    def forget_graphs(self) -> None:
+    def clear_graphs(self) -> None:
         """They are not subscribed to any more: what is known of them gets old."""
         self.reader.graphs = None
 
-    def note_obstacle(self, obstacle: str) -> bool:
+    def set_connection_problem(self, problem: str) -> bool:
         """Why nothing may ever come, as far as that can be seen. Returns whether that is new."""
-        before, self._obstacle = self._obstacle, obstacle
-        return obstacle != before
+        before, self._connection_problem = self._connection_problem, problem
+        return problem != before
 
     def hello(self) -> str:
         numbers = [*range(len(OUTCOMES)), RETURNED]
@@ -113,9 +113,9 @@ class Live:
                 "limits": {
                     "tasks": self.limits.tasks,
                     "window": self.limits.window,
-                    "interval": LEAST_INTERVAL_SECONDS,
+                    "interval": MIN_INTERVAL_SECONDS,
                 },
-                "defaults": {"interval": LEAST_INTERVAL_SECONDS, "window": self.limits.window},
+                "defaults": {"interval": MIN_INTERVAL_SECONDS, "window": self.limits.window},
                 "outcomes": [[number, name, outcome_kind(number)] for number, name in zip(numbers, names)],
             }
         )
@@ -124,11 +124,11 @@ class Live:
         return self._presence
 
     def text(self, kind: str) -> str:
-        """The newest `picture`, or of a topic that is sent whole. There must be a picture."""
+        """The newest `snapshot`, or of a topic that is sent whole. There must be a picture."""
         text = self._texts.get(kind)
         if text is None:
-            assert self.picture is not None
-            text = self._texts[kind] = encode(self._message(kind, self.picture))
+            assert self.view is not None
+            text = self._texts[kind] = encode(self._message(kind, self.view))
         return text
 
     def points(self, begin: int) -> str:
@@ -148,44 +148,44 @@ class Live:
         story = self.reader.stories[client, task_id]
         return encode(tables.story_message(story, client, task_id, self._started / MICROSECONDS, self._worker_names))
 
-    def _message(self, kind: str, picture: Picture) -> dict[str, Any]:
+    def _message(self, kind: str, view: SnapshotView) -> dict[str, Any]:
         if kind == "graphs":
             graphs = self._graphs or Graphs(0, 0, *([] for _ in range(8)))  # of a scheduler that is there no more
-            return tables.graphs_message(graphs, picture.snapshot.unix_seconds, self._started / MICROSECONDS)
+            return tables.graphs_message(graphs, view.snapshot.unix_seconds, self._started / MICROSECONDS)
         if kind == "functions":
-            return tables.functions_message(picture, self.executions.durations)
-        return _MESSAGES[kind](picture)
+            return tables.functions_message(view, self.executions.durations)
+        return _MESSAGES[kind](view)
 
-    def _take(self, picture: Picture) -> None:
-        snapshot = picture.snapshot
+    def _apply_view(self, view: SnapshotView) -> None:
+        snapshot = view.snapshot
         started = round((snapshot.unix_seconds - snapshot.uptime_seconds) * MICROSECONDS)
         if snapshot.incarnation != self._incarnation:
             self._incarnation, self._started, self._missed_history = snapshot.incarnation, started, 0
-            self.series.gap()
-            self.executions.forget_open()
+            self.series.add_gap()
+            self.executions.clear_open_tasks()
         elif abs(started - self._started) > CLOCK_STEP:
             self._started = started
-        _remember(self._worker_names, snapshot.worker_columns.incarnations, snapshot.worker_columns.names)
-        _remember(self._client_names, snapshot.client_columns.incarnations, snapshot.client_columns.names)
-        self.executions.miss(self.reader.missed_history - self._missed_history)
+        _update_names(self._worker_names, snapshot.worker_columns.incarnations, snapshot.worker_columns.names)
+        _update_names(self._client_names, snapshot.client_columns.incarnations, snapshot.client_columns.names)
+        self.executions.add_missed(self.reader.missed_history - self._missed_history)
         self._missed_history = self.reader.missed_history
         # What the scheduler has kept may come behind what has just happened.
-        for history in sorted(self.reader.take_history(), key=lambda history: history.first):
-            self.executions.take(history, self._started)
-        self.series.take(picture)
+        for history in sorted(self.reader.drain_history(), key=lambda history: history.first):
+            self.executions.add_history(history, self._started)
+        self.series.add(view)
         oldest = snapshot.unix_seconds - self.limits.window
         self.executions.drop_before(oldest)
         self.series.drop_before(oldest)
         self._texts.clear()
 
-    def _note_presence(self) -> None:
+    def _update_presence(self) -> None:
         reader = self.reader
         message = encode(
             {
                 "type": "presence",
                 "presence": PRESENCES[reader.presence],
                 "since": round(reader.since + self._unix_offset, 3),
-                "problem": self._obstacle if reader.presence is Presence.UNHEARD else reader.problem,
+                "problem": self._connection_problem if reader.presence is Presence.UNHEARD else reader.problem,
                 "schedulers": reader.schedulers,
                 "missed_snapshots": reader.missed_snapshots,
                 "missed_history": reader.missed_history,
@@ -194,23 +194,23 @@ class Live:
         )
         if message != self._presence:
             self._presence = message
-            self.presences += 1
+            self.presence_changes += 1
 
 
-MOST_NAMES = 4
+NAMES_PER_IDENTITY = 4
 """Times as many names as there are are remembered, of those that are gone too."""
-LEAST_NAMES = 10_000
+MIN_KEPT_NAMES = 10_000
 
 
-def _remember(names: dict[int, str], identities: list[int], now: list[str]) -> None:
+def _update_names(names: dict[int, str], identities: list[int], now: list[str]) -> None:
     """What has gone keeps its name for as long as there are not too many."""
-    if len(names) > max(LEAST_NAMES, MOST_NAMES * len(identities)):
+    if len(names) > max(MIN_KEPT_NAMES, NAMES_PER_IDENTITY * len(identities)):
         names.clear()
     names.update(zip(identities, now))
 
 
-_MESSAGES: dict[str, Callable[[Picture], dict[str, Any]]] = {
-    "picture": tables.picture_message,
+_MESSAGES: dict[str, Callable[[SnapshotView], dict[str, Any]]] = {
+    "snapshot": tables.snapshot_message,
     "running": tables.running_message,
     "workers": tables.workers_message,
     "agents": tables.agents_message,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-LARGEST_FULL = 10_000_000
+MAX_FULL_COUNT = 10_000_000
 """From here on counts are shortened even where there is room."""
 
 
 def count(number: int, width: int = 10) -> str:
     """As in 283,701; in no more characters than `width` (4 at least), 283k, 1.2M."""
     full = f"{number:,}"
-    return full if len(full) <= width and number < LARGEST_FULL else _scaled(number, 1000.0, "kMGTPE")
+    return full if len(full) <= width and number < MAX_FULL_COUNT else _scaled(number, 1000.0, "kMGTPE")
 
 
 def size(number: int) -> str:

@@ -3,13 +3,13 @@
 import { element } from "./elements.js";
 import { clock, day, duration, visible } from "./format.js";
 
-const WHAT = { adopted: "goes on, its worker has joined again" };
+const EVENT_TEXTS = { adopted: "goes on, its worker has joined again" };
 
-export class Details {
+export class TaskDetails {
   /** @param ask(row) makes the model's `story` that of the row's task; `tell` is to be called then */
-  constructor(model, ask) {
+  constructor(model, requestStory) {
     this.model = model;
-    this.ask = ask;
+    this.requestStory = requestStory;
     this.row = null;
     this.title = element("h2", { id: "details-title" });
     this.close = element("button", { type: "button", text: "Close" });
@@ -37,26 +37,26 @@ export class Details {
     if (row.error) this.body.append(element("pre", { text: visible(row.error), role: "note", "aria-label": "Error" }));
     this.tracebacks.replaceChildren();
     this.#attempts();
-    this.ask(row);
+    this.requestStory(row);
     if (!this.element.open) this.element.showModal();
     this.close.focus();
   }
 
   /** The story has come. */
-  tell() {
+  showStory() {
     const { story } = this.model;
     if (!this.row || story.client !== this.row.client || story.id !== this.row.id || !story.columns.kind.length) return;
     const { columns } = story;
     const outcomes = this.model.executions.outcomes;
     const lines = columns.kind.map((kind, row) => {
       const outcome = columns.outcome[row] === null ? "" : outcomes.get(columns.outcome[row]).name;
-      const what = kind === "ended" ? outcome : [WHAT[kind] ?? kind, outcome].filter(Boolean).join(": ");
+      const what = kind === "ended" ? outcome : [EVENT_TEXTS[kind] ?? kind, outcome].filter(Boolean).join(": ");
       const worker = columns.worker[row] ? `on ${visible(columns.worker_name[row])}` : "";
       const took = columns.duration[row] ? duration(columns.duration[row] * 1000) : "";
       const attempt = columns.attempt[row] ? `attempt ${columns.attempt[row]}` : "";
       return [clock(columns.time[row] * 1000, 1), [what, attempt, worker, took, visible(columns.error[row])]];
     });
-    this.#happened("What has happened", lines);
+    this.#showEvents("What has happened", lines);
     this.tracebacks.replaceChildren();
     columns.traceback?.forEach((text, row) => {
       if (!text) return;
@@ -76,10 +76,10 @@ export class Details {
       [each.outcome.name, visible(each.workerName), duration(each.duration), visible(each.error)],
     ]);
     this.story.replaceChildren();
-    if (lines.length) this.#happened("Other attempts", lines);
+    if (lines.length) this.#showEvents("Other attempts", lines);
   }
 
-  #happened(title, lines) {
+  #showEvents(title, lines) {
     const list = lines.flatMap(([name, parts]) => [
       element("dt", { text: name }),
       element("dd", { text: parts.filter(Boolean).join(", ") }),

@@ -22,7 +22,7 @@ from ..commands.options import Command, Kind, Option, OptionError, fail, interpr
 _HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 
 
-def listening_options(default_port: int, others: str) -> tuple[Option, Option]:
+def listen_options(default_port: int, others: str) -> tuple[Option, Option]:
     """`--host` and `--port`; `others` says what holds for whoever is on another machine."""
     return (
         Option(

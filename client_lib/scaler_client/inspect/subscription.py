@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..commands.addresses import Address
 from ..monitor.reader import MonitorReader, Presence
-from ..monitor.snapshot_view import Picture
+from ..monitor.snapshot_view import SnapshotView
 from ..monitor.socket import MonitorAccessError, MonitorKeysError, MonitorSocket
 from ..net.host_lookup import unresolved
 
@@ -19,7 +19,7 @@ class NothingHeardError(Exception):
     """No scheduler has answered; the text is one line that says what was tried, and what to look at."""
 
 
-class Watching:
+class Subscription:
     """One question's subscription.
 
     Args:
@@ -55,23 +55,23 @@ class Watching:
     def unsubscribe(self, topic: bytes) -> None:
         self._monitor.unsubscribe(topic)
 
-    def picture(self, has_rates: bool = True) -> Picture:
+    def view(self, has_rates: bool = True) -> SnapshotView:
         """The newest one, waited for; with rates where they come in time.
 
         Raises:
             NothingHeardError: none has come, or it is of another version.
         """
         reader = self.reader
-        self.until(lambda: reader.presence is not Presence.UNHEARD, self.seconds)
+        self.wait_until(lambda: reader.presence is not Presence.UNHEARD, self.seconds)
         if reader.presence is Presence.OTHER_VERSION:
             raise NothingHeardError(reader.problem)
-        if reader.picture is None:
-            raise NothingHeardError(self._silence())
+        if reader.view is None:
+            raise NothingHeardError(self._silence_text())
         if has_rates:
-            self.until(lambda: reader.picture is not None and reader.picture.seconds > 0, RATES_SECONDS)
-        return reader.picture
+            self.wait_until(lambda: reader.view is not None and reader.view.seconds > 0, RATES_SECONDS)
+        return reader.view
 
-    def until(self, is_wanted: Callable[[], bool], seconds: float) -> bool:
+    def wait_until(self, is_wanted: Callable[[], bool], seconds: float) -> bool:
         """Read on until something is so, or the time is over; whether it is so."""
         deadline = time.monotonic() + seconds
         while not is_wanted():
@@ -81,9 +81,9 @@ class Watching:
             self._monitor.wait(left)
         return True
 
-    def _silence(self) -> str:
+    def _silence_text(self) -> str:
         heard = f"no scheduler was heard at {self.address} within {self.seconds:g} s"
-        obstacle = self._monitor.obstacle()
+        obstacle = self._monitor.connection_problem()
         if obstacle:
             return f"{heard}: {obstacle}"
         look = "look whether it runs, and with which --monitor-address (its log's first lines say it)"

@@ -33,7 +33,7 @@ export class Frame {
  * @param viewport what is in sight
  * @param y, height where the lane is
  */
-export function layLane(frame, lane, viewport, y, height) {
+export function layoutLane(frame, lane, viewport, y, height) {
   const { executions } = lane;
   const { from, to, width } = viewport;
   const scale = width / viewport.span;

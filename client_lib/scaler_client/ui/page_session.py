@@ -9,38 +9,38 @@ from collections.abc import Iterator
 
 from ..protocol.snapshot_decoder import GRAPHS_TOPIC, story_topic
 from ..protocol.snapshots import History
-from .contract import LEAST_INTERVAL_SECONDS, FromPage, Pause, Settings, Watch, encode
-from .live import Live
+from .contract import MIN_INTERVAL_SECONDS, PageRequest, PauseRequest, SettingsRequest, WatchRequest, encode
+from .live_state import LiveState
 
 SLACK_SECONDS = 0.5
 """Pictures come once a second, more or less: one that is that much too early for a page's interval will do."""
 
 
-class Page:
-    def __init__(self, live: Live) -> None:
+class PageSession:
+    def __init__(self, live: LiveState) -> None:
         self._live = live
         self._watched: frozenset[str] = frozenset()
         self._new_topics: set[str] = set()
-        self._interval = LEAST_INTERVAL_SECONDS
+        self._interval = MIN_INTERVAL_SECONDS
         self._window = live.limits.window
         self._is_paused = False
-        self._is_greeted = False
+        self._has_sent_hello = False
         self._problem = ""
-        self._presences = 0
+        self._presence_changes = 0
         self._updates = 0
         self._updated_at = 0.0
-        self._graphs_changes: int | None = None
+        self._graph_changes: int | None = None
         self._story: tuple[int, int] | None = None
         """The task that it has asked for, until there is an answer."""
-        self._story_before: History | None = None
+        self._previous_story: History | None = None
         """What somebody was answered before."""
         self._next_point: int | None = None
         """None: all of them are to come."""
         self._next_chunk: int | None = None
 
-    def hear(self, message: FromPage) -> None:
+    def handle(self, message: PageRequest) -> None:
         """What the page has said."""
-        if isinstance(message, Watch):
+        if isinstance(message, WatchRequest):
             self._new_topics |= message.topics - self._watched
             self._watched = message.topics
             if "series" in self._new_topics:
@@ -48,18 +48,18 @@ class Page:
             if "tasks" in self._new_topics:
                 self._next_chunk = None
             if "graphs" in self._new_topics:
-                self._graphs_changes = None
-        elif isinstance(message, Settings):
+                self._graph_changes = None
+        elif isinstance(message, SettingsRequest):
             self._interval = message.interval or self._interval
             if message.window is not None and message.window > self._window:
                 self._next_point = self._next_chunk = None
                 self._new_topics |= self._watched & {"series", "tasks"}
             self._window = message.window or self._window
-        elif isinstance(message, Pause):
+        elif isinstance(message, PauseRequest):
             self._is_paused = message.is_on
         else:
             self._story = message.client, message.id
-            self._story_before = self._live.reader.stories.get(self._story)
+            self._previous_story = self._live.reader.stories.get(self._story)
 
     def topics(self) -> set[bytes]:
         """What the page needs of what is not published to everybody."""
@@ -68,31 +68,31 @@ class Page:
             needed.add(story_topic(*self._story))
         return needed
 
-    def refuse(self, problem: str) -> None:
+    def reject(self, problem: str) -> None:
         """What it has said was wrong: it is told so."""
         self._problem = problem
 
-    def to_send(self) -> Iterator[str]:
+    def pending_messages(self) -> Iterator[str]:
         """What the page is to have now, one by one: whoever sends one may take its time before the next."""
-        if not self._is_greeted:
-            self._is_greeted = True
+        if not self._has_sent_hello:
+            self._has_sent_hello = True
             yield self._live.hello()
-        if self._presences != self._live.presences:
-            self._presences = self._live.presences
+        if self._presence_changes != self._live.presence_changes:
+            self._presence_changes = self._live.presence_changes
             yield self._live.presence()
         if self._problem:
             problem, self._problem = self._problem, ""
             yield encode({"type": "refused", "problem": problem})
         if self._story is not None and self._is_answered(self._story):
-            story, self._story, self._story_before = self._story, None, None
+            story, self._story, self._previous_story = self._story, None, None
             yield self._live.story(*story)
         live = self._live
-        if self._is_paused or live.picture is None:
+        if self._is_paused or live.view is None:
             return
         is_due = live.updates != self._updates and live.updated_at >= self._updated_at + self._interval - SLACK_SECONDS
         if is_due:
             self._updates, self._updated_at = live.updates, live.updated_at
-            yield live.text("picture")
+            yield live.text("snapshot")
         topics = self._watched if is_due else self._watched & self._new_topics
         self._new_topics -= topics
         for topic in sorted(topics):
@@ -105,12 +105,12 @@ class Page:
 
     def _is_answered(self, story: tuple[int, int]) -> bool:
         answer = self._live.reader.stories.get(story)
-        return answer is not None and answer is not self._story_before
+        return answer is not None and answer is not self._previous_story
 
     def _has_new_graphs(self) -> bool:
         """Whether the page has others, or none yet."""
-        before, self._graphs_changes = self._graphs_changes, self._live.graphs_changes
-        return before != self._graphs_changes
+        before, self._graph_changes = self._graph_changes, self._live.graph_changes
+        return before != self._graph_changes
 
     def _points(self) -> Iterator[str]:
         series = self._live.series
@@ -134,8 +134,8 @@ class Page:
 
     def _oldest(self) -> float:
         """Unix time of the oldest that the page wants to have."""
-        picture = self._live.picture
-        return 0.0 if picture is None else picture.snapshot.unix_seconds - self._window
+        view = self._live.view
+        return 0.0 if view is None else view.snapshot.unix_seconds - self._window
 
 
 def _reset(topic: str) -> str:

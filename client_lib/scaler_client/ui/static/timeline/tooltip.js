@@ -3,10 +3,10 @@
 import { element } from "../elements.js";
 import { clock, count, duration, visible } from "../format.js";
 
-export class Tip {
+export class Tooltip {
   constructor() {
     this.element = element("div", { class: "tip", hidden: true });
-    this.said = element("div", { class: "said", "aria-live": "polite" });
+    this.announcement = element("div", { class: "said", "aria-live": "polite" });
   }
 
   /** @param x, y in the window; `others` are as near, and too narrow to be told apart */
@@ -38,7 +38,7 @@ export class Tip {
     this.element.hidden = true;
   }
 
-  say(text) {
-    this.said.textContent = text;
+  announce(text) {
+    this.announcement.textContent = text;
   }
 }

@@ -1,0 +1,43 @@
+"""Writes the views that test_screen.py compares to (python -m tests.top.write_screens): style at what has changed"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict
+
+from tests.top.stand_ins import text_of, view
+
+from scaler_client.top.screen import page, render_plain
+from scaler_client.top.screen_state import ScreenState
+from scaler_client.top.text_width import ELLIPSIS
+
+FOLDER = Path(__file__).with_name("screens")
+ADDRESS = "ipc:///tmp/127.0.0.1_2345_monitor"
+SIZES = ((80, 24, 7), (120, 40, 7), (200, 60, 7), (80, 24, 1000), (132, 50, 1000))
+"""Columns, lines, workers."""
+
+
+def render_screens() -> Dict[str, str]:
+    """By file."""
+    made = {}
+    for width, height, workers in SIZES:
+        lines = page(ScreenState(), view(workers), ADDRESS, ("", ""), width, height)
+        made[f"{width}x{height}-{workers}.txt"] = text_of(lines)
+    keys = {"help": ["?"], "detail": ["n", "enter"], "objects": ["tab", "o"], "gone": []}
+    for name, pressed in keys.items():
+        state = ScreenState()
+        message = ("bad", "scheduler gone for 12 s") if name == "gone" else ("", "")
+        page(state, view(), ADDRESS, message, 80, 24)
+        for key in pressed:
+            state.handle_key(key)
+            page(state, view(), ADDRESS, message, 80, 24)
+        made[f"{name}.txt"] = text_of(page(state, view(), ADDRESS, message, 80, 24))
+    made["once.txt"] = text_of(render_plain(ScreenState(), view(), ADDRESS, 100))
+    return {
+        name: "".join(line.rstrip().replace(ELLIPSIS, "…") + "\n" for line in lines) for name, lines in made.items()
+    }
+
+
+if __name__ == "__main__":
+    for name, text in render_screens().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
