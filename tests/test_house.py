@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from graphlib import CycleError, TopologicalSorter
@@ -307,6 +308,68 @@ def test_architecture_names_every_room_and_no_other_file() -> None:
     there = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.as_posix()}
     modules = [name for name in named if name.endswith(".py")]
     assert [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in there)] == []
+
+
+DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "scheduler_daemon/docs/decisions"]
+CODE_SPAN = re.compile(r"`([^`\n]+)`")
+NAMED_PATH = re.compile(r"(?:[\w.-]+/)+(?:[\w.-]+)?|[\w-]+\.(?:py|md|sh|js|capnp|toml|yaml|json)")
+NAMED_MEMBER = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\(\))?")
+MADE_BY_TOOLS = {"packaging/build/", "packaging/dist/", "packaging/build/site/", ".system-roots/", ".venv-pypy/"}
+"""Folders that no commit has."""
+
+
+def source_files() -> list[str]:
+    """The paths of all source files and folders, with a slash before each and behind folders."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.splitlines()
+    there = {f"/{name}" for name in listed if (ROOT / name).exists()}
+    folders = {f"/{parent}/" for name in listed for parent in Path(name).parents if parent != Path(".")}
+    return sorted(there | folders)
+
+
+def is_defined(name: str, member: str, sources: dict[Path, str]) -> bool:
+    """Whether a module or class of this name is there, and its folder defines the member."""
+    folders = {
+        path.parent
+        for path, text in sources.items()
+        if path.stem == name or re.search(rf"^class {name}\b", text, re.MULTILINE)
+    }
+    definition = re.compile(
+        rf"^ *(?:async )?(?:def|class) {member}\b|^ *(?:self\.)?{member}\b[^=\n]*[:=]", re.MULTILINE
+    )
+    return any(definition.search(text) for path, text in sources.items() if path.parent in folders)
+
+
+def unknown_names(text: str, files: list[str], sources: dict[Path, str]) -> list[str]:
+    """The paths and the names of code in a document's code spans that do not exist."""
+    unknown = []
+    modules = {path.stem for path in sources}
+    for span in CODE_SPAN.findall(text):
+        if NAMED_PATH.fullmatch(span):
+            if span not in MADE_BY_TOOLS and not any(name.endswith((f"/{span}", f"/{span}/")) for name in files):
+                unknown.append(span)
+        elif (found := NAMED_MEMBER.fullmatch(span)) and (found[1] in modules or found[1][0].isupper()):
+            if not is_defined(found[1], found[2], sources):
+                unknown.append(span)
+    return unknown
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_paths_and_names_in_a_document_exist(document: str) -> None:
+    files = source_files()
+    sources = {ROOT / name[1:]: (ROOT / name[1:]).read_text("utf-8") for name in files if name.endswith(".py")}
+    pages = sorted((ROOT / document).glob("*.md")) or [ROOT / document]
+    assert [
+        (page.name, found) for page in pages if (found := unknown_names(page.read_text("utf-8"), files, sources))
+    ] == []
+
+
+def test_an_unknown_name_in_a_document_is_found() -> None:
+    files = ["/a/b.py", "/a/"]
+    sources = {Path("a/b.py"): "def f(): ...\nclass C:\n    g: int\n    def __init__(self):\n        self.i = 1\n"}
+    text = "`a/b.py` `b.py` `a/` `b.f` `C.g` `C.i` `x.y` `c.py` `a/d/` `b.h` `C.h()`"
+    assert unknown_names(text, files, sources) == ["c.py", "a/d/", "b.h", "C.h()"]
 
 
 def test_no_file_is_a_copy_of_another() -> None:
