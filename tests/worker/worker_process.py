@@ -87,19 +87,19 @@ def import_and_spin(folder: str) -> int:
 
 def import_as_if_it_could_be_stopped(folder: str) -> int:
     """As where a task goes on into an import between the look at what it does and the exception."""
-    from scaler_worker.worker import interruption
+    from scaler_worker.worker import thread_interruption
     from scaler_worker.worker.safe_points import Place
 
-    look, task = interruption.place_of, threading.get_ident()
+    look, task = thread_interruption.place_of, threading.get_ident()
 
     def look_elsewhere(frames: Any) -> Place:
         return look(frames) if threading.get_ident() == task else Place.SAFE
 
-    interruption.place_of = look_elsewhere
+    thread_interruption.place_of = look_elsewhere
     try:
         return import_slow_module(folder)
     finally:
-        interruption.place_of = look
+        thread_interruption.place_of = look
 
 
 def wait_in_threading(_: Any) -> None:

@@ -13,7 +13,7 @@ from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.output import task_output
 from scaler_worker.output.task_output import OutputOrigin, TaskOutput
 from scaler_worker.worker.output_origin import OriginFinder
-from scaler_worker.worker.run_token import RunToken
+from scaler_worker.worker.run_token import RunToken, SystemThreads
 from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
@@ -248,8 +248,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.session = WorkerSession(HELLO, 2.0, 0.0)
-        self.token = RunToken(Wakeup())
-        self.task = RunningTask(private_slot())
+        self.token = RunToken(Wakeup(), SystemThreads())
+        self.task = RunningTask(private_slot(), SystemThreads())
         self.origins = OriginFinder(self.session, self.token, self.task, lambda number: f"function{number}")
         self.token.acquire_first()
 

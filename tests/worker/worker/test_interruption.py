@@ -41,21 +41,21 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     worker = Worker(
         WorkerSettings("tcp://127.0.0.1:1", "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", ()), private_slot()
     )
-    monkeypatch.setattr(worker._connection, "exchange", lambda: None)
-    worker.runner._executor._loaded[1] = work
+    monkeypatch.setattr(worker.slot.connection, "exchange", lambda: None)
+    worker.executor._loaded[1] = work
     worker.session.queue.extend((2, number, 1, 1, serializer.dump_call((number,), {})) for number in range(TASKS))
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield worker
     sys.setswitchinterval(interval)
-    with worker._connection.lock:
-        worker._connection.close()
+    with worker.slot.connection.lock:
+        worker.slot.connection.close()
 
 
 def run_all(worker: Worker, answers: list[Answer]) -> None:
-    worker._token.acquire_first()
+    worker.slot.token.acquire_first()
     while worker.session.queue:
-        worker._wakeup.is_set = False
+        worker.slot.wakeup.is_set = False
         worker.runner._run_queue()
         answers.extend(worker.session.answers)
         worker.session.answers.clear()
@@ -80,7 +80,7 @@ class Stopper:
         chance = random.Random(3)
         while not self._is_over:
             time.sleep(chance.random() * 30e-6)  # some moment, not a wait for something
-            with self._worker._connection.lock:
+            with self._worker.slot.connection.lock:
                 row = self._worker.session.running
                 if row is not None:
                     self._worker.interruption.stop([name_of(row)])

@@ -11,7 +11,7 @@ from scaler_client.protocol import messages, wire
 from scaler_client.protocol.columns import Batch
 from scaler_client.protocol.messages import Heartbeat, Outcome, Results, WorkerDied
 from scaler_worker.agent.process import _Agent
-from scaler_worker.worker.connection import Connection
+from scaler_worker.worker.connection import SocketConnection
 
 
 class Socket:
@@ -45,7 +45,7 @@ def socket() -> Socket:
 
 
 def test_a_worker_goes_on(socket: Socket, caplog: pytest.LogCaptureFixture) -> None:
-    connection = object.__new__(Connection)
+    connection = object.__new__(SocketConnection)
     connection._socket = socket  # type: ignore[assignment]
     results = Results([7], [1, 2], [1], [0], [5, -5], [b"a", b"b"])
     connection._session = Session(Heartbeat(-1), results, Heartbeat(3))  # type: ignore[assignment]

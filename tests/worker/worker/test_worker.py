@@ -239,7 +239,7 @@ def test_a_parent_goes_on_before_the_next_task_and_on_its_page(scheduler: FakeSc
     scheduler.dispatch(2, (11, "child"), (12, "next"))
     wait_until(lambda: list(running.page)[:4] == [*task(11), 1])
     LATCHES["child"].release()
-    wait_until(lambda: running.worker.runner._wakeup.is_set)
+    wait_until(lambda: running.worker.slot.wakeup.is_set)
     GATES["child"].set()
     wait_until(lambda: list(running.page)[:4] == [*task(10), 1])
     assert scheduler.answers(1) == {11: (0, "child")}

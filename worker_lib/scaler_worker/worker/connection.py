@@ -1,10 +1,16 @@
-"""The connection to the scheduler, and the lock that says which thread has it."""
+"""The connection to the scheduler, and the lock that says which thread has it.
+
+`Connection` is what a worker does with it, `SocketConnection` does that by ZeroMQ. The simulation has a connection of
+its own.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import zmq
@@ -35,16 +41,90 @@ class _Interrupted(BaseException):
     """Gets the running thread out of its wait for messages."""
 
 
-class Connection:
-    """All but `interrupt` is for whoever holds `lock`, which guards the session as well."""
+class Connection(ABC):
+    """All methods but `interrupt` need `lock`, which guards the session as well."""
 
+    def __init__(self, session: WorkerSession, interruption: Interruption, clock: Callable[[], float]) -> None:
+        """`clock` returns the session's time, in seconds."""
+        self.lock = threading.Lock()
+        self._session = session
+        self._interruption = interruption
+        self._clock = clock
+
+    def send(self) -> None:
+        """Send the session's outgoing messages."""
+        for message in self._session.take_outgoing():
+            self._send(message)
+
+    def exchange(self) -> None:
+        """Send the outgoing messages and handle all that have arrived."""
+        self._session.tick(self._clock())
+        self.send()
+        while (frames := self._receive_now()) is not None:
+            self._handle(frames)
+        self.send()
+
+    def await_message(self) -> None:
+        """Wait for a message, for a limited time. The lock stays held: the watcher has nothing to do while nothing
+        runs."""
+        if self._session.suspended:
+            self._poll()
+        elif not self._receive():
+            self.look_for_scheduler()
+
+    def look_for_scheduler(self) -> None:
+        """If a lost connection stands again, ask the scheduler whether it knows this worker."""
+        if self._has_reconnected():
+            self._session.reconnected(self._clock())
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """End a wait for messages. A signal handler calls it, in the thread that waits if any thread does."""
+
+    def close(self) -> None:
+        """Leave the scheduler, after the outgoing messages."""
+        self._session.close()
+        self._close()
+
+    def _handle(self, frames: messages.Frames) -> None:
+        session = self._session
+        try:
+            session.handle(wire.decode(frames))
+        except wire.WireError as error:
+            _log.error("dropped a message of the scheduler: %s", error)
+        if session.stops:
+            self._interruption.stop(session.pop_stops())
+
+    @abstractmethod
+    def _send(self, message: messages.Message) -> None: ...
+
+    @abstractmethod
+    def _receive_now(self) -> messages.Frames | None:
+        """A message that has arrived; None if there is none."""
+
+    @abstractmethod
+    def _receive(self) -> bool:
+        """Wait for a message and handle it. Returns whether one came."""
+
+    @abstractmethod
+    def _poll(self) -> None:
+        """Wait for a message or a wakeup by any thread, and handle what has arrived."""
+
+    @abstractmethod
+    def _has_reconnected(self) -> bool:
+        """Whether a lost connection stands again since the last call."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Send the outgoing messages, and close what there is to close."""
+
+
+class SocketConnection(Connection):
     def __init__(
         self, address: str, session: WorkerSession, interruption: Interruption, wakeup: Wakeup, keys: str
     ) -> None:
         """`keys` is the folder of keys; empty: none."""
-        self.lock = threading.Lock()
-        self._session = session
-        self._interruption = interruption
+        super().__init__(session, interruption, time.monotonic)
         self._wakeup = wakeup
         self._is_receiving = False
         self._context = zmq.Context()
@@ -64,70 +144,34 @@ class Connection:
         ]
         self._socket.connect(str(where))
 
-    def send(self) -> None:
-        """Send what there is."""
-        for message in self._session.take_outgoing():
-            if type(message) is messages.Results:
-                sent = result_frames(message, self._session.frame_limit)
-            else:
-                sent = encode_or_log(message)
-            for frames in sent:
-                self._send(frames)
-
-    def _send(self, frames: messages.Frames) -> None:
-        if len(frames) == 1:
-            self._socket.send(frames[0])
-        else:
-            self._socket.send_multipart(frames, copy=False)
-
-    def exchange(self) -> None:
-        """Send what there is and take what has arrived."""
-        self._session.tick(time.monotonic())
-        self.send()
-        while True:
-            try:
-                frames = receive(self._socket, zmq.NOBLOCK)
-            except zmq.Again:
-                break
-            self._take(frames)
-        self.send()
-
-    def await_message(self) -> None:
-        """Wait for a message, for a while. The lock stays held: the watcher has nothing to do while nothing runs."""
-        if self._session.suspended:
-            self._poll()
-        elif not self._receive():
-            self.look_for_scheduler()
-
-    def look_for_scheduler(self) -> None:
-        """Where the connection was lost and is there again, ask the scheduler whether it knows this worker."""
-        if self._reconnects.take():
-            self._session.reconnected(time.monotonic())
-
     def interrupt(self) -> None:
-        """End a wait for messages. Called by a signal handler, in the thread that waits if any does.
+        """End a wait for messages.
 
         Raises:
-            _Interrupted: it is waiting in a call that goes on unless this raises.
+            _Interrupted: the thread waits in a call that goes on unless this raises.
         """
         if self._is_receiving:
             raise _Interrupted
 
-    def close(self) -> None:
-        """Leave the scheduler, and send what there is before that."""
-        self._session.close()
-        self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS)
-        self.send()
-        self._reconnects.close()
-        self._socket.close()
-        self._context.term()
+    def _send(self, message: messages.Message) -> None:
+        if type(message) is messages.Results:
+            sent = result_frames(message, self._session.frame_limit)
+        else:
+            sent = encode_or_log(message)
+        for frames in sent:
+            if len(frames) == 1:
+                self._socket.send(frames[0])
+            else:
+                self._socket.send_multipart(frames, copy=False)
+
+    def _receive_now(self) -> messages.Frames | None:
+        try:
+            return receive(self._socket, zmq.NOBLOCK)
+        except zmq.Again:
+            return None
 
     def _receive(self) -> bool:
-        """The quick way: one call into ZeroMQ where a poll and a receive are three, 14 us less of a round trip.
-
-        Returns:
-            Whether a message came.
-        """
+        # One call into ZeroMQ where a poll and a receive are three: 14 us less of a round trip.
         # _Interrupted may come in the one call that waits: in others, the end of a zmq.Frame for one, it would only be
         # printed.
         first: Any = None
@@ -141,22 +185,22 @@ class Connection:
             self._is_receiving = False
         if first is None:
             return False
-        self._take(all_frames(self._socket, first))
+        self._handle(all_frames(self._socket, first))
         return True
 
     def _poll(self) -> None:
-        """The way that any thread can end, by ringing the wakeup."""
         if self._wakeup.begin_wait():
             zmq.zmq_poll(self._sources, WAIT_MILLISECONDS)
         self._wakeup.end_wait()
         self.look_for_scheduler()
         self.exchange()
 
-    def _take(self, frames: messages.Frames) -> None:
-        session = self._session
-        try:
-            session.handle(wire.decode(frames))
-        except wire.WireError as error:
-            _log.error("dropped a message of the scheduler: %s", error)
-        if session.stops:
-            self._interruption.stop(session.pop_stops())
+    def _has_reconnected(self) -> bool:
+        return self._reconnects.take()
+
+    def _close(self) -> None:
+        self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS)
+        self.send()
+        self._reconnects.close()
+        self._socket.close()
+        self._context.term()

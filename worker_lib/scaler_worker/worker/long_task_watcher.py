@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 
-from scaler_worker.task_rows import Row
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.running_task import RunningTask
@@ -64,19 +63,21 @@ class LongTaskWatcher:
         quiet = 0
         while True:
             time.sleep(RETRY_SECONDS if self._interruption.is_pending else LOOK_SECONDS)
-            running = self._session.running
-            if running is not None:
+            if self.look():
                 quiet = 0
-                self._look(running)
                 continue
             quiet += 1
             if quiet > PARK_AFTER_LOOKS:
                 self._park()
                 quiet = 0
 
-    def _look(self, running: Row) -> None:
-        if time.perf_counter_ns() - self._task.begun_ns < LONG_TASK_NS:
-            return
+    def look(self) -> bool:
+        """Serve the connection if the running task runs long. Returns whether a task runs."""
+        running = self._session.running
+        if running is None:
+            return False
+        if self._task.elapsed_ns() < LONG_TASK_NS:
+            return True
         self._sample()
         with self._connection.lock:
             if self._session.running is running:
@@ -85,6 +86,7 @@ class LongTaskWatcher:
                 self._connection.exchange()
                 self._interruption.retry()
         self._session.objects.release()
+        return True
 
     def _sample(self) -> None:
         profile, now = self._task.profile, time.monotonic()

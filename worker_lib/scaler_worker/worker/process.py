@@ -34,18 +34,18 @@ from scaler_worker.output.log import OutputLog
 from scaler_worker.output.streams import Capture
 from scaler_worker.output.task_output import TaskOutput
 from scaler_worker.task_rows import reads_objects
-from scaler_worker.worker.connection import Connection
+from scaler_worker.worker.connection import SocketConnection
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.exported_functions import ExportedFunctions, exported_kinds
-from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
 from scaler_worker.worker.memory_trim import MemoryTrim
 from scaler_worker.worker.output_origin import OriginFinder
-from scaler_worker.worker.run_token import RunToken
-from scaler_worker.worker.runner import Runner
+from scaler_worker.worker.run_token import RunToken, SystemThreads
+from scaler_worker.worker.runner import ProcessExecution, Runner, TaskSlot
 from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.task_host import WorkerTaskHost
+from scaler_worker.worker.task_host import WorkerIdentity, WorkerTaskHost
+from scaler_worker.worker.thread_interruption import ThreadInterruption
 from scaler_worker.worker.wakeup import Wakeup
 
 END_SECONDS = 1.0
@@ -57,62 +57,41 @@ class Worker:
 
     def __init__(self, settings: WorkerSettings, page: Any) -> None:
         self.session = WorkerSession(_hello(settings), settings.heartbeat_interval_seconds, time.monotonic())
-        self._wakeup = Wakeup()
-        self._token = RunToken(self._wakeup)
-        self.interruption = Interruption(self.session, self._token, self._wakeup)
-        self._connection = Connection(settings.address, self.session, self.interruption, self._wakeup, settings.keys)
-        self._task = RunningTask(page)
-        self.watcher = LongTaskWatcher(self.session, self._connection, self.interruption, self._task)
+        wakeup = Wakeup()
+        threads = SystemThreads()
+        token = RunToken(wakeup, threads)
+        self.interruption = ThreadInterruption(self.session, token, wakeup)
+        connection = SocketConnection(settings.address, self.session, self.interruption, wakeup, settings.keys)
+        task = RunningTask(page, threads)
+        self.watcher = LongTaskWatcher(self.session, connection, self.interruption, task)
+        self.slot = TaskSlot(self.session, connection, wakeup, threads, token, self.interruption, task, self.watcher)
         self._memory_trim = MemoryTrim(settings)
         self.exported = ExportedFunctions(
             settings.offers, lambda: reads_objects(self.session.running), self.session.report_failure
         )
         where = f"on worker {settings.name}, host {escaped(socket.gethostname())}"
-        place = f"on worker {settings.name} ({this_process()})"
-        executor = Executor(
+        self.executor = Executor(
             self.session.functions,
             self.session.report_failure,
             self.exported,
-            place,
-            lambda: self.origins.describe_running(where),
+            place=f"on worker {settings.name} ({this_process()})",
+            task=lambda: self.origins.describe_running(where),
         )
-        self.origins = OriginFinder(self.session, self._token, self._task, executor.name_of)
+        self.origins = OriginFinder(self.session, token, task, self.executor.name_of)
         self.log = OutputLog()
         self.output = TaskOutput(self.origins, self.log)
         self.log.call(self.output.tick, self.output.wants_ticks)
         self.session.take_output = self.output.take
-        self.runner = Runner(
-            self.session,
-            self._connection,
-            executor,
-            ObjectCache(self.session.objects, settings.objects),
-            KeptResults(settings.objects, self.session.stored.append),
-            self.watcher,
-            self.interruption,
-            self._task,
-            self._token,
-            self._wakeup,
-            self._do_periodic_work,
-            self._end_process,
-        )
-        self.host = WorkerTaskHost(
-            settings.address,
-            settings.keys,
-            settings.incarnation,
-            self.session,
-            self._connection,
-            self.runner,
-            self.watcher,
-            self.interruption,
-            self._task,
-            self._token,
-            self._wakeup,
-            self.output,
-        )
+        objects = ObjectCache(self.session.objects, settings.objects)
+        kept = KeptResults(settings.objects, self.session.stored.append)
+        execution = ProcessExecution(self.executor, objects, kept)
+        self.runner = Runner(self.slot, execution, self._do_periodic_work, self._end_process)
+        identity = WorkerIdentity(settings.address, settings.keys, settings.incarnation)
+        self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 
     def run(self) -> None:
         """Serve until told to stop or refused."""
-        self._token.acquire_first()
+        self.slot.token.acquire_first()
         self.watcher.start()
         self.runner.serve()
         if self.interruption.is_process_damaged:
@@ -122,11 +101,11 @@ class Worker:
     def stop(self) -> None:
         """End after the task that runs. Called by a signal handler, in the main thread."""
         self.runner.stop()
-        self._connection.interrupt()
+        self.slot.connection.interrupt()
 
     def mark_forked(self) -> None:
-        """This is a process that a task has forked: it ends when it comes back from the task."""
-        self._wakeup.is_set = True  # to come to the run loop's `_finish_special`; not `set`, whose pipe is the worker's
+        """This is a process that a task has forked: the run loop ends it after the task, in `_finish_special`."""
+        self.slot.wakeup.is_set = True  # not `set`, whose descriptor is the worker's
 
     def _do_periodic_work(self) -> None:
         now = time.monotonic()
@@ -136,8 +115,8 @@ class Worker:
         self._memory_trim.run_if_due(now)
 
     def _close(self) -> None:
-        with self._connection.lock:
-            self._connection.close()
+        with self.slot.connection.lock:
+            self.slot.connection.close()
 
     def _end_process(self) -> None:
         status = 0

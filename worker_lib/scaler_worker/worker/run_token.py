@@ -1,24 +1,83 @@
-"""Which one of a worker's threads runs tasks.
+"""The token that decides which one of a worker's threads runs tasks.
 
-A task that waits for its children lends the token to another thread, a runner, which goes on with the queue; when it
-wants to go on it gets the token back before the queue's next task begins.
+A task that waits for its children releases the token to another thread, a runner, which goes on with the queue. To go
+on, the task acquires the token again, before the queue's next task begins.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+import time
+import traceback
 from collections import deque
+from collections.abc import Callable
+from typing import Protocol
 
 from scaler_worker.worker.wakeup import Wakeup
 
 MOST_PARKED = 8
-"""Runners kept for the next task that waits; further ones end. To wait and go on takes a task 70 us where a runner is
-there, 200 where one is started."""
+"""Runners kept for the next task that waits; further ones end. To wait and go on takes a task 70 us if a parked runner
+takes over, and 200 us if a new one is started."""
 
 
-class _Waiter:
-    """Where one thread waits for the token, once."""
+class Waiter(Protocol):
+    """One wait of one thread for the token."""
 
+    is_granted: bool
+
+    def grant(self) -> None:
+        """Let the thread go on. Called by another thread, once."""
+
+    def wait(self) -> None:
+        """Wait until the token is granted."""
+
+    def wait_out(self) -> BaseException | None:
+        """Wait until the token is granted, whatever is raised meanwhile.
+
+        Returns:
+            The last exception that a signal handler of the task's own has raised.
+        """
+
+
+class Threads(Protocol):
+    """How a worker's threads start, wait for the token, and tell the time. The simulation has its own."""
+
+    def start(self, run: Callable[[], None], name: str) -> None:
+        """Start a thread.
+
+        Raises:
+            RuntimeError: the system has no more threads.
+        """
+
+    def new_waiter(self) -> Waiter: ...
+
+    def now_ns(self) -> int:
+        """Nanoseconds of a monotonic clock of high resolution."""
+
+
+class SystemThreads:
+    """The threads of this process."""
+
+    now_ns = staticmethod(time.perf_counter_ns)
+
+    def start(self, run: Callable[[], None], name: str) -> None:
+        threading.Thread(target=_run_or_exit, args=(run,), name=name, daemon=True).start()
+
+    def new_waiter(self) -> Waiter:
+        return _LockWaiter()
+
+
+def _run_or_exit(run: Callable[[], None]) -> None:
+    try:
+        run()
+    except BaseException:
+        # The thread had the token: nothing would ever run here again, and the agent would not know.
+        traceback.print_exc()
+        os._exit(1)
+
+
+class _LockWaiter:
     def __init__(self) -> None:
         self.is_granted = False
         self._latch = threading.Lock()
@@ -31,29 +90,42 @@ class _Waiter:
     def wait(self) -> None:
         self._latch.acquire()
 
+    def wait_out(self) -> BaseException | None:
+        raised = None
+        while not self.is_granted:
+            try:
+                self._latch.acquire()
+            except BaseException as error:
+                raised = error
+        return raised
+
 
 class RunToken:
-    def __init__(self, wakeup: Wakeup) -> None:
+    def __init__(self, wakeup: Wakeup, threads: Threads) -> None:
         self.holder = 0
-        """The thread that has it, by `threading.get_ident()`; where it passes from one to another, the former."""
+        """The thread that has the token, by `threading.get_ident()`. While the token passes from one thread to another,
+        the former one."""
         self._first = 0
-        self._first_waiter: _Waiter | None = None
+        self._first_waiter: Waiter | None = None
         """Where the first thread waits, while it has nothing to run."""
         self._wakeup = wakeup
+        self._threads = threads
         self._lock = threading.Lock()
-        self._returning: deque[_Waiter] = deque()
-        self._parked: list[_Waiter] = []
+        self._returning: deque[Waiter] = deque()
+        self._parked: list[Waiter] = []
 
     def acquire_first(self) -> None:
-        """The calling thread is the first one. It is preferred: signals interrupt what it runs, and its waiting."""
+        """Take the token as the worker's first thread. This thread is preferred: signals interrupt its task and its
+        waiting."""
         self._first = self.holder = threading.get_ident()
 
     def acquire(self) -> None:
-        """A runner's first act, where `release` has said that it is needed."""
+        """Take the token. A runner calls it first, after a `release` that returned False."""
         self.holder = threading.get_ident()
 
     def release(self) -> bool:
-        """Let another thread have it. False when none is there: the caller then starts one, which calls `acquire`."""
+        """Give the token to another thread. Returns False if no thread waits: the caller then starts one, which calls
+        `acquire`."""
         with self._lock:
             waiter = self._next_waiter()
             if waiter is None and self._parked:
@@ -64,28 +136,24 @@ class RunToken:
         return True
 
     def reacquire(self) -> BaseException | None:
-        """Wait for it, after `release`.
+        """Wait for the token, after `release`.
 
         Returns:
-            What a signal handler of the task's own has raised meanwhile; to be raised once the task goes on.
+            The exception that a signal handler of the task's own has raised meanwhile. Raise it once the task goes on.
         """
-        waiter = _Waiter()
+        waiter = self._threads.new_waiter()
         with self._lock:
             self._returning.append(waiter)
         self._wakeup.set()
-        raised = None
-        while not waiter.is_granted:
-            try:
-                waiter.wait()
-            except BaseException as error:
-                raised = error
+        raised = waiter.wait_out()
         self.acquire()
         return raised
 
     def yield_to_waiters(self) -> bool:
-        """Called by a runner between two tasks: let those have it who go first, and wait for the next turn.
+        """Let threads that go first have the token, and wait for the next turn. A runner calls it between two tasks.
 
-        False when the thread is not needed any more: it must end.
+        Returns:
+            False if the thread is not needed any more: it must end.
         """
         with self._lock:
             waiter = self._next_waiter()
@@ -100,7 +168,8 @@ class RunToken:
         return True
 
     def pass_to_first(self) -> bool:
-        """Called by a runner that ends. False when the first thread is inside a task that waits."""
+        """Give the token to the first thread. A runner calls it when it ends. Returns False if the first thread is
+        inside a task that waits."""
         with self._lock:
             waiter, self._first_waiter = self._first_waiter, None
         if waiter is None:
@@ -108,16 +177,16 @@ class RunToken:
         waiter.grant()
         return True
 
-    def _next_waiter(self) -> _Waiter | None:
-        """Whose turn it is before any other runner's: who returns, then the first thread."""
+    def _next_waiter(self) -> Waiter | None:
+        """The waiter that goes before any other runner: of a task that returns, then of the first thread."""
         if self._returning:
             return self._returning.popleft()
         waiter, self._first_waiter = self._first_waiter, None
         return waiter
 
-    def _park(self) -> _Waiter | None:
-        """Where the calling thread is to wait; None where there is no use for it."""
-        waiter = _Waiter()
+    def _park(self) -> Waiter | None:
+        """A waiter for the calling thread; None if the thread is not needed."""
+        waiter = self._threads.new_waiter()
         if threading.get_ident() == self._first:
             self._first_waiter = waiter
         elif len(self._parked) < MOST_PARKED:

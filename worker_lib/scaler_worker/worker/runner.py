@@ -6,16 +6,14 @@ switches, a sixth of a round trip.
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.input_lookup import reading_now
-from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, FLAG_TELL_START
+from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, FLAG_TELL_START, Payload
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
 from scaler_worker.task_rows import Row, name_of
@@ -24,9 +22,8 @@ from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.forked_child import end_process
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
-from scaler_worker.worker.profiling import Profile
-from scaler_worker.worker.run_token import RunToken
-from scaler_worker.worker.running_task import RunningTask
+from scaler_worker.worker.run_token import RunToken, Threads
+from scaler_worker.worker.running_task import ProcessProfile, Profile, RunningTask
 from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
 
@@ -36,58 +33,108 @@ _SPECIAL_FLAGS = FLAG_PROFILE | FLAG_TELL_START
 FLUSH_NS = 1_000_000
 """Answers wait at most about this long for others to travel with."""
 
+Store = Callable[[Any], tuple[int, Payload]]
+"""Makes the outcome and its payload of a task's value."""
+
+
+class Execution(Protocol):
+    """What the run loop needs to execute one task. The simulation has its own."""
+
+    @property
+    def run(self) -> Callable[..., tuple[int, Payload]]:
+        """Called with a function's number and a payload, and a Store if there is one (`Executor.run`). A property, so
+        that the run loop looks it up once a queue."""
+
+    def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
+        """The outcome of a task that was stopped outside of what it does itself, and its payload."""
+
+    def forget(self, number: int) -> None:
+        """Drop a loaded function."""
+
+    def name_of(self, number: int) -> str:
+        """The name of a function."""
+
+    def inputs(self, client: int, inputs: Any) -> Callable[[int], Any]:
+        """Find the inputs of a task that is about to begin. Returns what gives each one's value, by position."""
+
+    def store_for(self, client: int, task_id: int) -> Store:
+        """What may write a task's value to a file of the host."""
+
+    def new_profile(self) -> Profile: ...
+
+
+class ProcessExecution:
+    """Executes tasks in this process."""
+
+    def __init__(self, executor: Executor, objects: ObjectCache, kept: KeptResults) -> None:
+        self.run = executor.run
+        self.stopped = executor.stopped
+        self.forget = executor.forget
+        self.name_of = executor.name_of
+        self.inputs = objects.inputs
+        self.store_for = kept.writer_for
+        self.new_profile = ProcessProfile
+
+
+@dataclass(frozen=True)
+class TaskSlot:
+    """The slot in which a worker's tasks run, one at a time: the parts that all threads of the worker share."""
+
+    session: WorkerSession
+    connection: Connection
+    wakeup: Wakeup
+    threads: Threads
+    token: RunToken
+    interruption: Interruption
+    task: RunningTask
+    watcher: LongTaskWatcher
+
 
 class Runner:
-    """Shared by all threads that run tasks; only the one that has the token is ever inside `serve`'s loop."""
+    """Shared by all threads that run tasks. Only the one that has the token is ever inside the loop of `serve`."""
 
     def __init__(
         self,
-        session: WorkerSession,
-        connection: Connection,
-        executor: Executor,
-        objects: ObjectCache,
-        kept: KeptResults,
-        watcher: LongTaskWatcher,
-        interruption: Interruption,
-        task: RunningTask,
-        token: RunToken,
-        wakeup: Wakeup,
+        slot: TaskSlot,
+        execution: Execution,
         do_periodic_work: Callable[[], None],
-        end_process: Callable[[], None],
+        end_worker: Callable[[], None],
     ) -> None:
-        """`do_periodic_work` is called now and then between tasks; `end_process` when the worker ends while its
-        first thread is inside a task that waits."""
-        self._session = session
-        self._connection = connection
-        self._executor = executor
-        self._objects = objects
-        self._kept = kept
-        self._watcher = watcher
-        self._interruption = interruption
-        self._task = task
-        self._token = token
-        self._wakeup = wakeup
+        """
+        Args:
+            do_periodic_work: called now and then between tasks.
+            end_worker: called when the worker ends while its first thread is inside a task that waits.
+        """
+        self._slot = slot
+        self._session = slot.session
+        self._connection = slot.connection
+        self._task = slot.task
+        self._execution = execution
         self._do_periodic_work = do_periodic_work
-        self._end_process = end_process
+        self._end_worker = end_worker
         self._is_stopping = False
 
     def start_thread(self) -> None:
-        """Another thread gets the token from the caller, and goes on with the queue."""
-        threading.Thread(target=self._serve_in_thread, name="runner", daemon=True).start()
+        """Start a thread that takes the token from the caller and goes on with the queue.
+
+        Raises:
+            RuntimeError: the system has no more threads.
+        """
+        self._slot.threads.start(self._serve_in_thread, "runner")
 
     def stop(self) -> None:
         """End after the task that runs."""
         self._is_stopping = True
-        self._wakeup.set()
+        self._slot.wakeup.set()
 
     @property
     def is_over(self) -> bool:
         """Told to stop, or refused, or unfit to run another task."""
-        return self._is_stopping or self._session.refused is not None or self._interruption.is_process_damaged
+        return self._is_stopping or self._session.refused is not None or self._slot.interruption.is_process_damaged
 
     def serve(self) -> bool:
         """Run what comes. False when others do that by now, True when the worker is over: the caller then closes."""
-        session, connection, wakeup = self._session, self._connection, self._wakeup
+        session, connection, wakeup = self._session, self._connection, self._slot.wakeup
         while not self.is_over:
             with connection.lock:
                 connection.send()
@@ -95,7 +142,7 @@ class Runner:
                     connection.await_message()
             if wakeup.is_set:
                 wakeup.is_set = False
-                if not self._token.yield_to_waiters():
+                if not self._slot.token.yield_to_waiters():
                     return False
                 continue
             self._run_queue()
@@ -103,28 +150,27 @@ class Runner:
         return True
 
     def _serve_in_thread(self) -> None:
-        try:
-            self._token.acquire()
-            if self.serve() and not self._token.pass_to_first():
-                self._end_process()
-        except BaseException:
-            # It had the token: nothing would ever run here again, and the agent would not know.
-            traceback.print_exc()
-            os._exit(1)
+        token = self._slot.token
+        token.acquire()
+        if self.serve() and not token.pass_to_first():
+            self._end_worker()
 
     def _run_queue(self) -> None:
-        """Run what is queued; answers go out together while tasks are short, at once when they are long."""
-        session, task, wakeup = self._session, self._task, self._wakeup
+        """Run what is queued; answers go out together while tasks are short, at once when they are long.
+
+        `WorkerSession.take` and `finish` are repeated inline here, which `make bench ONLY=submit,map` pays for.
+        """
+        session, task, wakeup = self._session, self._task, self._slot.wakeup
         page = task.page
         queue, answers = session.queue, session.answers
-        run = self._executor.run
-        clock = time.perf_counter_ns
+        run = self._execution.run
+        now_ns = self._slot.threads.now_ns
         if not queue:
             return
-        self._watcher.wake()
+        self._slot.watcher.wake()
         while session.forgotten:
-            self._executor.forget(session.forgotten.popleft())
-        begun = flushed = clock()
+            self._execution.forget(session.forgotten.popleft())
+        begun = flushed = now_ns()
         known_client = known_attempt = 0
         is_woken = wakeup.is_set
         is_reading = False
@@ -138,7 +184,7 @@ class Runner:
                 store = None
             else:
                 client, task_id, attempt, function, payload, flags, _, _, inputs, _ = row
-                store = self._kept.writer_for(client, task_id) if flags & FLAG_MAY_STORE else None
+                store = self._execution.store_for(client, task_id) if flags & FLAG_MAY_STORE else None
                 if flags & _SPECIAL_FLAGS:
                     begun = self._begin_special(row, flags)
                     if flags & FLAG_TELL_START:
@@ -146,7 +192,7 @@ class Runner:
                 if inputs:
                     # Found before the task counts as running: from then on it may outlive what is known of objects.
                     # They stay until the next such task's take their place: a serializer may unpickle late.
-                    reading_now.values = self._objects.inputs(client, inputs)
+                    reading_now.values = self._execution.inputs(client, inputs)
                     is_reading = True
             page[1] = task_id
             if client != known_client or attempt != known_attempt:
@@ -164,21 +210,21 @@ class Runner:
             except TaskStoppedError as error:
                 session.running = None
                 begun += self._finish_special(row)
-                outcome, payload = self._executor.stopped(error)
+                outcome, payload = self._execution.stopped(error)
                 is_woken = True
-            ended = clock()
+            ended = now_ns()
             answers.append((client, task_id, attempt, outcome, ended - begun, payload))
             begun = ended
             if ended - flushed > FLUSH_NS:
                 with self._connection.lock:
                     self._connection.exchange()
                 session.objects.release()
-                begun = flushed = clock()
+                begun = flushed = now_ns()
                 is_woken = wakeup.is_set
         page[3] = 0
         if is_reading:
             reading_now.values = None
-        self._watcher.rest()
+        self._slot.watcher.rest()
         if answers is not session.answers:
             with self._connection.lock:
                 session.keep_answers(answers)
@@ -190,9 +236,9 @@ class Runner:
                 self._session.started(row)
                 self._connection.send()
         if flags & FLAG_PROFILE:
-            self._wakeup.is_set = True  # to come to `_finish_special`
-            self._task.profile = Profile()
-        return time.perf_counter_ns()
+            self._slot.wakeup.is_set = True  # to come to `_finish_special`
+            self._task.profile = self._execution.new_profile()
+        return self._slot.threads.now_ns()
 
     def _finish_special(self, row: Row) -> int:
         """The task is over, and may have been stopped, suspended or profiled, or this is a process that it has forked.
@@ -202,10 +248,10 @@ class Runner:
         """
         if task_host.is_forked_by_task:
             # Before any lock: the threads that have held one are not in this process.
-            end_process(self._executor.name_of(row[3]))
+            end_process(self._execution.name_of(row[3]))
         name = name_of(row)
         with self._connection.lock:
-            self._interruption.finish(name)
+            self._slot.interruption.finish(name)
             # It is still there when a signal handler of the task's own has raised in the middle of `resume`.
             self._session.suspended.pop(name, None)
         suspended_ns, profile = self._task.end()

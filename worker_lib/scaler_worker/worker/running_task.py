@@ -1,49 +1,98 @@
-"""The task that runs, as the thread that runs it leaves word of it: on the state page, and for the watcher."""
+"""The running task: on the state page for the agent, with its times for the long-task watcher, and with its profile."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from scaler_worker.fork_server.process_usage import resident_bytes
 from scaler_worker.fork_server.state_page import ATTEMPT, CLIENT, ID, RUNNING
-from scaler_worker.task_rows import Row
-from scaler_worker.worker.profiling import Profile
+from scaler_worker.task_rows import Cost, Row
+from scaler_worker.worker.run_token import Threads
+
+
+class Profile(Protocol):
+    """What one profiled task costs, without the time for which it is suspended."""
+
+    def sample(self) -> None:
+        """Measure the resident size. Any thread may call it."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def cost(self) -> Cost:
+        """The cost of the whole task. Called at its end."""
+
+
+class ProcessProfile:
+    """A profile by the process' CPU time and its largest resident size."""
+
+    def __init__(self) -> None:
+        self._cpu_ns = 0
+        self._peak_bytes = 0
+        self._since = time.process_time_ns()
+
+    def sample(self) -> None:
+        self._peak_bytes = max(self._peak_bytes, resident_bytes(os.getpid()))
+
+    def pause(self) -> None:
+        self._cpu_ns += time.process_time_ns() - self._since
+        self.sample()
+
+    def resume(self) -> None:
+        self._since = time.process_time_ns()
+
+    def cost(self) -> Cost:
+        self.pause()
+        return self._cpu_ns, self._peak_bytes
 
 
 class Suspension(NamedTuple):
-    """Of a suspended task: what `RunningTask` was when it left, in nanoseconds of the performance counter."""
+    """What a suspended task takes up again when it resumes."""
 
     left_ns: int
+    """When it was suspended."""
     suspended_ns: int
+    """For how long it was suspended before that."""
     profile: Profile | None
 
 
 class RunningTask:
-    """Which task runs is the session's to say (`running`). The run loop writes `page` and `since` by hand."""
+    """The session's `running` is the task itself. The run loop writes `page` and `begun_ns` inline.
 
-    def __init__(self, page: Any) -> None:
+    Times are nanoseconds of `Threads.now_ns`.
+    """
+
+    def __init__(self, page: Any, threads: Threads) -> None:
         self.page = page
         self.begun_ns = 0
-        """When the task began, or went on last, in nanoseconds of the performance counter."""
+        """When the task began, or was resumed last."""
         self.suspended_ns = 0
-        """For how many nanoseconds it was suspended."""
+        """For how long the task was suspended."""
         self.profile: Profile | None = None
-        """Where it is profiled."""
+        """None: the task is not profiled."""
         self.suspended_rows: dict[int, Row] = {}
         """Suspended tasks, by the threads that wait for them to go on."""
+        self._threads = threads
+
+    def elapsed_ns(self) -> int:
+        """The time since `begun_ns`."""
+        return self._threads.now_ns() - self.begun_ns
 
     def end(self) -> tuple[int, Profile | None]:
-        """The task is over. Returns `suspended_ns` and `profile`."""
+        """Forget the task, which is over. Returns its `suspended_ns` and its `profile`."""
         self.suspended_rows.pop(threading.get_ident(), None)
         suspended_ns, profile = self.suspended_ns, self.profile
         self.suspended_ns, self.profile = 0, None
         return suspended_ns, profile
 
     def suspend(self, row: Row) -> Suspension:
-        """The calling thread's task is suspended."""
+        """Suspend the calling thread's task."""
         self.page[RUNNING] = 0
-        left_ns = time.perf_counter_ns()
+        left_ns = self._threads.now_ns()
         suspended_ns, profile = self.end()
         if profile is not None:
             profile.pause()
@@ -51,9 +100,9 @@ class RunningTask:
         return Suspension(left_ns, suspended_ns, profile)
 
     def resume(self, row: Row, suspension: Suspension) -> None:
-        """The calling thread's task goes on."""
+        """Resume the calling thread's task."""
         self.suspended_rows.pop(threading.get_ident(), None)
-        self.begun_ns = time.perf_counter_ns()
+        self.begun_ns = self._threads.now_ns()
         self.suspended_ns = suspension.suspended_ns + self.begun_ns - suspension.left_ns
         self.profile = suspension.profile
         if self.profile is not None:

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 
 from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT, Output, TaskName
 from scaler_worker.output.task_output import TaskOutput
 from scaler_worker.task_rows import Row, depth_of, flags_of, name_of, priority_of
-from scaler_worker.worker.connection import Connection
-from scaler_worker.worker.interruption import Interruption
-from scaler_worker.worker.long_task_watcher import LongTaskWatcher
-from scaler_worker.worker.run_token import RunToken
-from scaler_worker.worker.runner import Runner
-from scaler_worker.worker.running_task import RunningTask, Suspension
-from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Wakeup
+from scaler_worker.worker.runner import Runner, TaskSlot
+from scaler_worker.worker.running_task import Suspension
 
 LOOK_SECONDS = 0.25
 LOOKS_A_SECOND = 100
@@ -26,41 +21,34 @@ LOOKS_A_SECOND = 100
 but its latch gets a thread out of its wait; mostly that is released at once, as its children are stopped too."""
 
 
+@dataclass(frozen=True)
+class WorkerIdentity:
+    """What a nested client tells the scheduler of the worker that it lives in."""
+
+    address: str
+    """The scheduler's."""
+    keys: str
+    """The folder of the worker's keys; empty: it has none."""
+    incarnation: int
+
+
 class WorkerTaskHost:
     """The `TaskHost` of this process."""
 
-    def __init__(
-        self,
-        address: str,
-        keys: str,
-        worker: int,
-        session: WorkerSession,
-        connection: Connection,
-        runner: Runner,
-        watcher: LongTaskWatcher,
-        interruption: Interruption,
-        task: RunningTask,
-        token: RunToken,
-        wakeup: Wakeup,
-        output: TaskOutput,
-    ) -> None:
-        self.address = address
-        self.keys = keys
-        self.worker = worker
-        self._session = session
-        self._connection = connection
+    def __init__(self, worker: WorkerIdentity, slot: TaskSlot, runner: Runner, output: TaskOutput) -> None:
+        self.address = worker.address
+        self.keys = worker.keys
+        self.worker = worker.incarnation
+        self._slot = slot
+        self._session = slot.session
+        self._interruption = slot.interruption
         self._runner = runner
-        self._watcher = watcher
-        self._interruption = interruption
-        self._task = task
-        self._token = token
-        self._wakeup = wakeup
         self._output = output
         self._current: SuspendableTask | None = None
 
     def current(self) -> SuspendableTask | None:
         """The task that the calling thread runs."""
-        if threading.get_ident() != self._token.holder:
+        if threading.get_ident() != self._slot.token.holder:
             return None
         row = self._session.running
         if row is None:
@@ -76,13 +64,13 @@ class WorkerTaskHost:
     def suspend(self, task: SuspendableTask) -> Suspension:
         # It may be stopped up to where the session says that it is suspended, and is then as it was. Should a signal
         # handler of the task's own raise further on, the run loop puts things right at the task's end.
-        self._wakeup.set()
-        with self._connection.lock:
+        self._slot.wakeup.set()
+        with self._slot.connection.lock:
             if self._interruption.is_due(task.name):
                 self._interruption.clear_exception()
             self._session.suspend()
-        suspension = self._task.suspend(task.row)
-        if not self._token.release():
+        suspension = self._slot.task.suspend(task.row)
+        if not self._slot.token.release():
             try:
                 self._runner.start_thread()
             except RuntimeError:  # the system has no more threads: the slot is still held
@@ -91,7 +79,7 @@ class WorkerTaskHost:
         return suspension
 
     def resume(self, task: SuspendableTask, suspension: Suspension) -> None:
-        raised = self._token.reacquire()
+        raised = self._slot.token.reacquire()
         self._continue(task, suspension)
         if raised is not None:
             raise raised
@@ -106,12 +94,12 @@ class WorkerTaskHost:
                 return
 
     def _continue(self, task: SuspendableTask, suspension: Suspension) -> None:
-        self._task.resume(task.row, suspension)
+        self._slot.task.resume(task.row, suspension)
         self._current = task
         # The run loop must see at the task's end how long it was away, and give way to the first thread.
-        self._wakeup.set()
-        self._watcher.wake()
-        with self._connection.lock:
+        self._slot.wakeup.set()
+        self._slot.watcher.wake()
+        with self._slot.connection.lock:
             self._session.resume(task.name)  # the last of all: from here on it can be stopped
             self._interruption.raise_if_due(task.name)
 

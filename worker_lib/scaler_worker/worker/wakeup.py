@@ -23,7 +23,7 @@ class Wakeup:
             self._wake.set()
 
     def fileno(self) -> int:
-        """Readable when the wakeup is rung between `listen` and `heard`."""
+        """Readable when the wakeup is rung between `begin_wait` and `end_wait`."""
         return self._wake.fileno()
 
     def begin_wait(self) -> bool:
