@@ -13,7 +13,7 @@ PROTOCOL = Path(__file__).resolve().parents[1] / "scheduler_daemon" / "protocol"
 BEGIN, END = "<!-- generated from scaler.capnp by make schema -->\n", "<!-- end of what is generated -->\n"
 
 
-COMMON = {
+DEFAULT_MEANINGS = {
     "address": "that it is bound to",
     "agents": "how many there are",
     "attempt": "of the task",
@@ -73,7 +73,7 @@ class Field(NamedTuple):
     meaning: str
 
 
-class Part(NamedTuple):
+class Definition(NamedTuple):
     kind: str
     """struct or enum."""
     name: str
@@ -81,15 +81,15 @@ class Part(NamedTuple):
     fields: list[Field]
 
 
-def parts(schema: str) -> list[Part]:
+def definitions(schema: str) -> list[Definition]:
     """What the schema defines, in its order."""
-    found: list[Part] = []
+    found: list[Definition] = []
     last: list[str] | None = None
     for line in schema.splitlines():
         code, _, comment = (each.strip() for each in line.partition("#"))
         opened = re.match(r"(struct|enum) (\w+) \{", code)
         if opened:
-            found.append(Part(opened[1], opened[2], comment, []))
+            found.append(Definition(opened[1], opened[2], comment, []))
         for name, kind, default in re.findall(r"(\w+) @\d+(?: :([\w()]+))?(?: = ([^;]+))?;", code):
             meaning = f"{comment}; {default} unless set" if default else comment
             found[-1].fields.append(Field(name, kind, meaning))
@@ -97,12 +97,14 @@ def parts(schema: str) -> list[Part]:
             field = found[-1].fields.pop()
             found[-1].fields.append(field._replace(meaning=f"{field.meaning} {comment}"))
         last = None if not line.strip() else [code]
-    for part in found:
-        part.fields[:] = [field._replace(meaning=field.meaning or COMMON.get(field.name, "")) for field in part.fields]
-    return [part for part in found if part.name != "Message"]
+    for definition in found:
+        definition.fields[:] = [
+            field._replace(meaning=field.meaning or DEFAULT_MEANINGS.get(field.name, "")) for field in definition.fields
+        ]
+    return [definition for definition in found if definition.name != "Message"]
 
 
-def members(schema: str) -> list[str]:
+def message_names(schema: str) -> list[str]:
     """Of the union of messages."""
     union = schema[schema.index("union {") : schema.index("}\n}")]
     return re.findall(r"^\s+(\w+) @\d+", union, re.MULTILINE)
@@ -111,19 +113,19 @@ def members(schema: str) -> list[str]:
 def tables(schema: str) -> str:
     """The part of the document, between its marks."""
     lines = [BEGIN]
-    for part in parts(schema):
-        lines.append(f"\n**`{part.name}`**{f', {part.meaning}' if part.meaning else ''}\n")
-        if part.kind == "enum":
+    for definition in definitions(schema):
+        lines.append(f"\n**`{definition.name}`**{f', {definition.meaning}' if definition.meaning else ''}\n")
+        if definition.kind == "enum":
             lines.append("\n| member | ordinal | |\n|---|---|---|\n")
-            cells = [(field.name, str(number), field.meaning) for number, field in enumerate(part.fields)]
+            cells = [(field.name, str(number), field.meaning) for number, field in enumerate(definition.fields)]
         else:
             lines.append("\n| field | type | |\n|---|---|---|\n")
-            cells = [(field.name, field.type, field.meaning) for field in part.fields]
+            cells = [(field.name, field.type, field.meaning) for field in definition.fields]
         lines += [f"| `{name}` | {kind} | {meaning.replace('|', chr(92) + '|')} |\n" for name, kind, meaning in cells]
     return "".join([*lines, "\n", END])
 
 
-def with_tables(document: str, schema: str) -> str:
+def with_field_tables(document: str, schema: str) -> str:
     """The document with what is generated made anew."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -133,4 +135,4 @@ def with_tables(document: str, schema: str) -> str:
 if __name__ == "__main__":
     document = PROTOCOL / "PROTOCOL.md"
     schema = (PROTOCOL / "scaler.capnp").read_text("utf-8")
-    document.write_text(with_tables(document.read_text("utf-8"), schema), "utf-8")
+    document.write_text(with_field_tables(document.read_text("utf-8"), schema), "utf-8")

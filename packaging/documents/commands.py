@@ -30,7 +30,7 @@ class Documented:
     """Takes apart what its first argument may be in the place of an address."""
 
     @property
-    def parts(self) -> dict[str, argparse.ArgumentParser]:
+    def subcommands(self) -> dict[str, argparse.ArgumentParser]:
         """Its subcommands' parsers by their names."""
         parser = self.parser(self.program) if self.key_commands is None else self.key_commands()
         actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]

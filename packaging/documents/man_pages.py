@@ -31,14 +31,16 @@ def man_page(documented: Documented) -> str:
     template = (HERE / "man" / f"{documented.program}.1.in").read_text(encoding="utf-8")
     command = documented.command
     parser = documented.parser(documented.program)
-    parts = documented.parts
-    of_all = [action for action in next(iter(parts.values()), parser)._actions if _is_in_all(action, parts)]
+    subcommands = documented.subcommands
+    common = [action for action in next(iter(subcommands.values()), parser)._actions if _is_common(action, subcommands)]
     if documented.key_commands is not None:  # which have other options than the command without them
-        of_all = [action for action in of_all if action.dest == "help"]
+        common = [action for action in common if action.dest == "help"]
     values = {
         "TITLE": f'.TH {documented.program.upper()} 1 {_date()} "Scaler {__version__}" "Scaler"',
-        "OPTIONS": _entries(parser._actions, of_all if documented.key_commands is None else ()),
-        "COMMANDS": "\n".join(_part(name, part, of_all) for name, part in parts.items()),
+        "OPTIONS": _entries(parser._actions, common if documented.key_commands is None else ()),
+        "COMMANDS": "\n".join(
+            _subcommand_section(name, subcommand, common) for name, subcommand in subcommands.items()
+        ),
     }
     if command is not None:
         values["VARIABLES"] = f"{_bold(command.environment_prefix)}_\\fIKEY\\fR"
@@ -59,14 +61,14 @@ def _key(action: argparse.Action) -> tuple[str, str | None]:
     return action.dest, action.help
 
 
-def _is_in_all(action: argparse.Action, parts: dict[str, argparse.ArgumentParser]) -> bool:
+def _is_common(action: argparse.Action, subcommands: dict[str, argparse.ArgumentParser]) -> bool:
     """Whether every subcommand has it."""
-    return all(_key(action) in map(_key, part._actions) for part in parts.values())
+    return all(_key(action) in map(_key, subcommand._actions) for subcommand in subcommands.values())
 
 
-def _part(name: str, parser: argparse.ArgumentParser, of_all: Iterable[argparse.Action]) -> str:
+def _subcommand_section(name: str, parser: argparse.ArgumentParser, common: Iterable[argparse.Action]) -> str:
     """A subcommand's section, with what it has alone."""
-    shared = set(map(_key, of_all))
+    shared = set(map(_key, common))
     own = _entries(action for action in parser._actions if _key(action) not in shared)
     return f".SS {name}\n{_escaped(parser.description or '')}" + (f"\n{own}" if own else "")
 

@@ -12,7 +12,7 @@ from . import __version__
 from .auth.key_commands import is_key_command, mistyped_command
 from .auth.key_commands import run as run_key_command
 from .commands import logs
-from .commands.command_line import answer, ignored_variables, parse_arguments
+from .commands.command_line import ignored_variables, parse_arguments, run_common_option
 from .commands.options import OptionError, interpreter
 from .config.config import COMMAND, PROGRAM, fail, load
 from .config.pending_config import PendingConfig
@@ -32,7 +32,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return fail(mistyped)
     try:
         arguments = parse_arguments(COMMAND, given)
-        status = answer(replace(COMMAND, check=start_errors), PROGRAM, _versions, arguments)
+        status = run_common_option(replace(COMMAND, check=start_errors), PROGRAM, _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)

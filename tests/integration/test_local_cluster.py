@@ -47,7 +47,7 @@ def sample(option: Option) -> Any:
         return not option.default
     if kind.metavar == "SIZE":
         return "123M"
-    if kind.many:
+    if kind.is_list:
         return ["/one", "/two"]
     return "/one" if str in kind.toml_types else 7
 

@@ -15,12 +15,12 @@ WRITER = runpy.run_path(str(PROTOCOL.parents[1] / "packaging" / "protocol_fields
 
 def test_the_tables_are_the_schema_s() -> None:
     """Else: make schema."""
-    assert WRITER["with_tables"](DOCUMENT, SCHEMA) == DOCUMENT
+    assert WRITER["with_field_tables"](DOCUMENT, SCHEMA) == DOCUMENT
 
 
 def test_each_field_has_its_meaning() -> None:
     """A comment in the schema, unless its name says the same everywhere."""
-    parts = WRITER["parts"](SCHEMA)
+    parts = WRITER["definitions"](SCHEMA)
     assert [f"{part.name}.{field.name}" for part in parts for field in part.fields if not field.meaning] == []
 
 
@@ -29,7 +29,7 @@ def test_the_tables_leave_nothing_out() -> None:
     code = re.sub(r"#.*", "", SCHEMA)
     listed = DOCUMENT[DOCUMENT.index(WRITER["BEGIN"]) :]
     rows = re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)
-    members = WRITER["members"](SCHEMA)
+    members = WRITER["message_names"](SCHEMA)
     fields = re.findall(r"(\w+) @\d+", code)
     assert sorted(rows) == sorted([field for field in fields if field not in members] + _both(fields, members))
     defined = re.findall(r"(?:struct|enum) (\w+) \{", code)
@@ -44,11 +44,11 @@ def _both(fields: list[str], members: list[str]) -> list[str]:
 def test_each_message_has_its_row() -> None:
     table = DOCUMENT[DOCUMENT.index("\n## Messages") : DOCUMENT.index("\n### Fields beyond")]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
-    assert named == set(WRITER["members"](SCHEMA))
+    assert named == set(WRITER["message_names"](SCHEMA))
 
 
 def test_each_outcome_and_flag_is_told_of_in_the_text() -> None:
     text = DOCUMENT[: DOCUMENT.index("\n## Every field")]
-    outcomes = next(part for part in WRITER["parts"](SCHEMA) if part.name == "Outcome")
+    outcomes = next(part for part in WRITER["definitions"](SCHEMA) if part.name == "Outcome")
     missing = [field.name for field in outcomes.fields if f"`{field.name}`" not in text]
     assert missing == []

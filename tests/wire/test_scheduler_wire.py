@@ -12,11 +12,12 @@ from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vec
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.ids import NAME_LIMIT
+from scaler_scheduler.wire.batch_columns import INPUTS_LIMIT
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
-from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, INPUTS_LIMIT, KINDS_LIMIT, OBJECT_FRAMES, decode
+from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, KINDS_LIMIT, OBJECT_FRAMES, decode
 from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
-from scaler_scheduler.wire.kinds import KIND_NAMES
+from scaler_scheduler.wire.message_kinds import KIND_NAMES
 from scaler_scheduler.wire.schema import Capability, Function, Hello, Message, Object, Options, Role, Submit
 
 ROUTE = b"route"

@@ -13,7 +13,7 @@ from tests.wire.vectors import FOLDER
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.wire import encode, schema
-from scaler_scheduler.wire.kinds import KIND_NAMES
+from scaler_scheduler.wire.message_kinds import KIND_NAMES
 
 SCHEMA = FOLDER.parent / "scaler.capnp"
 TEXT = SCHEMA.read_text("utf-8")

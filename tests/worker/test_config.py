@@ -136,7 +136,7 @@ def test_config_has_a_field_for_each_option_and_is_frozen():
 
 @pytest.mark.parametrize("option", config.COMMAND.options, ids=lambda option: option.key)
 def test_every_default_is_a_legal_value(option):
-    for value in option.default if option.kind.many else [option.default]:
+    for value in option.default if option.kind.is_list else [option.default]:
         if value not in (None, ""):
             assert option.kind.parse(str(value)) == value
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from scaler_client.commands import logs, module_folders
-from scaler_client.commands.command_line import answer, ignored_variables, parse_arguments
+from scaler_client.commands.command_line import ignored_variables, parse_arguments, run_common_option
 from scaler_client.commands.options import OptionError, interpreter
 
 from . import __version__
@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module_folders.restore(os.environ)
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
-        status = answer(COMMAND, program_name(), _versions, arguments)
+        status = run_common_option(COMMAND, program_name(), _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)

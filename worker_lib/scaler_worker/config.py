@@ -14,7 +14,7 @@ from scaler_client.commands.command_line import Arguments, resolve
 from scaler_client.commands.key_files import KEYS_VARIABLE
 from scaler_client.commands.logs import LOGGING_OPTIONS
 from scaler_client.commands.machine import usable_cores, usable_memory
-from scaler_client.commands.options import Command, Found, Kind, Option
+from scaler_client.commands.options import Command, GivenValue, Kind, Option
 
 PROGRAMS = ("scaler_cluster", "scaler_worker")
 MOST_WORKERS = 10_000
@@ -86,14 +86,14 @@ def workers_in_words(number: int) -> str:
     return f"{number} worker{'' if number == 1 else 's'}"
 
 
-def fail(message: str, status: int = options.WRONG) -> int:
+def fail(message: str, status: int = options.EXIT_WRONG_OPTIONS) -> int:
     """Print `scaler_cluster: message` to standard error, on one line; returns the exit status."""
     return options.fail(program_name(), message, status)
 
 
 def _parse_worker_name(given: str) -> str:
     if not given or len(given) > LONGEST_WORKER_NAME or not given.isprintable():
-        raise ValueError(f"{options.shown(given)} is not a name of 1 to {LONGEST_WORKER_NAME} printable characters")
+        raise ValueError(f"{options.quoted(given)} is not a name of 1 to {LONGEST_WORKER_NAME} printable characters")
     return given
 
 
@@ -104,7 +104,7 @@ def _is_function(given: str) -> bool:
 
 def _parse_preload(given: str) -> str:
     if not _is_function(given):
-        raise ValueError(f"{options.shown(given)} is not module:function")
+        raise ValueError(f"{options.quoted(given)} is not module:function")
     return given
 
 
@@ -114,7 +114,7 @@ def _parse_offer(given: str) -> tuple[str, str]:
         name = place.rpartition(":")[2]
     if not _is_function(place) or not 0 < len(name) <= LONGEST_OFFERED_NAME or not name.isprintable():
         wanted = f"module:function, or NAME=module:function with a name of 1 to {LONGEST_OFFERED_NAME} characters"
-        raise ValueError(f"{options.shown(given)} is not {wanted}")
+        raise ValueError(f"{options.quoted(given)} is not {wanted}")
     return name, place
 
 
@@ -122,20 +122,20 @@ def _combine_offers(offers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     names = [name for name, _ in offers]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{options.shown(name)} is there more than once")
+            raise ValueError(f"{options.quoted(name)} is there more than once")
     if len(names) > MOST_OFFERS:
         raise ValueError(f"{len(names)} functions are more than {MOST_OFFERS}")
     return dict(offers)
 
 
-def _check(found: Mapping[str, Found]) -> Iterator[str]:
+def _check(found: Mapping[str, GivenValue]) -> Iterator[str]:
     names = found.get("worker_names")
     number = found.get("num_of_workers")
     if names is None:
         return
     repeated = next((name for name in names.value if names.value.count(name) > 1), None)
     if repeated is not None:
-        yield f"{names.source}: {options.shown(repeated)} is there more than once"
+        yield f"{names.source}: {options.quoted(repeated)} is there more than once"
     if number is not None and number.value != len(names.value):
         wanted = f"{workers_in_words(number.value)} ({number.source})"
         yield f"{names.source}: {len(names.value)} name{'' if len(names.value) == 1 else 's'} for {wanted}"
@@ -160,7 +160,7 @@ COMMAND = Command(
         ),
         Option(
             "num-of-workers",
-            options.whole(1, MOST_WORKERS),
+            options.integer(1, MOST_WORKERS),
             None,
             "how many worker processes",
             short="-n",
@@ -168,7 +168,7 @@ COMMAND = Command(
         ),
         Option(
             "worker-names",
-            Kind("NAMES", _parse_worker_name, (str,), many=True),
+            Kind("NAMES", _parse_worker_name, (str,), is_list=True),
             (),
             "names of the workers, comma separated, as many as there are workers, all different",
             default_text="<host>-<pid>-<number>",
@@ -196,7 +196,7 @@ COMMAND = Command(
         ),
         Option(
             "trim-memory-threshold-bytes",
-            options.whole(0, options.MOST_MEMORY_BYTES),
+            options.integer(0, options.MOST_MEMORY_BYTES),
             GIBIBYTE,
             "a worker larger than that after a garbage collection hands its free memory back to the system",
             unit="bytes (1 GiB)",
@@ -232,7 +232,7 @@ COMMAND = Command(
         ),
         Option(
             "offer",
-            Kind("[NAME=]MODULE:FUNCTION", _parse_offer, (str,), many=True, combine=_combine_offers),
+            Kind("[NAME=]MODULE:FUNCTION", _parse_offer, (str,), is_list=True, combine=_combine_offers),
             {},
             "functions that clients in any language may call by name, its own unless another is given, comma separated "
             "or by giving the option several times; when one can't be imported in the first worker, the command ends "
@@ -248,7 +248,7 @@ COMMAND = Command(
         ),
         Option(
             "parent-process",
-            options.whole(0, HIGHEST_PROCESS),
+            options.integer(0, HIGHEST_PROCESS),
             0,
             "end when the process with this id is not the parent any more, as an application's own local scheduler and "
             "cluster do; 0 never",

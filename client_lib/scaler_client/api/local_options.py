@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..commands import module_folders
-from ..commands.options import WRONG, shown, suggestion
+from ..commands.options import EXIT_WRONG_OPTIONS, quoted, suggestion
 
 Options = Mapping[str, Any]
 """Values by the options' keys, as in the commands' TOML files."""
@@ -161,7 +161,7 @@ class _CheckResult:
                 self.unknown[found["key"]] = found["suggestion"]
             elif found is not None:
                 self.wrong[found["key"]] = _PLACE.sub("", found["wrong"])
-        is_told = bool(self.unknown or self.wrong) if done.returncode == WRONG else done.returncode == 0
+        is_told = bool(self.unknown or self.wrong) if done.returncode == EXIT_WRONG_OPTIONS else done.returncode == 0
         if not is_told:
             raise RuntimeError(f"{shlex.join(asked)} ended with status {done.returncode}: {said.strip()}")
 
@@ -216,16 +216,16 @@ def _toml(key: str, value: Any) -> str:
         return "{" + ", ".join(f"{_quoted(key, name)} = {_toml(key, one)}" for name, one in value.items()) + "}"
     if isinstance(value, (list, tuple, set, frozenset)):
         return "[" + ", ".join(_toml(key, one) for one in _in_stable_order(value)) + "]"
-    raise TypeError(f"{key} must be a string, number, bool, list or dict, not {shown(value)}")
+    raise TypeError(f"{key} must be a string, number, bool, list or dict, not {quoted(value)}")
 
 
 def _quoted(key: str, text: Any) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"{key} must be a string, not {shown(text)}")
+        raise TypeError(f"{key} must be a string, not {quoted(text)}")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{key}: {shown(text)} is not Unicode text") from None
+        raise ValueError(f"{key}: {quoted(text)} is not Unicode text") from None
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -240,7 +240,7 @@ def _argument(key: str, value: Any) -> str:
         parts = [os.fspath(each) if isinstance(each, os.PathLike) else str(each) for each in _in_stable_order(value)]
         for part in parts:
             if "," in part:
-                raise ValueError(f"{key}: {shown(part)} has a comma, which separates values")
+                raise ValueError(f"{key}: {quoted(part)} has a comma, which separates values")
         return f"--{name}={','.join(parts)}"
     return f"--{name}={os.fspath(value) if isinstance(value, os.PathLike) else value}"
 

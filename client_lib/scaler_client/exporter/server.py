@@ -19,7 +19,7 @@ from prometheus_client import Metric
 from prometheus_client.exposition import ThreadingWSGIServer, make_wsgi_app
 from prometheus_client.registry import Collector
 
-from ..commands.options import UNAVAILABLE, fail
+from ..commands.options import EXIT_UNAVAILABLE, fail
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.metrics import SchedulerCollector
 from ..monitor.reader import MonitorReader, Presence
@@ -78,7 +78,7 @@ class _Exporter:
             server = make_server(config.host, config.port, application, _server_class(config.host), _RequestHandler)
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {reason}", UNAVAILABLE)
+            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {reason}", EXIT_UNAVAILABLE)
         thread = threading.Thread(target=server.serve_forever, name="scrapes", daemon=True)
         thread.start()
         host = f"[{config.host}]" if ":" in config.host else config.host

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ..commands.command_line import Arguments, resolve
-from ..commands.options import Command, Option, OptionError, choice, seconds, shown, suggestion, text
+from ..commands.options import Command, Option, OptionError, choice, quoted, seconds, suggestion, text
 from ..monitor.options import MONITOR_OPTIONS
 from .workers import SORT_KEYS
 
@@ -119,7 +119,7 @@ def parse_command_line(argv: Sequence[str], environ: Mapping[str, str]) -> Comma
     names = [each.name for each in SUBCOMMANDS]
     if argv and not argv[0].startswith("-") and argv[0] not in names:
         hint = suggestion(argv[0], names) or f": one of {', '.join(names)}"
-        raise OptionError(f"there is no command {shown(argv[0])}{hint}")
+        raise OptionError(f"there is no command {quoted(argv[0])}{hint}")
     parsed, unknown = argument_parser(columns=shutil.get_terminal_size().columns).parse_known_args(argv)
     if parsed.version:
         return CommandLine("", {})

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from .. import __version__
 from ..commands import logs, options
 from ..commands.addresses import HIGHEST_PORT
-from ..commands.command_line import Arguments, answer, ignored_variables, parse_arguments
+from ..commands.command_line import Arguments, ignored_variables, parse_arguments, run_common_option
 from ..commands.install_hints import install_hint
 from ..commands.options import Command, Kind, Option, OptionError, fail, interpreter
 
@@ -31,7 +31,7 @@ def listen_options(default_port: int, others: str) -> tuple[Option, Option]:
             "127.0.0.1",
             f"the interface to listen on, by address or name; {others}",
         ),
-        Option("port", options.whole(0, HIGHEST_PORT), default_port, "the port to listen on; 0 is any free one"),
+        Option("port", options.integer(0, HIGHEST_PORT), default_port, "the port to listen on; 0 is any free one"),
     )
 
 
@@ -42,7 +42,7 @@ def _parse_host(given: str) -> str:
     except ValueError:
         if _HOST_NAME.fullmatch(given) and not re.fullmatch("[0-9.]+", given):
             return given
-    raise ValueError(f"{options.shown(given)} is no address or name of an interface")
+    raise ValueError(f"{options.quoted(given)} is no address or name of an interface")
 
 
 class Logging(Protocol):
@@ -77,7 +77,7 @@ class HttpCommand:
         """
         try:
             arguments = parse_arguments(self.command, sys.argv[1:] if argv is None else argv)
-            status = answer(self.command, self.program, self._versions, arguments)
+            status = run_common_option(self.command, self.program, self._versions, arguments)
             if status is not None:
                 return status
             config: Logging = load(arguments, os.environ)

@@ -9,7 +9,7 @@ import time
 from typing import Optional, Sequence
 
 from .. import __version__
-from ..commands.command_line import answer, parse_arguments
+from ..commands.command_line import parse_arguments, run_common_option
 from ..commands.install_hints import install_hint
 from ..commands.options import OptionError, fail, interpreter
 from ..monitor.reader import Presence
@@ -26,7 +26,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
-        status = answer(COMMAND, PROGRAM, _versions, arguments)
+        status = run_common_option(COMMAND, PROGRAM, _versions, arguments)
         if status is not None:
             return status
         config = load(arguments, os.environ)

@@ -48,8 +48,8 @@ COMMAND = Command(
     options=(
         *MONITOR_OPTIONS,
         Option("sort", options.choice("COLUMN", SORTABLE), "cpu", f"sort workers by one of {', '.join(SORTABLE)}"),
-        Option("once", options.switch(), False, "print the screen once, as plain text, and leave"),
-        Option("json", options.switch(), False, "print all that is known as one JSON object, and leave"),
+        Option("once", options.boolean(), False, "print the screen once, as plain text, and leave"),
+        Option("json", options.boolean(), False, "print all that is known as one JSON object, and leave"),
         Option(
             "timeout",
             options.seconds(),
@@ -57,6 +57,6 @@ COMMAND = Command(
             "with --once and --json: give up when no scheduler is heard for that long",
             unit="seconds",
         ),
-        Option("columns", options.whole(MIN_COLUMNS, MAX_COLUMNS), 120, "how wide --once prints"),
+        Option("columns", options.integer(MIN_COLUMNS, MAX_COLUMNS), 120, "how wide --once prints"),
     ),
 )

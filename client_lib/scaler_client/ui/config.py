@@ -78,20 +78,20 @@ COMMAND = Command(
         ),
         Option(
             "window-seconds",
-            options.whole(10, MAX_WINDOW_SECONDS),
+            options.integer(10, MAX_WINDOW_SECONDS),
             600,
             "for how long what has happened is kept",
             unit="seconds",
         ),
         Option(
             "window-tasks",
-            options.whole(1000, 1_000_000),
+            options.integer(1000, 1_000_000),
             MAX_TASKS,
             "of how many executions of tasks at most",
         ),
         Option(
             "parent-process",
-            options.whole(0, MAX_PROCESS_ID),
+            options.integer(0, MAX_PROCESS_ID),
             0,
             "end when the process with this id is not the parent any more, as the page of an application's own cluster "
             "does; 0 never",

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from .. import __version__
-from ..commands.options import UNAVAILABLE, fail, interpreter
+from ..commands.options import EXIT_UNAVAILABLE, fail, interpreter
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.reader import Presence
 from ..monitor.socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
@@ -70,7 +70,9 @@ class _Server:
             await web.TCPSite(runner, config.host, config.port).start()
         except OSError as error:
             await runner.cleanup()
-            return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {_reason(error)}", UNAVAILABLE)
+            return fail(
+                PROGRAM, f"cannot listen on {config.host}, port {config.port}: {_reason(error)}", EXIT_UNAVAILABLE
+            )
         _log.info("%s %s on %s, process %d", PROGRAM, __version__, interpreter(), os.getpid())
         _log.info("shows the scheduler that publishes at %s", self._monitor.address)
         print(self._url(runner), flush=True)  # no log line: it may have a token, and is what somebody waits for

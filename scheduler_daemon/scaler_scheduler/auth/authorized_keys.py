@@ -22,7 +22,7 @@ from ..commands.key_files import (
     not_a_scheduler_folder,
     read_public,
 )
-from ..commands.options import shown
+from ..commands.options import quoted
 
 FILE_NAME = "authorized"
 LONGEST_NAME = 64  # characters
@@ -90,7 +90,7 @@ def remove(directory: str, name_or_key: str) -> List[AuthorizedKey]:
     def change(entries: Dict[str, AuthorizedKey]) -> None:
         gone.extend(entry for entry in entries.values() if name_or_key in (entry.name, entry.key))
         if not gone:
-            raise KeyFileError(f"nobody is authorized in {directory} by the name or key {shown(name_or_key)}")
+            raise KeyFileError(f"nobody is authorized in {directory} by the name or key {quoted(name_or_key)}")
         for entry in gone:
             del entries[entry.key]
 
@@ -120,7 +120,7 @@ def write_new(path: str, text: str) -> None:
 def checked_name(given: str) -> str:
     """A name that may stand in the file. Raises KeyFileError."""
     if not 0 < len(given) <= LONGEST_NAME or not given.isprintable() or given.split() != [given] or given[0] == "#":
-        raise KeyFileError(f"{shown(given)} is not a name of 1 to {LONGEST_NAME} printable characters without blanks")
+        raise KeyFileError(f"{quoted(given)} is not a name of 1 to {LONGEST_NAME} printable characters without blanks")
     return given
 
 
@@ -138,7 +138,7 @@ def checked_key(given: str, decode_z85: Callable[[str], bytes]) -> str:
         except (ValueError, KeyError, UnicodeError):
             pass
     if key is None or len(key) != KEY_BYTES:
-        raise KeyFileError(f"{shown(given)} is no public key: 64 hex digits, ZeroMQ's 40 characters, or a file *.key")
+        raise KeyFileError(f"{quoted(given)} is no public key: 64 hex digits, ZeroMQ's 40 characters, or a file *.key")
     return key.hex()
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any, Callable, Dict, List, NoReturn, Sequence
 
 from ..commands.key_files import PUBLIC_SUFFIX, ROLES, SECRET_SUFFIX, SERVER, KeyFileError
-from ..commands.options import shown, suggestion
+from ..commands.options import quoted, suggestion
 from ..config.config import PROGRAM, fail
 from . import authorized_keys
 from .authorized_keys import AuthorizedKey
@@ -43,7 +43,7 @@ def mistyped_command(arguments: Sequence[str]) -> str:
     if not arguments or arguments[0].startswith("-") or "://" in arguments[0]:
         return ""
     hint = suggestion(arguments[0], list(_COMMANDS))
-    return f"there is no command {shown(arguments[0])}{hint}" if hint else ""
+    return f"there is no command {quoted(arguments[0])}{hint}" if hint else ""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ import socket
 import sys
 from dataclasses import dataclass
 
-from .options import shown
+from .options import quoted
 
 ADDRESS_VARIABLE = "SCALER_ADDRESS"
 # What fits into the kernel's struct sockaddr_un, without its closing zero byte.
@@ -86,7 +86,7 @@ def default_monitor_address(bound: Address, runtime_directories: str = "") -> Ad
 
 
 def _wrong(text: str, complaint: str) -> AddressError:
-    return AddressError(f"bad address {shown(text)}: {complaint}")
+    return AddressError(f"bad address {quoted(text)}: {complaint}")
 
 
 def _checked_path(text: str, path: str) -> str:
@@ -116,7 +116,7 @@ def _checked_host(text: str, host: str) -> str:
         bare = host[1:-1]
         number, percent, zone = bare.partition("%")
         if not _is_numeric(socket.AF_INET6, number) or (percent and not _HOST_NAME.fullmatch(zone)):
-            raise _wrong(text, f"{shown(bare)} is not an IPv6 address")
+            raise _wrong(text, f"{quoted(bare)} is not an IPv6 address")
         return bare
     if _is_numeric(socket.AF_INET6, host):
         raise _wrong(text, f"an IPv6 address needs brackets, as in tcp://[{host}]:2345")
@@ -124,9 +124,9 @@ def _checked_host(text: str, host: str) -> str:
         raise _wrong(text, "the host is missing, as in tcp://127.0.0.1:2345")
     if _IPV4_LIKE.fullmatch(host):
         if not _is_numeric(socket.AF_INET, host):
-            raise _wrong(text, f"{shown(host)} is not an IPv4 address")
+            raise _wrong(text, f"{quoted(host)} is not an IPv4 address")
     elif host != "*" and not _HOST_NAME.fullmatch(host):
-        raise _wrong(text, f"{shown(host)} is not a host name")
+        raise _wrong(text, f"{quoted(host)} is not a host name")
     return host
 
 

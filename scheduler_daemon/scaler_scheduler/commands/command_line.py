@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence
 
-from .options import Command, Found, OptionError, parse_text, shown, suggestion
+from .options import Command, GivenValue, OptionError, parse_text, quoted, suggestion
 from .toml_file import check_file, read_file
 
 COMMON_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "--help"]
@@ -47,13 +47,15 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
             known = ["--" + option.name for option in command.options if not option.positional]
             raise OptionError(f"unknown option {name}{suggestion(name, known + COMMON_OPTIONS)}")
     if unknown:
-        raise OptionError(f"unexpected argument {shown(unknown[-1])}")
+        raise OptionError(f"unexpected argument {quoted(unknown[-1])}")
     texts = vars(parsed)
     own = {name: texts.pop(name) for name in ("help", "version", "config", "check_config", "print_config")}
     return Arguments(texts=texts, **own)
 
 
-def answer(command: Command, program: str, version: Callable[[], str], arguments: Arguments) -> Optional[int]:
+def run_common_option(
+    command: Command, program: str, version: Callable[[], str], arguments: Arguments
+) -> Optional[int]:
     """Do what `-h`, `--version`, `--check-config` and `--print-config` ask for; the exit status, or None where none of
     them was given. `version` says what stands behind the program's name."""
     if arguments.help:
@@ -81,7 +83,7 @@ def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) 
     from_arguments = _read_arguments(command, arguments)
     from_environment = _read_environment(command, environ)
     path = _file_to_read(command, arguments, environ)
-    found: Dict[str, Found] = {}
+    found: Dict[str, GivenValue] = {}
     if path is not None:
         found, problems = read_file(command, path)
         if problems:
@@ -142,7 +144,7 @@ def argument_parser(command: Command, program: str, columns: int = 80) -> argpar
             switch.add_argument("--no-" + option.name, dest=option.key, action="store_const", const="false")
         else:
             flags = [flag for flag in (option.short, "--" + option.name) if flag]
-            action = "append" if option.kind.many else "store"
+            action = "append" if option.kind.is_list else "store"
             parser.add_argument(*flags, dest=option.key, action=action, metavar=option.kind.metavar, help=help_text)
     default_file = f"TOML file to read [default: {command.default_file} where it exists]"
     parser.add_argument("--config", metavar="FILE", help=default_file)
@@ -169,17 +171,17 @@ def _epilog(command: Command) -> str:
     )
 
 
-def _read_arguments(command: Command, arguments: Arguments) -> Dict[str, Found]:
+def _read_arguments(command: Command, arguments: Arguments) -> Dict[str, GivenValue]:
     found = {}
     for option in command.options:
         given = arguments.texts[option.key]
         if given is not None:
-            given = ",".join(given) if option.kind.many else given
+            given = ",".join(given) if option.kind.is_list else given
             found[option.key] = parse_text(option, given, option.label)
     return found
 
 
-def _read_environment(command: Command, environ: Mapping[str, str]) -> Dict[str, Found]:
+def _read_environment(command: Command, environ: Mapping[str, str]) -> Dict[str, GivenValue]:
     found = {}
     for option in command.options:
         variable = command.variable(option)

@@ -25,7 +25,7 @@ LOGGING_OPTIONS = (
     Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
     Option(
         "logging-paths",
-        text("PATHS", many=True, is_file=True),
+        text("PATHS", is_list=True, is_file=True),
         ("/dev/stderr",),
         "files to append log lines to, comma separated or by giving the option several times; /dev/stdout and "
         "/dev/stderr are the command's own",

@@ -36,7 +36,7 @@ class Kind:
     parse: Callable[[str], Any]
     """Text to value; raises ValueError with the complaint."""
     toml_types: Tuple[type, ...]
-    many: bool = False
+    is_list: bool = False
     """A comma separated list (in TOML, also an array)."""
     combine: Callable[[Tuple[Any, ...]], Any] = tuple
     """Where there may be many: their values to the option's; raises ValueError with the complaint."""
@@ -82,12 +82,12 @@ class Option:
             return "none"
         if isinstance(self.default, bool):
             return f"--{'' if self.default else 'no-'}{self.name}"
-        default = ",".join(self.default) if self.kind.many else str(self.default)
+        default = ",".join(self.default) if self.kind.is_list else str(self.default)
         return f"{default.removesuffix('.0')} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)
-class Found:
+class GivenValue:
     """A value and who gave it: an argument, a variable, or a line of a file."""
 
     value: Any
@@ -101,7 +101,7 @@ class Command:
     default_file: str
     """Read when it exists and no other is named."""
     options: Tuple[Option, ...]
-    check: Callable[[Mapping[str, Found]], Iterable[str]] = lambda _found: ()
+    check: Callable[[Mapping[str, GivenValue]], Iterable[str]] = lambda _found: ()
     """Rules that span several options; gives the complaints."""
 
     def variable(self, option: Option) -> str:
@@ -112,18 +112,18 @@ class Command:
         return f"{self.environment_prefix}_CONFIG"
 
 
-def text(metavar: str = "TEXT", many: bool = False, is_file: bool = False) -> Kind:
-    return Kind(metavar, str, (str,), many, is_file=is_file)
+def text(metavar: str = "TEXT", is_list: bool = False, is_file: bool = False) -> Kind:
+    return Kind(metavar, str, (str,), is_list, is_file=is_file)
 
 
-def whole(lowest: int, highest: int) -> Kind:
+def integer(lowest: int, highest: int) -> Kind:
     def parse(given: str) -> int:
         try:
             value = int(given)
         except ValueError:
             value = lowest - 1
         if not lowest <= value <= highest:
-            raise ValueError(f"{shown(given)} is not a whole number from {lowest} to {highest}")
+            raise ValueError(f"{quoted(given)} is not a whole number from {lowest} to {highest}")
         return value
 
     return Kind("N", parse, (int,))
@@ -132,13 +132,13 @@ def whole(lowest: int, highest: int) -> Kind:
 _SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def switch() -> Kind:
+def boolean() -> Kind:
     """On the command line --name and --no-name; elsewhere true or false."""
 
     def parse(given: str) -> bool:
         value = _SWITCH.get(given.lower())
         if value is None:
-            raise ValueError(f"{shown(given)} is not true or false")
+            raise ValueError(f"{quoted(given)} is not true or false")
         return value
 
     return Kind("", parse, (bool,))
@@ -156,7 +156,7 @@ def seconds(*, allow_zero: bool = False) -> Kind:
         if not is_right:
             least = "from 0 to" if allow_zero else "above 0 and at most"
             wanted = f"a number of seconds {least} {LONGEST_TIME_SECONDS:.0f}"
-            raise ValueError(f"{shown(given)} is not {wanted}")
+            raise ValueError(f"{quoted(given)} is not {wanted}")
         return value
 
     return Kind("SECONDS", parse, (int, float))
@@ -168,7 +168,7 @@ def choice(metavar: str, names: Sequence[str], fold: Callable[[str], str] = str)
     def parse(given: str) -> str:
         value = fold(given)
         if value not in names:
-            raise ValueError(f"{shown(given)} is not one of {', '.join(names)}")
+            raise ValueError(f"{quoted(given)} is not one of {', '.join(names)}")
         return value
 
     return Kind(metavar, parse, (str,), choices=tuple(names))
@@ -181,15 +181,15 @@ def memory_size(usable: Callable[[], int]) -> Kind:
     def parse(given: str) -> int:
         found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(?:([KMGT]?)(?:i?B)?|(%))", given.strip(), re.IGNORECASE)
         if found is None:
-            raise ValueError(f"{shown(given)} is not a size as in 1.5G (K, M, G or T; bytes without) or 50%")
+            raise ValueError(f"{quoted(given)} is not a size as in 1.5G (K, M, G or T; bytes without) or 50%")
         number, unit, share = float(found.group(1)), found.group(2), found.group(3)
         if share and not 0 < number <= 100:
-            raise ValueError(f"{shown(given)} is not a share above 0% and up to 100%")
+            raise ValueError(f"{quoted(given)} is not a share above 0% and up to 100%")
         if share and not usable():
-            raise ValueError(f"{shown(given)}: this system does not tell its memory's size; give a size in bytes")
+            raise ValueError(f"{quoted(given)}: this system does not tell its memory's size; give a size in bytes")
         size = usable() * number / 100 if share else number * units[unit.upper()]
         if not LEAST_MEMORY_BYTES <= size <= MOST_MEMORY_BYTES:
-            raise ValueError(f"{shown(given)} is not a size from 1M to {MOST_MEMORY_BYTES >> 40}T")
+            raise ValueError(f"{quoted(given)} is not a size from 1M to {MOST_MEMORY_BYTES >> 40}T")
         return int(size)
 
     return Kind("SIZE", parse, (int, float, str))
@@ -203,30 +203,30 @@ def capabilities() -> Kind:
         is_name = 0 < len(name) <= LONGEST_CAPABILITY and name.isprintable() and not re.search(r"[\s,=]", name)
         is_amount = re.fullmatch("[0-9]{1,10}", amount or "1") and 1 <= int(amount or "1") <= MOST_CAPABILITY
         if not is_name or not is_amount or (separator and not amount):
-            raise ValueError(f"{shown(given)} is not NAME or NAME=AMOUNT, the amount from 1 to {MOST_CAPABILITY}")
+            raise ValueError(f"{quoted(given)} is not NAME or NAME=AMOUNT, the amount from 1 to {MOST_CAPABILITY}")
         return name, int(amount or "1")
 
     def combine(parts: Tuple[Tuple[str, int], ...]) -> Dict[str, int]:
         names = [name for name, _ in parts]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"{shown(name)} is there more than once")
+                raise ValueError(f"{quoted(name)} is there more than once")
         return dict(parts)
 
-    return Kind("NAME[=AMOUNT]", parse, (str, dict), many=True, combine=combine)
+    return Kind("NAME[=AMOUNT]", parse, (str, dict), is_list=True, combine=combine)
 
 
-def shown(given: object) -> str:
+def quoted(given: object) -> str:
     """A wrong value as a message repeats it: quoted, on one line, not too long."""
     quoted = repr(given)
     return quoted if len(quoted) <= LONGEST_SHOWN else quoted[:LONGEST_SHOWN] + "..."
 
 
-WRONG, UNAVAILABLE = 2, 1
+EXIT_WRONG_OPTIONS, EXIT_UNAVAILABLE = 2, 1
 """Exit statuses: it can't work as it is configured; what it needs is not to be had, now."""
 
 
-def fail(program: str, message: str, status: int = WRONG) -> int:
+def fail(program: str, message: str, status: int = EXIT_WRONG_OPTIONS) -> int:
     """Print one line to standard error; returns the exit status."""
     print(f"{program}: {' '.join(message.splitlines())}", file=sys.stderr, flush=True)
     return status
@@ -241,21 +241,21 @@ def interpreter() -> str:
     return f"{name} {'.'.join(map(str, sys.implementation.version[:3]))} (Python {language})"
 
 
-def parse_text(option: Option, given: str, source: str) -> Found:
+def parse_text(option: Option, given: str, source: str) -> GivenValue:
     """Read an option's text. Raises OptionError."""
-    return parse_parts(option, given.split(",") if option.kind.many else [given], source)
+    return parse_parts(option, given.split(",") if option.kind.is_list else [given], source)
 
 
-def parse_parts(option: Option, given: Sequence[str], source: str) -> Found:
+def parse_parts(option: Option, given: Sequence[str], source: str) -> GivenValue:
     """Read the texts of an option, one unless there may be many. Raises OptionError."""
     kind = option.kind
     try:
-        if not kind.many:
-            return Found(kind.parse(given[0]), source)
+        if not kind.is_list:
+            return GivenValue(kind.parse(given[0]), source)
         parts = tuple(kind.parse(part.strip()) for part in given if part.strip())
         if not parts:
             raise ValueError("names nothing")
-        return Found(kind.combine(parts), source)
+        return GivenValue(kind.combine(parts), source)
     except ValueError as error:
         raise OptionError(f"{source}: {error}") from None
 

@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Any, Callable, Dict, List, Tuple
 
-from .options import Command, Found, Kind, Option, OptionError, parse_parts, parse_text, shown, suggestion
+from .options import Command, GivenValue, Kind, Option, OptionError, parse_parts, parse_text, quoted, suggestion
 
 MOST_SYNTAX_ERRORS = 20
 LONGEST_ENTRY = 1000  # lines
@@ -24,14 +24,14 @@ def check_file(command: Command, path: str) -> List[str]:
     return problems + list(command.check(found))
 
 
-def read_file(command: Command, path: str) -> Tuple[Dict[str, Found], List[str]]:
+def read_file(command: Command, path: str) -> Tuple[Dict[str, GivenValue], List[str]]:
     """What a file sets, and what is wrong with its syntax and single keys. Raises OptionError where it can't be read.
 
     Empty quotes set nothing, as an empty variable in the environment."""
     content = _read_text(path)
     entries, problems = _entries(path, content)
     options = {option.key: option for option in command.options}
-    found: Dict[str, Found] = {}
+    found: Dict[str, GivenValue] = {}
     for key, value in entries.items():
         line = _line_of(content, key)
         source = f"{_place(path, line)}: {key}"
@@ -75,7 +75,7 @@ def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, s
             if "(at line" not in str(error) or complaint.startswith("Unclosed"):
                 number = begin
             within = f", in what begins in line {begin}" if begin != number else ""
-            line = shown(lines[number - 1].strip())
+            line = quoted(lines[number - 1].strip())
             problems.append((number, f"{_place(path, number)}: {complaint}{within}: {line}"))
             if is_last:
                 return entries, problems
@@ -122,15 +122,15 @@ def _check_swallowed_by_table(path: str, content: str, options: Dict[str, Option
             raise OptionError(f"{place}: {name}: stands below [{key}] and so belongs to it; move it above")
 
 
-def _parse_toml(option: Option, value: Any, source: str) -> Found:
+def _parse_toml(option: Option, value: Any, source: str) -> GivenValue:
     kind = option.kind
     if isinstance(value, dict) and dict in kind.toml_types:
         named = [name if amount is True else f"{name}={amount}" for name, amount in value.items()]
         return parse_parts(option, named, source)
-    parts = value if kind.many and isinstance(value, list) else [value]
+    parts = value if kind.is_list and isinstance(value, list) else [value]
     single = tuple(kind_of for kind_of in kind.toml_types if kind_of is not dict)
     if any(isinstance(part, bool) != (bool in single) or not isinstance(part, single) for part in parts):
-        raise OptionError(f"{source}: {shown(value)} is not {_expected_types(kind)}")
+        raise OptionError(f"{source}: {quoted(value)} is not {_expected_types(kind)}")
     if isinstance(value, str):
         return parse_text(option, value, source)
     return parse_parts(option, [str(part) for part in parts], source)
@@ -142,7 +142,7 @@ def _expected_types(kind: Kind) -> str:
         ("a number" if float in types else "a whole number", int in types),
         ("a string in quotes", str in types),
         ("true or false", bool in types),
-        ("an array of such", kind.many),
+        ("an array of such", kind.is_list),
         ("a table", dict in types),
     ]
     return " or ".join(name for name, is_wanted in names if is_wanted)

@@ -12,7 +12,7 @@ from ..commands.command_line import Arguments, resolve
 from ..commands.key_files import KEYS_VARIABLE
 from ..commands.logs import LOGGING_OPTIONS
 from ..commands.machine import usable_memory
-from ..commands.options import Command, Found, Kind, Option, parse_text
+from ..commands.options import Command, GivenValue, Kind, Option, parse_text
 from . import limits
 from .limits import LIMIT_OPTIONS, PeerLimits
 
@@ -72,7 +72,7 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     return Config(**values)
 
 
-def fail(message: str, status: int = options.WRONG) -> int:
+def fail(message: str, status: int = options.EXIT_WRONG_OPTIONS) -> int:
     """Print `scaler_scheduler: message` to standard error, on one line; returns the exit status."""
     return options.fail(PROGRAM, message, status)
 
@@ -89,7 +89,7 @@ def _parse_event_loop(given: str) -> str:
     return value
 
 
-def _check(found: Mapping[str, Found]) -> Iterator[str]:
+def _check(found: Mapping[str, GivenValue]) -> Iterator[str]:
     address, monitor = found.get("address"), found.get("monitor_address")
     if address is None or monitor is None:
         return
@@ -133,7 +133,9 @@ COMMAND = Command(
             default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
             sample="tcp://127.0.0.1:2345",
         ),
-        Option("io-threads", options.whole(1, MOST_IO_THREADS), 1, "threads of ZeroMQ that move bytes", unit="thread"),
+        Option(
+            "io-threads", options.integer(1, MOST_IO_THREADS), 1, "threads of ZeroMQ that move bytes", unit="thread"
+        ),
         Option(
             "event-loop",
             Kind("LOOP", _parse_event_loop, (str,), choices=EVENT_LOOPS),
@@ -157,14 +159,14 @@ COMMAND = Command(
         ),
         Option(
             "per-worker-queue-size",
-            options.whole(1, LONGEST_WORKER_QUEUE),
+            options.integer(1, LONGEST_WORKER_QUEUE),
             1000,
             "the most tasks that a worker is sent ahead of what it runs; how many it is, is adapted to their run time",
             unit="tasks",
         ),
         Option(
             "task-retries",
-            options.whole(0, MOST_TASK_RETRIES),
+            options.integer(0, MOST_TASK_RETRIES),
             3,
             "how many more times a task is run when the worker that ran it died",
             unit="retries",
@@ -172,7 +174,7 @@ COMMAND = Command(
         _MEMORY_LIMIT,
         Option(
             "protected",
-            options.switch(),
+            options.boolean(),
             True,
             "refuse clients that ask to end the scheduler and its clusters (Client.shutdown)",
         ),
@@ -187,7 +189,7 @@ COMMAND = Command(
         ),
         Option(
             "insecure",
-            options.switch(),
+            options.boolean(),
             False,
             "bind an address that others reach without keys: whoever reaches it can run code on the workers",
         ),
@@ -201,7 +203,7 @@ COMMAND = Command(
         ),
         Option(
             "parent-process",
-            options.whole(0, HIGHEST_PROCESS),
+            options.integer(0, HIGHEST_PROCESS),
             0,
             "end when the process with this id is not the parent any more, as an application's own local scheduler and "
             "cluster do; 0 never",

@@ -61,7 +61,7 @@ def _size(name: str, text: str) -> Option:
 
 
 def _count(name: str, default: int, most: int, text: str, unit: str, least: int = 1) -> Option:
-    return Option(name, options.whole(least, most), default, text, unit=unit)
+    return Option(name, options.integer(least, most), default, text, unit=unit)
 
 
 LIMIT_OPTIONS = (

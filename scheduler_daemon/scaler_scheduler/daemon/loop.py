@@ -21,7 +21,7 @@ from ..auth.keyring import Keyring
 from ..commands import logs
 from ..commands.addresses import Address, default_monitor_address
 from ..commands.key_files import KeyFileError
-from ..commands.options import UNAVAILABLE, WRONG, interpreter
+from ..commands.options import EXIT_UNAVAILABLE, EXIT_WRONG_OPTIONS, interpreter
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..config.config import Config, fail
 from ..config.pending_config import PendingConfig
@@ -227,14 +227,14 @@ def run(config: Config, pending: PendingConfig) -> int:
         router = context.bind_router(config.address, config.message_size_limit)
     except BindError as error:
         context.close()
-        return fail(str(error), UNAVAILABLE)
+        return fail(str(error), EXIT_UNAVAILABLE)
     try:
         address = config.monitor_address or _default_monitor_address(router.address)
         monitor = context.bind_monitor(address)
     except (BindError, ValueError) as error:
         router.close()
         context.close()
-        return fail(str(error), UNAVAILABLE if isinstance(error, BindError) else WRONG)
+        return fail(str(error), EXIT_UNAVAILABLE if isinstance(error, BindError) else EXIT_WRONG_OPTIONS)
     systemd = SystemdNotifier(pop_variables(os.environ))
     daemon = Daemon(config, Network(router, monitor, context.zap), keyring, systemd, pending)
     if warning:

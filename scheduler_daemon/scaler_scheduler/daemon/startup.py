@@ -8,7 +8,7 @@ from typing import Iterator, Mapping, Sequence
 
 from ..auth.bind_policy import insecure_address_error, insecure_monitor_error, is_local
 from ..commands.key_files import KeyAccessError, KeyFileError
-from ..commands.options import Found
+from ..commands.options import GivenValue
 from ..config.config import COMMAND
 
 NURSERY_VARIABLE = "PYPY_GC_NURSERY"
@@ -30,7 +30,7 @@ def restart_with_nursery(arguments: Sequence[str]) -> None:
     os.execv(sys.executable, [sys.executable, "-m", __name__.partition(".")[0], *arguments])
 
 
-def start_errors(found: Mapping[str, Found]) -> Iterator[str]:
+def start_errors(found: Mapping[str, GivenValue]) -> Iterator[str]:
     """Reasons why the scheduler does not start with these options, although each option is right by itself.
 
     Key files that only another user can read are assumed to be right: `--check-config` may run as another user than the

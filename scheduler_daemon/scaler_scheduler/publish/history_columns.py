@@ -6,8 +6,8 @@ from typing import List, Sequence, TypeVar
 
 from ..core.lines import TRACEBACK_BYTES
 from ..core.state.history_rows import Rows
-from ..wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
-from ..wire.kinds import KIND_NAMES
+from ..wire.columns import UINT8, UINT32, UINT64, Column, columns_message, compacted
+from ..wire.message_kinds import KIND_NAMES
 from .snapshot_columns import TextTable
 
 _HISTORY = KIND_NAMES.index("history")
@@ -53,15 +53,15 @@ def history_frame(
         (
             (UINT64, (incarnation,)),
             (UINT64, (first,)),
-            (UINT8, shrunk(kinds)),
-            (UINT64, shrunk(times)),
-            (UINT64, shrunk(clients)),
+            (UINT8, compacted(kinds)),
+            (UINT64, compacted(times)),
+            (UINT64, compacted(clients)),
             (UINT64, ids),
-            (UINT32, shrunk(attempts)),
-            (UINT64, shrunk(workers)),
-            (UINT32, shrunk(names)),
-            (UINT8, shrunk(outcomes)),
-            (UINT64, shrunk(durations)),
+            (UINT32, compacted(attempts)),
+            (UINT64, compacted(workers)),
+            (UINT32, compacted(names)),
+            (UINT8, compacted(outcomes)),
+            (UINT64, compacted(durations)),
             *texts.columns(),
             errors,
             functions,
@@ -77,7 +77,7 @@ def _functions(runs: Sequence[Rows], texts: TextTable) -> Column:
     functions: List[int] = []
     for run in runs:
         functions.extend(_expanded([texts.number(name) for name in run.functions], len(run.ids)))
-    return UINT32, shrunk(functions)
+    return UINT32, compacted(functions)
 
 
 def _errors(runs: Sequence[Rows], texts: TextTable) -> Column:

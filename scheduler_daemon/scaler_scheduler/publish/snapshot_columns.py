@@ -17,7 +17,7 @@ from ..core.state.functions import TASK_NAMES, Function, FunctionTable
 from ..core.state.records import Client, StoredObject, Worker
 from ..core.state.transitions import RUNNING
 from ..core.state.workers import AgentTable
-from ..wire.columns import UINT8, UINT32, WIDE, Column, shrunk
+from ..wire.columns import UINT8, UINT32, WIDE, Column, compacted
 
 WORKER_ROWS = 10_000
 CLIENT_ROWS = 1000
@@ -103,27 +103,27 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
     clients, ids, attempts, tasks, milliseconds = zip(*running_tasks) if running_tasks else ((), (), (), (), ())
     columns: List[Column] = [
         (WIDE, [worker.incarnation for worker in workers]),
-        (WIDE, shrunk([worker.agent for worker in workers])),
+        (WIDE, compacted([worker.agent for worker in workers])),
         (UINT32, [number(worker.name) for worker in workers]),
-        (UINT32, shrunk([number(worker.host) for worker in workers])),
+        (UINT32, compacted([number(worker.host) for worker in workers])),
         (UINT32, [worker.pid for worker in workers]),
-        (UINT32, shrunk([number(worker.language) for worker in workers])),
-        (UINT32, shrunk([number(worker.version) for worker in workers])),
-        (UINT32, shrunk([number(_capabilities(worker)) for worker in workers])),
-        (UINT8, shrunk(states)),
+        (UINT32, compacted([number(worker.language) for worker in workers])),
+        (UINT32, compacted([number(worker.version) for worker in workers])),
+        (UINT32, compacted([number(_capabilities(worker)) for worker in workers])),
+        (UINT8, compacted(states)),
         (WIDE, [worker.usage[0] for worker in workers]),
         (WIDE, [worker.usage[1] for worker in workers]),
-        (UINT32, shrunk([_free_slots(worker, queue_size) for worker in workers])),
-        (UINT32, shrunk([len(worker.tasks) for worker in workers])),
-        (UINT32, shrunk([worker.running for worker in workers])),
-        (UINT32, shrunk([worker.suspended for worker in workers])),
+        (UINT32, compacted([_free_slots(worker, queue_size) for worker in workers])),
+        (UINT32, compacted([len(worker.tasks) for worker in workers])),
+        (UINT32, compacted([worker.running for worker in workers])),
+        (UINT32, compacted([worker.suspended for worker in workers])),
         (WIDE, [worker.sent_tasks for worker in workers]),
         (WIDE, [worker.done_tasks for worker in workers]),
-        (WIDE, shrunk(clients)),
-        (WIDE, shrunk(ids)),
-        (UINT32, shrunk(attempts)),
-        (UINT32, shrunk(tasks)),
-        (WIDE, shrunk(milliseconds)),
+        (WIDE, compacted(clients)),
+        (WIDE, compacted(ids)),
+        (UINT32, compacted(attempts)),
+        (UINT32, compacted(tasks)),
+        (WIDE, compacted(milliseconds)),
     ]
     running, suspended = [worker.running for worker in all_workers], [worker.suspended for worker in all_workers]
     return WorkerRows(columns, sum(running), sum(suspended))
@@ -154,15 +154,15 @@ def agent_columns(table: AgentTable, texts: TextTable, started: float) -> List[C
     agents, number = list(islice(table, WORKER_ROWS)), texts.number
     return [
         (WIDE, [agent.incarnation for agent in agents]),
-        (UINT32, shrunk([number(agent.name) for agent in agents])),
-        (UINT32, shrunk([number(agent.host) for agent in agents])),
-        (UINT32, shrunk([agent.pid for agent in agents])),
-        (UINT32, shrunk([number(agent.language) for agent in agents])),
-        (UINT32, shrunk([number(agent.version) for agent in agents])),
-        (WIDE, shrunk([agent.usage[0] for agent in agents])),
-        (WIDE, shrunk([agent.usage[1] for agent in agents])),
-        (WIDE, shrunk([agent.lag_us for agent in agents])),
-        (WIDE, shrunk([max(0, int((agent.last_message_at - started) * 1000)) for agent in agents])),
+        (UINT32, compacted([number(agent.name) for agent in agents])),
+        (UINT32, compacted([number(agent.host) for agent in agents])),
+        (UINT32, compacted([agent.pid for agent in agents])),
+        (UINT32, compacted([number(agent.language) for agent in agents])),
+        (UINT32, compacted([number(agent.version) for agent in agents])),
+        (WIDE, compacted([agent.usage[0] for agent in agents])),
+        (WIDE, compacted([agent.usage[1] for agent in agents])),
+        (WIDE, compacted([agent.lag_us for agent in agents])),
+        (WIDE, compacted([max(0, int((agent.last_message_at - started) * 1000)) for agent in agents])),
     ]
 
 
@@ -172,13 +172,13 @@ def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
         clients = nlargest(CLIENT_ROWS, clients, key=lambda client: len(client.tasks) + client.waiting)
     return [
         (WIDE, [client.incarnation for client in clients]),
-        (UINT32, shrunk([texts.number(client.name) for client in clients])),
-        (WIDE, shrunk([client.worker for client in clients])),
-        (WIDE, shrunk([client.waiting for client in clients])),
-        (WIDE, shrunk([_not_waiting(client) for client in clients])),
-        (WIDE, shrunk([len(client.objects) for client in clients])),
-        (WIDE, shrunk([client.object_bytes for client in clients])),
-        (WIDE, shrunk([client.answered_tasks for client in clients])),
+        (UINT32, compacted([texts.number(client.name) for client in clients])),
+        (WIDE, compacted([client.worker for client in clients])),
+        (WIDE, compacted([client.waiting for client in clients])),
+        (WIDE, compacted([_not_waiting(client) for client in clients])),
+        (WIDE, compacted([len(client.objects) for client in clients])),
+        (WIDE, compacted([client.object_bytes for client in clients])),
+        (WIDE, compacted([client.answered_tasks for client in clients])),
     ]
 
 
@@ -197,14 +197,14 @@ def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
         known = nlargest(FUNCTION_ROWS, known, key=lambda function: (function.tasks, function.number))
     columns: List[Column] = [
         (UINT32, [function.number for function in known]),
-        (UINT32, shrunk([texts.number(function.name) for function in known])),
-        (WIDE, shrunk([function.tasks for function in known])),
-        (WIDE, shrunk([function.done_tasks for function in known])),
-        (WIDE, shrunk([function.failed_tasks for function in known])),
-        (WIDE, shrunk([min(function.run_ns, _MAX_UINT64) for function in known])),
-        (WIDE, shrunk([len(function.payload) for function in known])),
-        (UINT32, shrunk([len(function.clients) for function in known])),
-        (UINT32, shrunk([texts.number(_given_names(function)) for function in known])),
+        (UINT32, compacted([texts.number(function.name) for function in known])),
+        (WIDE, compacted([function.tasks for function in known])),
+        (WIDE, compacted([function.done_tasks for function in known])),
+        (WIDE, compacted([function.failed_tasks for function in known])),
+        (WIDE, compacted([min(function.run_ns, _MAX_UINT64) for function in known])),
+        (WIDE, compacted([len(function.payload) for function in known])),
+        (UINT32, compacted([len(function.clients) for function in known])),
+        (UINT32, compacted([texts.number(_given_names(function)) for function in known])),
     ]
     return FunctionRows(columns, open_tasks)
 
@@ -218,12 +218,12 @@ def _given_names(function: Function) -> str:
 def object_columns(clients: ClientTable, texts: TextTable) -> List[Column]:
     objects = list(islice(_objects(clients), OBJECT_ROWS))
     return [
-        (WIDE, shrunk([stored.client.incarnation for stored in objects])),
+        (WIDE, compacted([stored.client.incarnation for stored in objects])),
         (WIDE, [stored.id for stored in objects]),
-        (UINT32, shrunk([texts.number(stored.name) for stored in objects])),
-        (WIDE, shrunk([stored.size for stored in objects])),
-        (WIDE, shrunk([stored.readers for stored in objects])),
-        (UINT8, shrunk([_object_state(stored) for stored in objects])),
+        (UINT32, compacted([texts.number(stored.name) for stored in objects])),
+        (WIDE, compacted([stored.size for stored in objects])),
+        (WIDE, compacted([stored.readers for stored in objects])),
+        (UINT8, compacted([_object_state(stored) for stored in objects])),
     ]
 
 

@@ -11,9 +11,9 @@ from ..core.report.graph_view import graph_nodes
 from ..core.report.story import story, story_tracebacks
 from ..core.scheduler import Scheduler
 from ..core.state.counts import Durations
-from ..wire.columns import with_tables
+from ..wire.columns import append_tables
 from ..wire.encode import PROTOCOL_VERSION, Identity
-from ..wire.kinds import KIND_NAMES
+from ..wire.message_kinds import KIND_NAMES
 from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot
 from .graph_columns import graphs_frame
 from .history_columns import history_frame
@@ -97,7 +97,7 @@ class SnapshotWriter:
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
-        return with_tables(message.dumps(), _FIRST_TABLE, columns)
+        return append_tables(message.dumps(), _FIRST_TABLE, columns)
 
     @property
     def history_end(self) -> int:

@@ -1,7 +1,7 @@
-"""Bytes to events, effects to bytes. Whatever a peer sends, decoding raises only WireError.
+"""Messages: bytes to events, effects to bytes. Decoding raises only WireError, for any bytes.
 
-Begin with `decode.py` and `encode.py`. `columns.py` reads batches, `one_row_codec.py` batches of one row. `schema.py`
-is generated.
+Begin with `decode.py` and `encode.py`. `columns.py` and `batch_columns.py` read batches, `one_row_codec.py` reads
+batches of one row. `schema.py` is generated.
 May import: of core its events, effects, ids and lines.
 """
 

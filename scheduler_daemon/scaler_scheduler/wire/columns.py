@@ -64,7 +64,7 @@ def read_bytes(message: Any, name: str) -> bytes:
     return b"" if data is None else bytes(data)
 
 
-def full(column: "array[int]", rows: int, name: str) -> "array[int]":
+def expanded(column: "array[int]", rows: int, name: str) -> "array[int]":
     """The column at full length: one element holds for every row."""
     if len(column) == rows:
         return column
@@ -73,7 +73,7 @@ def full(column: "array[int]", rows: int, name: str) -> "array[int]":
     return column * rows
 
 
-def shrunk(values: Sequence[int]) -> Sequence[int]:
+def compacted(values: Sequence[int]) -> Sequence[int]:
     """The column as it travels: a constant one has a single element."""
     if len(values) > 1:
         first = values[0]
@@ -86,7 +86,7 @@ def shrunk(values: Sequence[int]) -> Sequence[int]:
 
 def columns_message(tag: int, columns: Sequence[Column]) -> bytes:
     """A whole message in one segment: the union's member `tag`, a struct of nothing but these lists, in field order."""
-    parts, words = _lists(columns)
+    parts, words = _list_parts(columns)
     root = array("Q", (ptr.new_struct(0, 1, 1), tag, ptr.new_struct(0, 0, len(columns))))
     header = array("I", (0, 3 + words))
     if _SWAP:
@@ -95,19 +95,19 @@ def columns_message(tag: int, columns: Sequence[Column]) -> bytes:
     return b"".join([header.tobytes(), root.tobytes(), *parts])
 
 
-def with_tables(frame: bytes, field: int, tables: Sequence[Sequence[Column]]) -> bytes:
+def append_tables(frame: bytes, field: int, tables: Sequence[Sequence[Column]]) -> bytes:
     """A message in one segment, its union's member with structs of nothing but lists in its pointers from the one with
     the number `field` on, which were null.
 
     capnpy would copy them twice, into a bytearray that grows: 5 ms of 6 for the 70 kB of a thousand workers under PyPy.
     """
     head = bytearray(frame)
-    member = _pointed_at(head, _pointed_at(head, 8)[0] + 8)  # behind the union's tag
+    member = _struct_at(head, _struct_at(head, 8)[0] + 8)  # behind the union's tag
     words = len(head) - 8 >> 3
     parts: List[bytes] = []
     for number, columns in enumerate(tables):
         at = member[0] + 8 * (member[1] + field + number)
-        lists, size = _lists(columns)
+        lists, size = _list_parts(columns)
         _WORD.pack_into(head, at, ptr.new_struct(words - (at >> 3), 0, len(columns)))
         parts.extend(lists)
         words += size
@@ -115,13 +115,13 @@ def with_tables(frame: bytes, field: int, tables: Sequence[Sequence[Column]]) ->
     return b"".join([bytes(head), *parts])
 
 
-def _pointed_at(frame: bytearray, at: int) -> Tuple[int, int]:
+def _struct_at(frame: bytearray, at: int) -> Tuple[int, int]:
     """Where the struct begins that the pointer at this byte points to, and how many words of data it has."""
     (pointer,) = _WORD.unpack_from(frame, at)
     return at + 8 + 8 * ptr.offset(pointer), ptr.struct_data_size(pointer)
 
 
-def _lists(columns: Sequence[Column]) -> Tuple[List[bytes], int]:
+def _list_parts(columns: Sequence[Column]) -> Tuple[List[bytes], int]:
     """The pointers to these lists and then they themselves, to be joined; and how many words that is."""
     count = len(columns)
     pointers = array("Q")

@@ -9,10 +9,18 @@ from scaler_scheduler.core import events
 from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_STORED, WORKER_OUTCOMES
 from scaler_scheduler.core.ids import NAME_LIMIT
 from scaler_scheduler.wire import one_row_codec
-from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, full, read_bytes, read_column
+from scaler_scheduler.wire.batch_columns import (
+    check_frames,
+    check_ids,
+    input_columns,
+    payload_columns,
+    read_lines,
+    read_tracebacks,
+    task_columns,
+)
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, expanded, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
-from scaler_scheduler.wire.kinds import KIND_NAMES
-from scaler_scheduler.wire.lines import read_lines, read_tracebacks
+from scaler_scheduler.wire.message_kinds import KIND_NAMES
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 
 CAPABILITIES_LIMIT = 64
@@ -21,17 +29,11 @@ CAPABILITIES_LIMIT = 64
 KINDS_LIMIT = 1024
 """Most kinds of functions that a worker names."""
 
-INPUTS_LIMIT = 1 << 20
-"""Most objects that a row reads."""
-
 OBJECT_FRAMES = 64
 """Most frames of an object."""
 
 STORED_SIZE_BYTES = 8
 """Bytes in which a worker says the size of a result that it has stored."""
-
-LONGEST_PAYLOAD = 1 << 28
-"""Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
 
 # What capnpy raises at truncated, contradictory or hostile bytes. SystemError: compiled, at a union's tag of 0xFFFF.
 _MALFORMED = (
@@ -87,12 +89,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)[:NAME_LIMIT]
 
 
-def _expect_frames(frames: List[bytes], count: int) -> None:
-    if len(frames) != 1 + count:
-        raise WireError(f"{len(frames) - 1} payload frames where {count} are announced")
-
-
-def _member(value: Any) -> Any:
+def _required(value: Any) -> Any:
     if value is None:
         raise WireError("the message is empty")
     return value
@@ -143,16 +140,8 @@ def _kinds(entries: Any, frame: bytes) -> events.Kinds:
     return frozenset(kinds)
 
 
-def _task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
-    """Clients, ids and attempts."""
-    ids = read_column(tasks.ids, UINT64, "ids")
-    clients = full(read_column(tasks.clients, UINT64, "clients"), len(ids), "clients")
-    attempts = full(read_column(tasks.attempts, UINT32, "attempts"), len(ids), "attempts")
-    return clients, ids, attempts
-
-
 def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    hello = _member(message.hello)
+    hello = _required(message.hello)
     role = int(hello.role)
     if not events.CLIENT <= role <= events.AGENT:
         raise WireError(f"role {role} is none")
@@ -170,18 +159,18 @@ def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         _text(hello.name),
         hello.worker,
         _capabilities(hello.capabilities, frames[0]),
-        [] if hello.running is None else list(zip(*_task_columns(hello.running))),
+        [] if hello.running is None else list(zip(*task_columns(hello.running))),
         _kinds(hello.kinds, frames[0]),
         hello.scheduler,
     )
 
 
 def _goodbye(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    return events.Goodbye(route, _text(_member(message.goodbye).reason))
+    return events.Goodbye(route, _text(_required(message.goodbye).reason))
 
 
 def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    heartbeat = _member(message.heartbeat)
+    heartbeat = _required(message.heartbeat)
     workers = heartbeat.workers
     incarnations: List[int] = []
     usages: List[Tuple[int, int]] = []
@@ -197,8 +186,8 @@ def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 
 def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    function = _member(message.function)
-    _expect_frames(frames, 1)
+    function = _required(message.function)
+    check_frames(frames, 1)
     payload = frames[1]
     # The scheduler names a function by what it holds, not by what somebody says that it holds.
     kind = _kind(function.kind)
@@ -210,43 +199,8 @@ def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 
 def _forget_functions(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    numbers = read_column(_member(message.forget_functions).numbers, UINT32, "numbers")
+    numbers = read_column(_required(message.forget_functions).numbers, UINT32, "numbers")
     return events.ForgetFunctions(route, numbers)
-
-
-def _check_ids(ids: "array[int]") -> None:
-    if not ids:
-        raise WireError("a batch without rows")
-    previous = -1
-    for task_id in ids:
-        if task_id <= previous:
-            raise WireError("ids do not ascend")
-        previous = task_id
-
-
-def _payloads(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]", bytes, Dict[int, bytes]]:
-    """Sizes, joined payload and large payloads by row, checked against one another."""
-    sizes = full(read_column(batch.sizes, UINT32, "sizes"), rows, "sizes")
-    large_rows = read_column(batch.large, UINT32, "large")
-    _expect_frames(frames, len(large_rows))
-    joined = read_bytes(batch, "payload")
-    if len(joined) > LONGEST_PAYLOAD:
-        raise WireError(f"payload of {len(joined)} bytes in one frame, more than {LONGEST_PAYLOAD}")
-    announced = sum(sizes)
-    if announced != len(joined):
-        raise WireError(f"payload of {len(joined)} bytes where {announced} are announced")
-    large: Dict[int, bytes] = {}
-    previous = -1
-    for position, row in enumerate(large_rows):
-        if row >= rows:
-            raise WireError(f"large names row {row}, of {rows} rows that are numbered from 0")
-        if row <= previous:
-            raise WireError(f"large does not ascend: row {row} stands behind row {previous}")
-        if sizes[row]:
-            raise WireError(f"row {row} is in large and has size {sizes[row]}: its size must be 0")
-        large[row] = frames[1 + position]
-        previous = row
-    return sizes, joined, large
 
 
 def _options(options: Any, frame: bytes) -> events.Options:
@@ -271,42 +225,23 @@ def _options(options: Any, frame: bytes) -> events.Options:
     )
 
 
-def _inputs(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "array[int]"]:
-    """Inputs, how many each row has, and what becomes of its result; empty: nothing of any row."""
-    inputs = read_column(submit.inputs, UINT64, "inputs")
-    counts = read_column(submit.input_counts, UINT32, "inputCounts")
-    keep = read_column(submit.keep, UINT8, "keep")
-    if inputs or counts:
-        counts = full(counts, rows, "inputCounts")
-        if max(counts) > INPUTS_LIMIT:
-            raise WireError(f"a row with {max(counts)} inputs, more than {INPUTS_LIMIT}")
-        announced = sum(counts)
-        if announced != len(inputs):
-            raise WireError(f"{len(inputs)} inputs where {announced} are announced")
-    if keep:
-        keep = full(keep, rows, "keep")
-        if max(keep) > events.KEEP_BOTH:
-            raise WireError(f"keep is {max(keep)}, not 0 to {events.KEEP_BOTH}")
-    return inputs, counts, keep
-
-
 def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    submit = _member(message.submit)
+    submit = _required(message.submit)
     ids = read_column(submit.ids, UINT64, "ids")
-    _check_ids(ids)
+    check_ids(ids)
     functions = read_column(submit.functions, UINT32, "functions")
     if len(functions) not in (1, len(ids)):
         raise WireError(f"column functions has {len(functions)} elements for {len(ids)} rows")
-    sizes, joined, large = _payloads(submit, len(ids), frames)
+    sizes, joined, large = payload_columns(submit, len(ids), frames)
     options = _options(submit.options, frames[0])
-    inputs, counts, keep = _inputs(submit, len(ids))
+    inputs, counts, keep = input_columns(submit, len(ids))
     if not counts and not keep:
         return events.Submit(route, ids, functions, sizes, joined, large, options)
     return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep)
 
 
 def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    results = _member(message.results)
+    results = _required(message.results)
     ids = read_column(results.ids, UINT64, "ids")
     short = (
         read_column(results.clients, UINT64, "clients"),
@@ -316,10 +251,10 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     rows = len(ids)
     if not rows:
         raise WireError("a batch without rows")
-    clients, attempts = full(short[0], rows, "clients"), full(short[1], rows, "attempts")
-    outcomes = full(short[2], rows, "outcomes")
-    durations = full(read_column(results.durations, UINT64, "durations"), rows, "durations")
-    sizes, joined, large = _payloads(results, rows, frames)
+    clients, attempts = expanded(short[0], rows, "clients"), expanded(short[1], rows, "attempts")
+    outcomes = expanded(short[2], rows, "outcomes")
+    durations = expanded(read_column(results.durations, UINT64, "durations"), rows, "durations")
+    sizes, joined, large = payload_columns(results, rows, frames)
     if max(outcomes) >= WORKER_OUTCOMES:
         _check_outcomes(outcomes, sizes)
     cpu_times = read_column(results.cpu_times, UINT64, "cpuTimes")
@@ -329,13 +264,13 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     event = events.Results(route, *columns)
     event.short = short
     if cpu_times or peaks:
-        event.cpu_times, event.peaks = full(cpu_times, rows, "cpuTimes"), full(peaks, rows, "peaks")
+        event.cpu_times, event.peaks = expanded(cpu_times, rows, "cpuTimes"), expanded(peaks, rows, "peaks")
     if error_sizes or text:
-        event.errors = read_lines(text, full(error_sizes, rows, "errorSizes"))
+        event.errors = read_lines(text, expanded(error_sizes, rows, "errorSizes"))
     traceback_sizes = read_column(results.traceback_sizes, UINT32, "tracebackSizes")
     text = read_bytes(results, "tracebacks")
     if traceback_sizes or text:
-        event.tracebacks = read_tracebacks(text, full(traceback_sizes, rows, "tracebackSizes"))
+        event.tracebacks = read_tracebacks(text, expanded(traceback_sizes, rows, "tracebackSizes"))
     return event
 
 
@@ -348,32 +283,32 @@ def _check_outcomes(outcomes: "array[int]", sizes: "array[int]") -> None:
 
 
 def _started(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    return events.Started(route, *_task_columns(_member(message.started)))
+    return events.Started(route, *task_columns(_required(message.started)))
 
 
 def _suspended(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    return events.Suspended(route, *_task_columns(_member(message.suspended)))
+    return events.Suspended(route, *task_columns(_required(message.suspended)))
 
 
 def _resumed(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    return events.Resumed(route, *_task_columns(_member(message.resumed)))
+    return events.Resumed(route, *task_columns(_required(message.resumed)))
 
 
 def _retracted(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    retracted = _member(message.retracted)
-    clients, ids, attempts = _task_columns(retracted)
-    given = full(read_column(retracted.given, UINT8, "given"), len(ids), "given")
+    retracted = _required(message.retracted)
+    clients, ids, attempts = task_columns(retracted)
+    given = expanded(read_column(retracted.given, UINT8, "given"), len(ids), "given")
     if given and max(given) > 1:
         raise WireError(f"given is {max(given)}, not 0 or 1")
     return events.Retracted(route, clients, ids, attempts, given)
 
 
 def _received(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    return events.Received(route, _member(message.received).bytes)
+    return events.Received(route, _required(message.received).bytes)
 
 
 def _object(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    struct = _member(message.object)
+    struct = _required(message.object)
     count = len(frames) - 1
     if not 0 < count <= OBJECT_FRAMES:
         raise WireError(f"{count} frames of an object, not 1 to {OBJECT_FRAMES}")
@@ -383,23 +318,23 @@ def _object(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 
 def _forget_objects(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    forget = _member(message.forget_objects)
+    forget = _required(message.forget_objects)
     ids = read_column(forget.ids, UINT64, "ids")
     clients = read_column(forget.clients, UINT64, "clients")
-    return events.ForgetObjects(route, ids, full(clients, len(ids), "clients") if clients else clients)
+    return events.ForgetObjects(route, ids, expanded(clients, len(ids), "clients") if clients else clients)
 
 
 def _output(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    output = _member(message.output)
-    _expect_frames(frames, 0)
+    output = _required(message.output)
+    check_frames(frames, 0)
     ids = read_column(output.ids, UINT64, "ids")
     rows = len(ids)
     if not rows:
         raise WireError("a batch without rows")
-    clients = full(read_column(output.clients, UINT64, "clients"), rows, "clients")
-    streams = full(read_column(output.streams, UINT8, "streams"), rows, "streams")
-    labels = full(read_column(output.labels, UINT32, "labels"), rows, "labels")
-    sizes = full(read_column(output.sizes, UINT32, "sizes"), rows, "sizes")
+    clients = expanded(read_column(output.clients, UINT64, "clients"), rows, "clients")
+    streams = expanded(read_column(output.streams, UINT8, "streams"), rows, "streams")
+    labels = expanded(read_column(output.labels, UINT32, "labels"), rows, "labels")
+    sizes = expanded(read_column(output.sizes, UINT32, "sizes"), rows, "sizes")
     text = read_bytes(output, "text")
     if max(streams) > 1:
         raise WireError(f"stream {max(streams)} is neither 0 nor 1")
@@ -417,7 +352,7 @@ def _shutdown(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 
 def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    cancel = _member(message.cancel)
+    cancel = _required(message.cancel)
     force = read_column(cancel.force, UINT8, "force")
     if len(force) > 1:
         raise WireError(f"column force has {len(force)} elements, more than 1")
@@ -427,7 +362,7 @@ def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 
 
 def _worker_died(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
-    died = _member(message.worker_died)
+    died = _required(message.worker_died)
     return events.WorkerDied(
         route, died.incarnation, died.pid, _text(died.cause), died.peak_bytes, died.client, died.id, died.attempt
     )

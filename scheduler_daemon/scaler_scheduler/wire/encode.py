@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.wire import one_row_codec
-from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, Column, columns_message, shrunk
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, Column, columns_message, compacted
 from scaler_scheduler.wire.schema import (
     Credit,
     EndWorker,
@@ -93,7 +93,7 @@ def _joined(rows: effects.Rows) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _spread(special: Dict[int, Tuple[int, int, int]], rows: int, number: int) -> List[int]:
+def _sparse_column(special: Dict[int, Tuple[int, int, int]], rows: int, number: int) -> List[int]:
     """Of each row's three numbers this one; 0 for rows that have none."""
     column = [0] * rows
     for row, numbers in special.items():
@@ -105,11 +105,11 @@ def _special_columns(special: Dict[int, Tuple[int, int, int]], rows: int) -> Tup
     """Flags, depths and priorities of a Dispatch."""
     if not special:
         return (UINT8, ()), (UINT32, ()), (UINT32, ())
-    priorities = [priority & 0xFFFFFFFF for priority in _spread(special, rows, 2)]
+    priorities = [priority & 0xFFFFFFFF for priority in _sparse_column(special, rows, 2)]
     return (
-        (UINT8, shrunk(_spread(special, rows, 0))),
-        (UINT32, shrunk(_spread(special, rows, 1))),
-        (UINT32, shrunk(priorities)),
+        (UINT8, compacted(_sparse_column(special, rows, 0))),
+        (UINT32, compacted(_sparse_column(special, rows, 1))),
+        (UINT32, compacted(priorities)),
     )
 
 
@@ -118,9 +118,9 @@ def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tu
     if not profiles:
         return (UINT64, ()), (UINT64, ()), (UINT64, ())
     return (
-        (UINT64, shrunk(_spread(profiles, rows, 0))),
-        (UINT64, shrunk(_spread(profiles, rows, 1))),
-        (UINT64, shrunk(_spread(profiles, rows, 2))),
+        (UINT64, compacted(_sparse_column(profiles, rows, 0))),
+        (UINT64, compacted(_sparse_column(profiles, rows, 1))),
+        (UINT64, compacted(_sparse_column(profiles, rows, 2))),
     )
 
 
@@ -131,11 +131,11 @@ def _input_columns(effect: effects.Dispatch) -> Tuple[Column, Column, Column, Co
     counts = [0] * len(effect.ids)
     for row, count in effect.input_counts.items():
         counts[row] = count
-    inlined = shrunk(effect.inlined)
+    inlined = compacted(effect.inlined)
     return (
         (UINT64, effect.inputs),
-        (UINT32, shrunk(counts)),
-        (UINT8, shrunk(effect.shared)),
+        (UINT32, compacted(counts)),
+        (UINT8, compacted(effect.shared)),
         (UINT32, inlined if len(inlined) > 1 or inlined[0] else ()),
     )
 
@@ -150,7 +150,7 @@ def _name_columns(names: Dict[int, str], rows: int) -> Tuple[Column, Column]:
         name = names[row].encode("utf-8")
         sizes[row] = len(name)
         given.append(name)
-    return (UINT8, b"".join(given)), (UINT32, shrunk(sizes))
+    return (UINT8, b"".join(given)), (UINT32, compacted(sizes))
 
 
 def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
@@ -161,11 +161,11 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
     frame = columns_message(
         effects.DISPATCH,
         (
-            (UINT64, shrunk(effect.clients)),
+            (UINT64, compacted(effect.clients)),
             (UINT64, effect.ids),
-            (UINT32, shrunk(effect.attempts)),
-            (UINT32, shrunk(effect.functions)),
-            (UINT32, shrunk(rows.sizes)),
+            (UINT32, compacted(effect.attempts)),
+            (UINT32, compacted(effect.functions)),
+            (UINT32, compacted(rows.sizes)),
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
             *_special_columns(effect.row_options, len(effect.ids)),
@@ -185,8 +185,8 @@ def _resolved(effect: Any, identity: Identity) -> List[bytes]:
         effects.RESOLVED,
         (
             (UINT64, effect.ids),
-            (UINT8, shrunk(effect.outcomes)),
-            (UINT32, shrunk(rows.sizes)),
+            (UINT8, compacted(effect.outcomes)),
+            (UINT32, compacted(rows.sizes)),
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
             *_profile_columns(effect.profiles, len(effect.ids)),
@@ -200,7 +200,7 @@ def _started(effect: Any, identity: Identity) -> List[bytes]:
 
 
 def _tasks(effect: Any, identity: Identity) -> List[bytes]:
-    columns = ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids), (UINT32, shrunk(effect.attempts)))
+    columns = ((UINT64, compacted(effect.clients)), (UINT64, effect.ids), (UINT32, compacted(effect.attempts)))
     return [columns_message(effect.kind, columns)]
 
 
@@ -225,16 +225,16 @@ def _object(effect: Any, identity: Identity) -> List[bytes]:
 
 
 def _forget_objects(effect: Any, identity: Identity) -> List[bytes]:
-    return [columns_message(effects.FORGET_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
+    return [columns_message(effects.FORGET_OBJECTS, ((UINT64, compacted(effect.clients)), (UINT64, effect.ids)))]
 
 
 def _output(effect: Any, identity: Identity) -> List[bytes]:
     columns: List[Column] = [
         (UINT64, ()),
         (UINT64, effect.ids),
-        (UINT8, shrunk(effect.streams)),
-        (UINT32, shrunk(effect.labels)),
-        (UINT32, shrunk(effect.sizes)),
+        (UINT8, compacted(effect.streams)),
+        (UINT32, compacted(effect.labels)),
+        (UINT32, compacted(effect.sizes)),
         (UINT8, b"".join(effect.texts)),
         (UINT64, [effect.dropped] if effect.dropped else ()),
     ]
@@ -242,7 +242,7 @@ def _output(effect: Any, identity: Identity) -> List[bytes]:
 
 
 def _fetch_objects(effect: Any, identity: Identity) -> List[bytes]:
-    return [columns_message(effects.FETCH_OBJECTS, ((UINT64, shrunk(effect.clients)), (UINT64, effect.ids)))]
+    return [columns_message(effects.FETCH_OBJECTS, ((UINT64, compacted(effect.clients)), (UINT64, effect.ids)))]
 
 
 def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:

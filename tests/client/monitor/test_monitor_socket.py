@@ -16,7 +16,7 @@ import zmq
 
 from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.command_line import parse_arguments, resolve
-from scaler_client.commands.options import Command, Option, OptionError, whole
+from scaler_client.commands.options import Command, Option, OptionError, integer
 from scaler_client.monitor.options import MONITOR_OPTIONS, monitor_address
 from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket, check_access, connection_problem
 
@@ -143,7 +143,7 @@ def test_who_may_not_connect_is_told_which_group_may(open_folder: Path) -> None:
 
 
 COMMAND = Command(
-    "", "SCALER_EXAMPLE", "/nonexistent/example.toml", (*MONITOR_OPTIONS, Option("limit", whole(1, 9), 1, "a limit"))
+    "", "SCALER_EXAMPLE", "/nonexistent/example.toml", (*MONITOR_OPTIONS, Option("limit", integer(1, 9), 1, "a limit"))
 )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import zmq
 
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
-from scaler_client.commands.options import UNAVAILABLE
+from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.net.curve import SERVING_CUT_SECONDS, secure, warn_of_secrets
 from scaler_client.net.host_lookup import warn_if_unresolved
@@ -107,7 +107,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     try:
         objects = make_directory(incarnation)  # right before there is a fork server, which removes it whatever happens
     except OSError as error:
-        return fail(f"cannot make a directory for objects: {error}", UNAVAILABLE)
+        return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
     starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
     try:
         context = zmq.Context()
@@ -119,7 +119,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         except zmq.ZMQError as error:
             reconnects.close()
             context.destroy(linger=0)
-            return fail(f"cannot connect to {config.address}: {error}", UNAVAILABLE)
+            return fail(f"cannot connect to {config.address}: {error}", EXIT_UNAVAILABLE)
         warn_if_unresolved(config.address, _log)
         manager = SystemdNotifier(variables)
         agent = _Agent(config, incarnation, connection, reconnects, starter, signals, page, objects.path, manager, keys)

@@ -1,0 +1,109 @@
+"""Columns that several messages have, read and checked against one another: task names, payloads, inputs, texts."""
+
+from array import array
+from typing import Any, Dict, List, Tuple
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.lines import LINE_LIMIT, TRACEBACK_BYTES, printable_line
+from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, expanded, read_bytes, read_column
+from scaler_scheduler.wire.errors import WireError
+
+INPUTS_LIMIT = 1 << 20
+"""Most objects that a row reads."""
+
+LONGEST_PAYLOAD = 1 << 28
+"""Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
+
+
+def check_frames(frames: List[bytes], count: int) -> None:
+    if len(frames) != 1 + count:
+        raise WireError(f"{len(frames) - 1} payload frames where {count} are announced")
+
+
+def check_ids(ids: "array[int]") -> None:
+    if not ids:
+        raise WireError("a batch without rows")
+    previous = -1
+    for task_id in ids:
+        if task_id <= previous:
+            raise WireError("ids do not ascend")
+        previous = task_id
+
+
+def task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
+    """Clients, ids and attempts."""
+    ids = read_column(tasks.ids, UINT64, "ids")
+    clients = expanded(read_column(tasks.clients, UINT64, "clients"), len(ids), "clients")
+    attempts = expanded(read_column(tasks.attempts, UINT32, "attempts"), len(ids), "attempts")
+    return clients, ids, attempts
+
+
+def payload_columns(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]", bytes, Dict[int, bytes]]:
+    """Sizes, joined payload and large payloads by row, checked against one another."""
+    sizes = expanded(read_column(batch.sizes, UINT32, "sizes"), rows, "sizes")
+    large_rows = read_column(batch.large, UINT32, "large")
+    check_frames(frames, len(large_rows))
+    joined = read_bytes(batch, "payload")
+    if len(joined) > LONGEST_PAYLOAD:
+        raise WireError(f"payload of {len(joined)} bytes in one frame, more than {LONGEST_PAYLOAD}")
+    announced = sum(sizes)
+    if announced != len(joined):
+        raise WireError(f"payload of {len(joined)} bytes where {announced} are announced")
+    large: Dict[int, bytes] = {}
+    previous = -1
+    for position, row in enumerate(large_rows):
+        if row >= rows:
+            raise WireError(f"large names row {row}, of {rows} rows that are numbered from 0")
+        if row <= previous:
+            raise WireError(f"large does not ascend: row {row} stands behind row {previous}")
+        if sizes[row]:
+            raise WireError(f"row {row} is in large and has size {sizes[row]}: its size must be 0")
+        large[row] = frames[1 + position]
+        previous = row
+    return sizes, joined, large
+
+
+def input_columns(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "array[int]"]:
+    """Inputs, how many each row has, and what becomes of its result; empty: nothing of any row."""
+    inputs = read_column(submit.inputs, UINT64, "inputs")
+    counts = read_column(submit.input_counts, UINT32, "inputCounts")
+    keep = read_column(submit.keep, UINT8, "keep")
+    if inputs or counts:
+        counts = expanded(counts, rows, "inputCounts")
+        if max(counts) > INPUTS_LIMIT:
+            raise WireError(f"a row with {max(counts)} inputs, more than {INPUTS_LIMIT}")
+        announced = sum(counts)
+        if announced != len(inputs):
+            raise WireError(f"{len(inputs)} inputs where {announced} are announced")
+    if keep:
+        keep = expanded(keep, rows, "keep")
+        if max(keep) > events.KEEP_BOTH:
+            raise WireError(f"keep is {max(keep)}, not 0 to {events.KEEP_BOTH}")
+    return inputs, counts, keep
+
+
+def read_lines(text: bytes, sizes: "array[int]") -> List[str]:
+    """Each row's line: what people see of it, so without control characters, and not longer than LINE_LIMIT."""
+    _check_length(text, sizes, "lines")
+    lines: List[str] = []
+    begin = 0
+    for size in sizes:
+        lines.append(printable_line(text[begin : begin + min(size, 4 * LINE_LIMIT)]) if size else "")
+        begin += size
+    return lines
+
+
+def read_tracebacks(text: bytes, sizes: "array[int]") -> List[bytes]:
+    """Each row's traceback, of a long one its end."""
+    _check_length(text, sizes, "tracebacks")
+    tracebacks: List[bytes] = []
+    end = 0
+    for size in sizes:
+        end += size
+        tracebacks.append(text[end - min(size, TRACEBACK_BYTES) : end])
+    return tracebacks
+
+
+def _check_length(text: bytes, sizes: "array[int]", what: str) -> None:
+    if sum(sizes) != len(text):
+        raise WireError(f"{what} of {len(text)} bytes where {sum(sizes)} are announced")
