@@ -99,7 +99,7 @@ class Cluster:
         self._failed: dict[int, tuple[int, bytes]] = {}
 
     def run(self, session: Session) -> None:
-        for message in session.take_outgoing():
+        for message in session.pop_outgoing():
             if isinstance(message, messages.Function):
                 self._functions[message.number] = loads(message.payload)
             elif isinstance(message, messages.Object):

@@ -82,7 +82,7 @@ class ClientHost:
             futures.append(Future(self.world.oracle, self, function, script, options, None, payloads[-1]))
             futures[-1].ended = self.holdings.hold(refs)
         chunk = Chunk(function, futures, payloads)
-        chunk.submitted(self.session.submit_chunk(chunk, function, payloads))
+        chunk.set_first_id(self.session.submit_chunk(chunk, function, payloads))
         for future in futures:
             self.world.oracle.submitted(self.incarnation, future)
         self.futures += futures
@@ -143,8 +143,7 @@ class ClientHost:
         self.was_cleared = True
         for future in self.futures:
             future.is_cancel_asked = future.is_cancel_asked or not future.is_done
-        self.session.cancel(self.session.tasks.ids(), lambda: None)
-        self.session.objects.clear(None, True)
+        self.session.clear(lambda: None)
         self.wake()
 
     def cancel(self, futures: list[Future], force: bool) -> None:
@@ -245,7 +244,7 @@ class ClientHost:
             self._step()
 
     def _send(self) -> None:
-        for message in self.session.take_outgoing():
+        for message in self.session.pop_outgoing():
             if not isinstance(message, messages.Heartbeat):
                 self.world.trace.note(self.name, "sends", message)
             if isinstance(message, messages.Submit):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from scaler_client.pickling.references import StoredObject, reading_call
+from scaler_client.pickling.references import StoredObject, call_with_inputs
 from scaler_client.protocol.messages import Payload
 
 from .scripts import Script, Thing
@@ -49,7 +49,7 @@ class Holdings:
     def call(self, script: Script, refs: Iterable[Ref]) -> Payload:
         """The payload of a task that reads these."""
         inputs = [ref.object_id for ref in refs]
-        return reading_call(script.payload(), inputs) if inputs else script.payload()
+        return call_with_inputs(script.payload(), inputs) if inputs else script.payload()
 
     def hold(self, refs: list[Ref], owners: int = 1) -> Callable[[], None]:
         """They are needed until what is returned was called by that many."""

@@ -238,17 +238,17 @@ MUTATIONS = (
     ),
     Mutation(
         "do not send objects again after a restart",
-        held_objects.HeldObjects, "join", "outgoing.append(message)", "pass",
+        held_objects.HeldObjects, "send_all", "outgoing.append(message)", "pass",
         first_seed=9,
     ),
     Mutation(
         "let go of results before the rows that read them have left",
-        held_objects.HeldObjects, "pop_messages", "self._backlog.is_past(self._later[0][0])", "True",
+        held_objects.HeldObjects, "pop_messages", "self._backlog.is_past(self._deferred[0][0])", "True",
         first_seed=66,
     ),
     Mutation(
         "never repeat what a client forgets",
-        held_objects.HeldObjects, "resend", "if told:", "if False:",
+        held_objects.HeldObjects, "resend_forgotten", "if unconfirmed:", "if False:",
         first_seed=1104,
     ),
     Mutation(
@@ -352,7 +352,7 @@ MUTATIONS = (
     ),
     Mutation(
         "submit again only the targets of a graph that has lost results",
-        graph_recovery, "submit_again", "graph.needed_ids()", "graph.open_ids()",
+        graph_recovery, "resubmit_graph", "graph.needed_ids()", "graph.open_ids()",
         first_seed=31,
     ),
     Mutation(

@@ -105,7 +105,7 @@ class Future:
     def start(self) -> None:
         self.has_started = True
 
-    def measured(self, _duration: int, cpu_time: int, peak: int) -> None:
+    def set_measurements(self, _duration: int, cpu_time: int, peak: int) -> None:
         self._expect(not self.is_done, "is measured when it is done")
         self.cost = cpu_time, peak
 
@@ -137,8 +137,8 @@ class Chunk(map.MapChunk):
         for future in futures:
             future.is_of_map = True
 
-    def submitted(self, first: int) -> None:
-        super().submitted(first)
+    def set_first_id(self, first: int) -> None:
+        super().set_first_id(first)
         for position, future in enumerate(self.futures):
             future.task_id = first + position
 

@@ -64,7 +64,7 @@ class MapChunk:
         self.count = self._left = len(payloads)
         self._progress = progress
 
-    def submitted(self, first: int) -> None:
+    def set_first_id(self, first: int) -> None:
         self.first = first
 
     def row(self, task_id: int) -> tuple[Function, Payload]:

@@ -320,7 +320,7 @@ class TaskFuture(Future[T]):
         if self._state == PENDING:
             self._state = RUNNING
 
-    def measured(self, duration: int, cpu_time: int, peak: int) -> None:
+    def set_measurements(self, duration: int, cpu_time: int, peak: int) -> None:
         """What the worker measured, in nanoseconds and bytes; called before `resolve`."""
         if self._state not in _DONE_STATES:
             self._profile = duration, cpu_time, peak

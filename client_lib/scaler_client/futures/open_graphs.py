@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..pickling.functions import Function
-from ..pickling.references import ObjectRef, ReadingCall, reading_call
+from ..pickling.references import CallWithInputs, ObjectRef, call_with_inputs
 from ..protocol.messages import Keep, Options, Outcome, Payload, Submit, TaskName
 from .future import FailedNode, TaskFuture
 
@@ -98,7 +98,7 @@ class GraphTasks:
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
-    def submitted(self, first: int) -> None:
+    def set_first_id(self, first: int) -> None:
         self.first = first
         self.options = replace(self.options or Options(), graph=first + 1, keys=self._keys)
         for row, future in self.targets.items():
@@ -170,10 +170,10 @@ class GraphTasks:
         if future is not None:
             future.start()
 
-    def measured(self, task_id: int, duration: int, cpu_time: int, peak: int) -> None:
+    def set_measurements(self, task_id: int, duration: int, cpu_time: int, peak: int) -> None:
         future = self.targets.get(task_id - self.first)
         if future is not None:
-            future.measured(duration, cpu_time, peak)
+            future.set_measurements(duration, cpu_time, peak)
 
     def open_ids(self) -> list[int]:
         return [self.first + row for row in list(self.targets)]
@@ -202,9 +202,9 @@ class GraphTasks:
     def kept_ids(self) -> Sequence[int]:
         return [self.first + row for row, keep in enumerate(self._keep) if keep]
 
-    def row(self, task_id: int) -> tuple[Function, ReadingCall]:
+    def row(self, task_id: int) -> tuple[Function, CallWithInputs]:
         row = task_id - self.first
-        payload = reading_call(self._payloads[row], self._ids(self._inputs_of(row)), self._keep_of(row))
+        payload = call_with_inputs(self._payloads[row], self._ids(self._inputs_of(row)), self._keep_of(row))
         return self._functions[self._numbers[row]], payload
 
     def _keep_of(self, row: int) -> int:

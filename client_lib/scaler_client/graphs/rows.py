@@ -10,7 +10,7 @@ from ..io import objects
 from ..pickling.call_pickles import CALL_BEGIN, CALL_END, SIMPLE, TAKEN, simple
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
-from ..pickling.references import NodeRef, ObjectRef, ReadingCall, Reference
+from ..pickling.references import CallWithInputs, NodeRef, ObjectRef, Reference
 from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, same
 from .nodes import ALIAS, CALL, LITERAL, TREE_OF_CALLS, Nodes, is_call
 
@@ -166,7 +166,7 @@ class RowBuilder:
 
     def _add_dumped(self, number: int, arguments: tuple[Any, ...]) -> int:
         payload = self._caller._dump_call(arguments, {})
-        references = payload.inputs if type(payload) is ReadingCall else ()
+        references = payload.inputs if type(payload) is CallWithInputs else ()
         rows = self.rows
         rows.payloads.append(payload)
         rows.numbers.append(number)
@@ -178,7 +178,7 @@ class RowBuilder:
         number = self._numbers.get(key)
         if number is None:
             function = self._caller._function(fn)
-            if function.by_name is not None:
+            if function.named_function is not None:
                 raise TypeError(f"{fn!r} can't be a node of a graph: other nodes could not read its result")
             number = self._numbers[key] = function.number
             self.rows.functions[number] = function

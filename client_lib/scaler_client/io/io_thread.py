@@ -27,7 +27,7 @@ from ..net.wakeup import Wake
 from ..pickling.functions import Function
 from ..pickling.references import StoredObject
 from ..protocol import messages, wire
-from ..protocol.messages import NOT_AUTHORIZED, Payload, TaskName
+from ..protocol.messages import Payload, TaskName
 from ..session.result_sinks import ChunkSink
 from ..session.session import Session, State
 from .callbacks import Callbacks
@@ -56,7 +56,7 @@ class IoThread:
             OSError: too few file descriptors are left.
         """
         check_free_files("a client")
-        session.shortage = shortage
+        session.file_shortage = shortage
         self.is_nested = is_nested
         self._address = address
         self._keys = keys
@@ -70,6 +70,7 @@ class IoThread:
         self._closed: str | None = None
         """Why nothing can be submitted any more."""
         self._joined = threading.Event()
+        session.on_join_result = self._joined.set
         self._callbacks = Callbacks()
         self._display = OutputDisplay()
         session.on_output = self._display.put
@@ -114,9 +115,9 @@ class IoThread:
         """Hand over a new task that has options."""
         self._call_soon(lambda: self._submit_with_options(future))
 
-    def submit_chunk(self, owner: ChunkSink, function: Function, payloads: list[Payload]) -> None:
-        """Hand over tasks of one function, whose first id is told to the owner."""
-        self._call_soon(lambda: owner.submitted(self._session.submit_chunk(owner, function, payloads)))
+    def submit_chunk(self, sink: ChunkSink, function: Function, payloads: list[Payload]) -> None:
+        """Hand over tasks of one function, whose first id is told to the sink."""
+        self._call_soon(lambda: sink.set_first_id(self._session.submit_chunk(sink, function, payloads)))
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
@@ -136,13 +137,16 @@ class IoThread:
         stopped if they do. Does not wait."""
         self._call_soon(lambda: self._session.cancel(ids(), lambda: None, force))
 
-    def clear(self, parent: TaskName | None, over: Callable[[], None]) -> None:
+    def clear(self, parent: TaskName | None, on_done: Callable[[], None]) -> None:
         """Ask that no open task runs that has not begun, and forget all objects; does not wait. `over` is called when
         the fate of all is known.
 
         A nested client serves all tasks of its worker: there it is what this one has submitted.
         """
-        self._call_soon(lambda: self._clear(parent, over))
+        if self.is_nested:
+            self._call_soon(lambda: self._session.clear_children(parent, on_done))
+        else:
+            self._call_soon(lambda: self._session.clear(on_done))
 
     def stop_children(self, parent: TaskName) -> None:
         """Ask that everything is stopped that this task has submitted. Does not wait."""
@@ -163,7 +167,7 @@ class IoThread:
 
     def forget_object(self, stored: StoredObject) -> None:
         """Nothing refers to this object any more. Called as `forget_function` is."""
-        self._inbox.append(lambda: self._session.objects.forget(stored))
+        self._inbox.append(lambda: self._session.forget_object(stored))
 
     def call_soon(self, command: Callable[[Session], None]) -> None:
         """Have this called by the I/O thread, behind all that was handed over before."""
@@ -176,13 +180,7 @@ class IoThread:
     def forward_output(self, forward: Callable[[list[TaskName], messages.Output], None]) -> None:
         """From now on what tasks print is not shown here, but handed over together with their parents' names."""
 
-        def take(output: messages.Output) -> None:
-            parents = map(self._session.tasks.parent, output.ids)
-            known = [(parent, row) for row, parent in enumerate(parents) if parent is not None]
-            if known:
-                forward([parent for parent, _ in known], output.rows([row for _, row in known]))
-
-        self._session.on_output = take
+        self._session.forward_output(forward)
 
     @property
     def is_closed(self) -> bool:
@@ -293,7 +291,7 @@ class IoThread:
             elif self._reconnects.take():
                 self._session.reconnected(now)
             elif self._reconnects.failure is not None:
-                self._give_up(self._reconnects.failure.text(self._keys), now)
+                self._session.reject_connection(self._reconnects.failure.text(self._keys), now)
 
     def _seconds_to_sleep(self, now: float) -> float:
         if self._inbox or self._closed is not None:
@@ -313,29 +311,8 @@ class IoThread:
             else:
                 item()
 
-    def _clear(self, parent: TaskName | None, over: Callable[[], None]) -> None:
-        tasks = self._session.tasks
-        ids = tasks.child_ids(parent) if self.is_nested else tasks.ids()
-        left = len(ids) + 1
-
-        def answered() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                over()
-
-        self._session.cancel(ids, answered)
-        self._session.objects.clear(parent, not self.is_nested)
-        answered()
-
     def _submit_with_options(self, future: TaskFuture[Any]) -> None:
         future.task_id = self._session.submit_with_options(future, *future.row(-1))
-
-    def _give_up(self, text: str, now: float) -> None:
-        """There will be no connection."""
-        if self._session.refused is None:
-            self._session.handle(messages.Refused(NOT_AUTHORIZED, text, 0, ""), now)
-            self._joined.set()
 
     def _receive(self, now: float) -> None:
         """Take the message that has arrived."""
@@ -345,13 +322,10 @@ class IoThread:
             _log.error("dropped a message of the scheduler at %s: %s", self._address, error)
             return
         self._session.handle(message, now)
-        if isinstance(message, (messages.Welcome, messages.Refused)):
-            self._joined.set()
 
     def _send(self) -> None:
         unsent = self._unsent
-        for message in self._session.take_outgoing():
-            unsent += self._session.frame_limit.encode(message)
+        unsent += self._session.pop_frames()
         while unsent:
             frames = unsent[0]
             try:

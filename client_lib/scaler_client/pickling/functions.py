@@ -59,7 +59,7 @@ _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
 class Function:
     """One function as the scheduler knows it. Once nothing refers to it any more, the scheduler may forget it."""
 
-    __slots__ = ("__weakref__", "by_name", "kind", "name", "number", "payload", "sent_in_join", "serializer")
+    __slots__ = ("__weakref__", "kind", "name", "named_function", "number", "payload", "sent_in_join", "serializer")
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class Function:
         name: str,
         payload: bytes,
         own_serializer: Serializer | None = None,
-        by_name: NamedFunction | None = None,
+        named_function: NamedFunction | None = None,
     ) -> None:
         self.serializer = own_serializer
         """The user's own, where there is one: results are then its bytes."""
-        self.by_name = by_name
+        self.named_function = named_function
         """What it is where workers offer it by name."""
-        self.kind = serializer.DEFAULT if by_name is None else by_name.kind
+        self.kind = serializer.DEFAULT if named_function is None else named_function.kind
         """Which workers can run it, as the protocol says it."""
         self.number = number
         self.name = name
@@ -93,8 +93,8 @@ class Function:
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
             return None, _text_error(text_error, bytes(answer).decode(), place)
-        if self.by_name is not None:
-            return self.by_name.read_answer(outcome, answer)
+        if self.named_function is not None:
+            return self.named_function.read_answer(outcome, answer)
         try:
             value = serializer.loads(answer)
         except Exception as error:
@@ -123,7 +123,7 @@ class Function:
     @property
     def answers_pickles(self) -> bool:
         """Whether what it returns is a pickle, and nothing else around it."""
-        return self.serializer is None and self.by_name is None
+        return self.serializer is None and self.named_function is None
 
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
         if self.serializer is None:
@@ -220,7 +220,7 @@ class FunctionTable:
 
     def _pickled(self, fn: Callable[..., Any], key: object, retry_on: RetryOn) -> Function:
         if isinstance(fn, NamedFunction):
-            return self._by_name(fn, retry_on)
+            return self._get_named(fn, retry_on)
         if not callable(fn):
             raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
         if inspect.iscoroutinefunction(fn):
@@ -236,7 +236,7 @@ class FunctionTable:
             self._capturing[key] = reference, function, captures
         return function
 
-    def _by_name(self, fn: NamedFunction, retry_on: RetryOn) -> Function:
+    def _get_named(self, fn: NamedFunction, retry_on: RetryOn) -> Function:
         if retry_on:
             raise TypeError(f"retry_on is of Python's exceptions: tasks of {fn!r} raise none")
         return self._kept(fn.kind.encode(), fn.name, b"", fn)
@@ -247,10 +247,10 @@ class FunctionTable:
         self._large.note_function(name, len(payload))
         return self._kept(hashlib.blake2b(payload, digest_size=16).digest(), name, payload, None)
 
-    def _kept(self, digest: bytes, name: str, payload: bytes, by_name: NamedFunction | None) -> Function:
+    def _kept(self, digest: bytes, name: str, payload: bytes, named_function: NamedFunction | None) -> Function:
         function = self._by_digest.get(digest)
         if function is None:
-            function = Function(next(self._numbers), name, payload, self._serializer, by_name)
+            function = Function(next(self._numbers), name, payload, self._serializer, named_function)
             weakref.finalize(function, self._forgotten, function.number).atexit = False
             self._by_digest[digest] = function
         self._recent.append(function)

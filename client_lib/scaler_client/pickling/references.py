@@ -113,7 +113,7 @@ Reference = Union[ObjectRef, NodeRef]
 REFERENCES = frozenset({ObjectRef, NodeRef})
 
 
-class ReadingCall(bytes):
+class CallWithInputs(bytes):
     """A call's payload that reads objects."""
 
     inputs: Sequence[Reference | int] = ()
@@ -126,9 +126,9 @@ class ReadingCall(bytes):
         return [each if type(each) is int else each.object_id for each in self.inputs]  # type: ignore[union-attr]
 
 
-def reading_call(payload: Payload, inputs: Sequence[Reference | int], keep: int = 0) -> ReadingCall:
+def call_with_inputs(payload: Payload, inputs: Sequence[Reference | int], keep: int = 0) -> CallWithInputs:
     """The payload of a call that reads these."""
-    call = ReadingCall(payload)
+    call = CallWithInputs(payload)
     call.inputs = inputs
     call.keep = keep
     return call
@@ -178,7 +178,7 @@ class Collector:
 
     def payload(self, data: bytes) -> bytes:
         """The call's payload, from the pickle of its arguments."""
-        return reading_call(data, self.inputs) if self.inputs else data
+        return call_with_inputs(data, self.inputs) if self.inputs else data
 
     def __enter__(self) -> Collector:
         self._outer, _collecting.collector = _collecting.collector, self

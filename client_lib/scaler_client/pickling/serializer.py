@@ -72,7 +72,7 @@ loads: Callable[[Payload], Any] = pickle.loads
 
 
 def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
-    """What turns the arguments of one call into bytes; a `references.ReadingCall` where they refer to objects.
+    """What turns the arguments of one call into bytes; a `references.CallWithInputs` where they refer to objects.
 
     Args:
         io_thread: of the client whose calls these are.

@@ -1,6 +1,6 @@
-"""The conversation with the scheduler, without sockets, threads or a clock: messages in, messages out.
+"""The conversation with the scheduler, sans-IO: messages in, messages out. No sockets, no threads, no clock.
 
-Begin with `session.py`, then `open_tasks.py` (tasks without an answer) and `backlog.py` (credit, and tasks that wait
-for it). `graph_recovery.py` submits a graph again if its results were lost with a host.
+Begin with `session.py`, then `open_tasks.py` (tasks without an answer), `submit_batch.py` and `backlog.py` (tasks on
+their way out, limited by credit). `graph_recovery.py` submits a graph again if its results were lost with a host.
 May import: errors, commands, protocol, pickling, nested, futures.
 """

@@ -45,11 +45,13 @@ def encode_or_log(message: Message) -> list[Frames]:
         return []
 
 
-def failed(ids: Sequence[int], error: ScalerError, is_named: bool) -> Resolved:
-    """The answer for tasks that fail in the client, in the form of a scheduler's answer.
+def failure_answer(ids: Sequence[int], error: ScalerError, is_named: bool) -> Resolved:
+    """Return an answer, in the form of a scheduler's, that fails these tasks.
 
     Args:
-        is_named: whether workers offer their function by name.
+        ids: the tasks.
+        error: what the tasks raise.
+        is_named: whether the tasks' function is one that workers offer by name. Its failures are plain text.
     """
     payload: Payload = escaped(str(error)).encode() if is_named else dump_exception(error, str(error))
     return Resolved(list(ids), [Outcome.EXCEPTION.value] * len(ids), [payload] * len(ids))
@@ -92,15 +94,15 @@ class FrameLimit:
 
     Args:
         backlog: has counted all rows; rows that are not sent are taken off.
-        resolved: called with the failures of rows that are not sent.
+        resolve: called with the failures of rows that are not sent.
         is_named: whether workers offer the function of this task by name.
     """
 
-    def __init__(self, backlog: Backlog, resolved: Callable[[Resolved], None], is_named: Callable[[int], bool]) -> None:
+    def __init__(self, backlog: Backlog, resolve: Callable[[Resolved], None], is_named: Callable[[int], bool]) -> None:
         self.bytes = 0
         """The limit; 0: no limit."""
         self._backlog = backlog
-        self._resolved = resolved
+        self._resolve = resolve
         self._is_named = is_named
         self._large = LargePayloads()
         self._functions: dict[int, ScalerError] = {}
@@ -174,4 +176,4 @@ class FrameLimit:
     def _fail(self, batch: Submit, row: int, error: ScalerError) -> None:
         self._backlog.uncount_task(batch.payloads[row])
         task_id = batch.ids[row]
-        self._resolved(failed([task_id], error, self._is_named(task_id)))
+        self._resolve(failure_answer([task_id], error, self._is_named(task_id)))

@@ -1,23 +1,33 @@
-"""Graphs of which results were lost with the host that they had stayed on."""
+"""Submits graphs again if results of their nodes were lost with a host.
+
+The client does this, because nobody else knows how the results were made. The scheduler drops a task when it is over,
+so a graph costs the scheduler only its unfinished part.
+"""
 
 from __future__ import annotations
 
-from .backlog import Backlog, rows_of
+from .backlog import rows_of
 from .held_objects import HeldObjects
 from .result_sinks import GraphSink
 from .submit_batch import SubmitBatch
 
 
-def submit_again(graph: GraphSink, rows: SubmitBatch, backlog: Backlog, objects: HeldObjects) -> None:
-    """Submit what the graph's open targets need, as far as it was sent; what the scheduler has of it, it passes over.
+def resubmit_graph(graph: GraphSink, batch: SubmitBatch, objects: HeldObjects) -> None:
+    """Submit again all tasks that the graph's open targets need.
 
-    It is the client that does this as nobody else knows how the results were made: the scheduler drops a task when it
-    is over, so that what a graph costs there is what is left of it.
+    Tasks that were not sent yet are left out: they still wait in the backlog. The scheduler ignores tasks that it
+    already has.
+
+    Args:
+        graph: the graph that has lost results.
+        batch: takes the submissions, ahead of everything that waits for credit.
+        objects: forgets the graph's intermediate results once its last row has been sent.
     """
     graph.begin_recovery()
-    rows.flush()
+    batch.flush()
     for function in graph.functions():
-        rows.use_function(function, graph.options)
+        batch.use_function(function, graph.options)
+    backlog = batch.backlog
     sent = [task_id - graph.first for task_id in graph.needed_ids() if backlog.has_sent(task_id)]
-    backlog.resend(rows_of(graph.batch(), sent), rows.outgoing)
+    backlog.resend(rows_of(graph.batch(), sent), batch.outgoing)
     objects.forget_after(graph.first + graph.count - 1, graph.kept_ids())

@@ -1,4 +1,4 @@
-"""What the scheduler keeps for a client's session: objects it was sent, and results of graphs' nodes."""
+"""What the scheduler keeps for a client's session: objects that the client sent, and results of graph nodes."""
 
 from __future__ import annotations
 
@@ -11,82 +11,101 @@ from .backlog import BATCH_ROWS, Backlog
 
 
 class HeldObjects:
+    """Sends objects, and tells the scheduler which objects and kept results nobody refers to any more."""
+
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
         self._objects: dict[int, StoredObject] = {}
-        """Those that somebody refers to, by their ids, ascending."""
+        """Objects with references in this process, by id, ascending."""
         self._forgotten: list[int] = []
-        """What the scheduler is to be told that nobody refers to."""
-        self._later: deque[tuple[int, Sequence[int]]] = deque()
-        """The same once all rows up to this id have left: they read it."""
-        self._told: deque[tuple[int, list[int]]] = deque()
-        """What the scheduler was told so, until the answer to this heartbeat shows that it knows: a lost connection may
-        have taken it along."""
+        """Ids that the scheduler is to forget; not sent yet."""
+        self._deferred: deque[tuple[int, Sequence[int]]] = deque()
+        """Ids to forget once all rows up to the given id are sent, because these rows read them."""
+        self._unconfirmed: deque[tuple[int, list[int]]] = deque()
+        """Ids that were sent as forgotten, with the heartbeat whose echo confirms that. A lost connection may have lost
+        the message."""
 
     def __len__(self) -> int:
         return len(self._objects)
 
     def add(self, stored: StoredObject, outgoing: list[Message] | None) -> None:
-        """A new object, which has its id; None: the scheduler is told of it at the next join."""
+        """Add a new object, which has its id.
+
+        Args:
+            outgoing: takes the message; None: there is no scheduler, the next join sends the object.
+        """
         self._objects[stored.id] = stored
         if outgoing is not None:
             self._backlog.add_object(_message(stored), outgoing)
 
-    def join(self, outgoing: list[Message]) -> None:
-        """A scheduler has accepted the client, which may have none of them."""
-        self._later.clear()
+    def send_all(self, outgoing: list[Message]) -> None:
+        """Send all objects to a scheduler that this client has just joined: it may have none of them."""
+        self._deferred.clear()
         for stored in self._objects.values():
             message = _message(stored)
             self._backlog.count_object(message)
             outgoing.append(message)
 
     def forget(self, stored: StoredObject) -> None:
-        """Nothing refers to this one any more."""
+        """Drop an object that nothing refers to any more."""
         if self._objects.pop(stored.id, None) is not None:
             self._drop(stored)
 
     def forget_after(self, last_row: int, ids: Sequence[int]) -> None:
-        """The client itself does not refer to these results of rows; rows up to the last one read them."""
-        self._later.append((last_row, ids))
+        """Forget kept results once all rows up to `last_row` are sent. The client itself does not refer to them."""
+        self._deferred.append((last_row, ids))
 
     def scheduler_changed(self) -> None:
-        """It is another one, which knows nothing."""
-        self._told.clear()
+        """Stop waiting for confirmations: the new scheduler has none of these objects."""
+        self._unconfirmed.clear()
 
-    def resend(self) -> None:
-        """After a join, and after all that reads results anew: what it may not have heard."""
-        told = [each for _, ids in self._told for each in ids]
-        self._told.clear()
-        if told:
-            needed = {each for _, ids in self._later for each in ids}
-            self._forgotten = [*(each for each in told if each not in needed), *self._forgotten]
+    def resend_forgotten(self) -> None:
+        """Send the unconfirmed ids once more after a join, behind everything that reads these results again."""
+        unconfirmed = [each for _, ids in self._unconfirmed for each in ids]
+        self._unconfirmed.clear()
+        if unconfirmed:
+            needed = {each for _, ids in self._deferred for each in ids}
+            self._forgotten = [*(each for each in unconfirmed if each not in needed), *self._forgotten]
 
     def confirm(self, heartbeat: int) -> None:
-        """The scheduler has answered this one: it has heard all that was told before."""
-        while self._told and self._told[0][0] <= heartbeat:
-            self._told.popleft()
+        """Note that the scheduler has echoed a heartbeat, and so received everything that was sent before it."""
+        while self._unconfirmed and self._unconfirmed[0][0] <= heartbeat:
+            self._unconfirmed.popleft()
 
-    def clear(self, parent: TaskName | None, is_everything: bool) -> None:
-        """Forget what this task has sent, or everything, whoever still refers to it."""
-        for stored in [each for each in self._objects.values() if is_everything or each.parent == parent]:
+    def clear(self) -> None:
+        """Drop all objects, even if references to them exist."""
+        for stored in list(self._objects.values()):
             self.forget(stored)
 
-    def end(self) -> None:
-        """The client is gone, and everything with it."""
+    def clear_sent_by(self, parent: TaskName | None) -> None:
+        """Drop the objects that one task has sent, even if references to them exist.
+
+        Args:
+            parent: the task; None: the objects that were sent outside of tasks.
+        """
+        for stored in [each for each in self._objects.values() if each.parent == parent]:
+            self.forget(stored)
+
+    def close(self) -> None:
+        """Drop everything without a message: the scheduler does the same when the client leaves."""
         for stored in self._objects.values():
             stored.drop()
         self._objects.clear()
-        self._later.clear()
-        self._told.clear()
+        self._deferred.clear()
+        self._unconfirmed.clear()
 
     def pop_messages(self, heartbeat: int) -> list[Message]:
-        """What to tell a scheduler that has joined this client, behind everything else; the last heartbeat was this."""
-        while self._later and self._backlog.is_past(self._later[0][0]):
-            self._forgotten += self._later.popleft()[1]
+        """Return what to send behind everything else to a scheduler that this client has joined.
+
+        Args:
+            heartbeat: the number of the last heartbeat.
+        """
+        while self._deferred and self._backlog.is_past(self._deferred[0][0]):
+            self._forgotten += self._deferred.popleft()[1]
         if not self._forgotten:
             return []
         ids, self._forgotten = self._forgotten, []
-        self._told.append((heartbeat + 1, ids))
+        self._unconfirmed.append((heartbeat + 1, ids))
         return [ForgetObjects(ids[begin : begin + BATCH_ROWS]) for begin in range(0, len(ids), BATCH_ROWS)]
 
     def _drop(self, stored: StoredObject) -> None:

@@ -1,37 +1,63 @@
-"""When a session says that it lives, and how long a scheduler may be silent."""
+"""Heartbeats to the scheduler, and the timeout after which a silent scheduler counts as lost."""
 
 from __future__ import annotations
 
 from ..protocol.messages import Heartbeat
 
 LEASE_HEARTBEATS = 3
-"""Heartbeats that fit into the scheduler's lease, at the least."""
+"""At least this many heartbeats fit into the scheduler's lease, and into the client's own timeout."""
 
 
-class Heartbeats:
+class Liveness:
+    """Decides when a session sends heartbeats and when it gives up its scheduler.
+
+    Args:
+        interval_seconds: the wanted time between two heartbeats. A short timeout or lease makes it shorter.
+        timeout_seconds: a scheduler that is silent for longer is lost.
+        now: the time of the session's start, by any monotonic clock, in seconds.
+    """
+
     def __init__(self, interval_seconds: float, timeout_seconds: float, now: float) -> None:
-        # A quiet scheduler is not a lost one: it is asked more than once before it is given up.
+        # Several heartbeats fit into the timeout: a quiet scheduler is asked more than once before it counts as lost.
         self._interval_seconds = min(interval_seconds, timeout_seconds / LEASE_HEARTBEATS)
-        self.sequence = 0
-        """Of the last one."""
+        self._timeout_seconds = timeout_seconds
         self._last_tick = now
-        self.next = now + self._interval_seconds
-        """The time of the next one."""
+        self.last_heard = now
+        """The time of the scheduler's last message."""
+        self.next_heartbeat = now + self._interval_seconds
+        """The time at which the next heartbeat is due."""
+        self.sequence = 0
+        """The number of the last heartbeat."""
 
-    def beat(self, now: float) -> Heartbeat:
-        self.next = now + self._interval_seconds
+    def heartbeat(self, now: float) -> Heartbeat:
+        """Return the next heartbeat, to send now."""
+        self.next_heartbeat = now + self._interval_seconds
         self.sequence += 1
         return Heartbeat(self.sequence)
 
-    def pause_seconds(self, now: float) -> float:
-        """Seconds, since this was asked last, in which this process did not run (stopped, suspended); else 0."""
-        gap = now - self._last_tick - self._interval_seconds
-        self._last_tick = now
-        return gap if gap > self._interval_seconds else 0.0
+    def is_timed_out(self, now: float) -> bool:
+        """Whether the scheduler has been silent for longer than the timeout.
 
-    def fit_lease(self, lease_seconds: float, now: float) -> None:
-        """Often enough that the lease outlasts a few lost ones, whatever interval was asked for."""
+        A tick that comes late shows that this process did not run (stopped, suspended): that time does not count.
+        """
+        pause_seconds = now - self._last_tick - self._interval_seconds
+        self._last_tick = now
+        if pause_seconds > self._interval_seconds:
+            self.last_heard = min(now, self.last_heard + pause_seconds)
+        return now - self.last_heard > self._timeout_seconds
+
+    def deadline(self, sends_heartbeats: bool) -> float:
+        """The time of the next heartbeat or of the timeout, whichever is first.
+
+        Args:
+            sends_heartbeats: False for a closed session, which only waits for the timeout.
+        """
+        timeout = self.last_heard + self._timeout_seconds
+        return min(self.next_heartbeat, timeout) if sends_heartbeats else timeout
+
+    def fit_lease(self, lease_seconds: float) -> None:
+        """Shorten the interval so that the lease outlasts a few lost heartbeats. A lease of 0 changes nothing."""
         longest = lease_seconds / LEASE_HEARTBEATS
         if 0 < longest < self._interval_seconds:
             self._interval_seconds = longest
-            self.next = min(self.next, now + longest)
+            self.next_heartbeat = min(self.next_heartbeat, self.last_heard + longest)

@@ -1,4 +1,4 @@
-"""The tasks of a client that have no answer yet, and who waits for them."""
+"""The tasks of a client that have no answer yet, and the sinks that take their answers."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ _INPUT_LOST = Outcome.INPUT_LOST.value
 
 
 class OpenTasks:
+    """Finds the sink of a task id. A chunk or graph takes one entry per block of 2 ** CHUNK_BITS ids."""
+
     def __init__(self) -> None:
         self.single: dict[int, SingleSink] = {}
-        """Who waits for which single task, in the order of submission."""
+        """Sinks of single tasks by id, in the order of submission."""
         self.chunks: dict[int, ChunkSink] = {}
-        """Who waits for the tasks of a chunk, by their ids without the last CHUNK_BITS bits."""
+        """Sinks of chunks, by their ids without the last CHUNK_BITS bits."""
         self._graphs: dict[int, GraphSink] = {}
-        """The same for tasks of graphs, each of which has the entries of all its ids."""
+        """Sinks of graphs, by their ids without the last CHUNK_BITS bits. A graph may have several entries."""
         self._broken: dict[GraphSink, None] = {}
-        """Graphs that have lost results of their nodes, and targets that are to be submitted again."""
+        """Graphs that have lost results of their nodes, so that open targets must be submitted again."""
 
     def add_graph(self, sink: GraphSink) -> None:
-        """Tasks that read one another's results, which have their ids."""
+        """Add a graph, whose tasks have their ids."""
         for key in _keys_of(sink):
             self._graphs[key] = sink
 
     def graphs(self) -> list[GraphSink]:
-        """By their ids, ascending."""
+        """Return the open graphs, by ascending ids."""
         return list(dict.fromkeys(self._graphs.values()))
 
     def ids(self) -> list[int]:
-        """All whose results are waited for, ascending: of graphs, none but the targets."""
+        """Return the ids of all tasks whose results are wanted, ascending. Of graphs these are the targets."""
         ids = list(self.single)
         for sink in (*self.chunks.values(), *self.graphs()):
             ids += sink.open_ids()
         return sorted(ids)
 
     def ids_to_resubmit(self) -> list[int]:
-        """The same, and what those read."""
+        """Return the ids of all tasks whose results are wanted, and of the graph nodes that these read, ascending."""
         ids = list(self.single)
         for sink in self.chunks.values():
             ids += sink.open_ids()
@@ -46,12 +48,16 @@ class OpenTasks:
         return sorted(ids)
 
     def count(self) -> int:
-        """How many there are. Called by any thread."""
+        """Return the number of tasks whose results are wanted. Any thread may call this."""
         sinks = (*list(self.chunks.values()), *dict.fromkeys(list(self._graphs.values())))
         return len(self.single) + sum(len(sink.open_ids()) for sink in sinks)
 
     def child_ids(self, parent: TaskName | None) -> list[int]:
-        """Those that this task has submitted; None: those that no task has."""
+        """Return the ids of the open tasks that one task has submitted.
+
+        Args:
+            parent: the task; None: the tasks that were submitted outside of tasks.
+        """
         ids = [task_id for task_id, sink in self.single.items() if sink.parent == parent]
         for sink in (*self.chunks.values(), *self.graphs()):
             if sink.parent == parent:
@@ -59,30 +65,34 @@ class OpenTasks:
         return ids
 
     def is_known(self, task_id: int) -> bool:
-        """Whether the id is of an open task, or of a chunk or graph that has open tasks."""
+        """Whether the id belongs to an open task, or to a chunk or graph with open tasks."""
         key = task_id >> CHUNK_BITS
         return task_id in self.single or key in self.chunks or key in self._graphs
 
     def sink(self, task_id: int) -> ResultSink:
-        """Who waits for this task. Raises KeyError when nobody does."""
+        """Return the sink of a known task.
+
+        Raises:
+            KeyError: the task is not known.
+        """
         key = task_id >> CHUNK_BITS
         return self.single.get(task_id) or self.chunks.get(key) or self._graphs[key]
 
     def graph(self, task_id: int) -> GraphSink | None:
-        """The same, where it is a task of a graph."""
+        """Return the graph that a task belongs to; None: it belongs to none."""
         return self._graphs.get(task_id >> CHUNK_BITS)
 
     def parent(self, task_id: int) -> TaskName | None:
-        """The task that has submitted this one; None where none has, or it is over."""
+        """Return the task that has submitted this one; None: no task has, or this one is over."""
         return self.sink(task_id).parent if self.is_known(task_id) else None
 
     def cancel_node(self, task_id: int) -> list[int]:
-        """What need not be sent either, none of which has been: ids of this task, which is cancelled, and of others."""
+        """Return the tasks that need not be sent when an unsent task is cancelled: itself, and some of its graph."""
         graph = self._graphs.get(task_id >> CHUNK_BITS)
         return [task_id] if graph is None else graph.cancel_node(task_id)
 
     def start(self, ids: list[int]) -> None:
-        """Workers run these."""
+        """Tell the sinks that workers have begun these tasks."""
         for task_id in ids:
             sink = self.single.get(task_id)
             if sink is not None:
@@ -90,10 +100,12 @@ class OpenTasks:
             elif task_id >> CHUNK_BITS in self._graphs:
                 self._graphs[task_id >> CHUNK_BITS].start(task_id)
 
-    def take(self, message: Resolved) -> None:
-        """Give each sink its answer; what nobody waits for is passed over."""
+    def resolve_all(self, message: Resolved) -> None:
+        """Give each sink its answer. Answers of unknown tasks are ignored."""
         if message.cpu_times:
-            self._tell_measurements(message)
+            self._set_measurements(message)
+        # One row costs a single lookup for single tasks and two for chunks: `sink` is not called
+        # (benchmarks/submit_rate.py, benchmarks/map_rate.py).
         pop = self.single.pop
         chunks = self.chunks
         graphs = self._graphs
@@ -119,8 +131,29 @@ class OpenTasks:
         for graph, answers in failed.items():
             self._fail_nodes(graph, answers)
 
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
+        """Give one task an answer of the client's own."""
+        self.resolve_all(Resolved([task_id], [outcome], [answer]))
+
+    def pop_broken_graphs(self) -> list[GraphSink]:
+        """Return the graphs with open targets that must be submitted again, each once."""
+        if not self._broken:
+            return []
+        broken, self._broken = list(self._broken), {}
+        return broken
+
+    def fail(self, error: BaseException) -> list[int]:
+        """End all tasks with this error; return the ids of those whose results were wanted."""
+        ids = self.ids()
+        for task_id in ids:
+            self.sink(task_id).fail(task_id, error)
+        self.single.clear()
+        self.chunks.clear()
+        self._graphs.clear()
+        return ids
+
     def _fail_nodes(self, graph: GraphSink, answers: list[tuple[int, int, Payload]]) -> None:
-        """Give a graph these answers. What has failed may stand behind what fails with it: so all are noted first."""
+        """Give a graph its failures, all recorded first: a task may precede the one whose failure it shares."""
         graph.record_failures(answers)
         for task_id, outcome, answer in answers:
             if outcome == _INPUT_LOST and graph.can_resubmit(task_id):
@@ -132,37 +165,16 @@ class OpenTasks:
         for each in _keys_of(graph):
             del self._graphs[each]
 
-    def pop_broken_graphs(self) -> list[GraphSink]:
-        """Those of whose open targets some have to be submitted again."""
-        if not self._broken:
-            return []
-        broken, self._broken = list(self._broken), {}
-        return broken
-
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
-        """The same for one task, with an answer of the client's own."""
-        self.take(Resolved([task_id], [outcome], [answer]))
-
-    def fail(self, error: BaseException) -> list[int]:
-        """End all with this error; returns their ids."""
-        ids = self.ids()
-        for task_id in ids:
-            self.sink(task_id).fail(task_id, error)
-        self.single.clear()
-        self.chunks.clear()
-        self._graphs.clear()
-        return ids
-
-    def _tell_measurements(self, message: Resolved) -> None:
+    def _set_measurements(self, message: Resolved) -> None:
         for row, peak in enumerate(message.peaks):
             task_id = message.ids[row]
-            cost = message.durations[row], message.cpu_times[row], peak
+            measurements = message.durations[row], message.cpu_times[row], peak
             sink = self.single.get(task_id) if peak else None
             graph = self._graphs.get(task_id >> CHUNK_BITS) if peak else None
             if sink is not None:
-                sink.measured(*cost)
+                sink.set_measurements(*measurements)
             elif graph is not None:
-                graph.measured(task_id, *cost)
+                graph.set_measurements(task_id, *measurements)
 
 
 def _keys_of(graph: GraphSink) -> range:

@@ -1,31 +1,42 @@
-"""What a client says of the results and output that it has taken."""
+"""Acknowledgements of results and output, which keep the scheduler from sending faster than the client reads."""
 
 from __future__ import annotations
 
 from ..protocol.messages import Received
 
 ACKS_PER_WINDOW = 4
-"""How often in each window of results the scheduler is told what has come."""
+"""Acknowledgements in each window of results. With a single one the scheduler would pause at the end of each window."""
 
 
 class ResultAcks:
+    """Counts the bytes of results and output, and acknowledges them several times per window."""
+
     def __init__(self) -> None:
         self._window = 0
         self._received = 0
-        """Bytes of answers and output since the join."""
-        self._told = 0
+        """Bytes of results and output since the last join."""
+        self._acknowledged = 0
+        """The value of `_received` in the last acknowledgement."""
 
     def restart(self, window: int) -> None:
-        """A scheduler has accepted the client; 0: it wants to hear nothing."""
-        self._window = window
-        self._received = self._told = 0
+        """Begin anew after a join.
 
-    def take(self, size: int) -> list[Received]:
-        """What to tell the scheduler that has sent so many bytes."""
+        Args:
+            window: the bytes that the scheduler sends without an acknowledgement. 0: it wants none.
+        """
+        self._window = window
+        self._received = self._acknowledged = 0
+
+    def acknowledge(self, size: int) -> list[Received]:
+        """Count `size` more bytes; return the acknowledgement to send, if one is due.
+
+        Args:
+            size: the bytes of one message with results or output.
+        """
         if not self._window:
             return []
         self._received += size
-        if self._received - self._told < self._window // ACKS_PER_WINDOW:
+        if self._received - self._acknowledged < self._window // ACKS_PER_WINDOW:
             return []
-        self._told = self._received
+        self._acknowledged = self._received
         return [Received(self._received)]

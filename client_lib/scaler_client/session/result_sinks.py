@@ -1,4 +1,4 @@
-"""Who wants the answers of tasks: what a session asks of futures and of the chunks of a map."""
+"""What a session expects of the receivers of answers: futures, chunks of a map, graphs."""
 
 from __future__ import annotations
 
@@ -10,102 +10,126 @@ from ..protocol.messages import Options, Payload, Submit, TaskName
 
 CHUNK_BITS = 10
 CHUNK_ROWS = 1 << CHUNK_BITS
-"""Most tasks that `map` hands over at once: enough to make its share per task small, few enough to start at once."""
+"""The most tasks that `map` submits at once. More would delay the first tasks; fewer would cost more per task."""
 
 
 class ResultSink(Protocol):
-    """Who wants the answers of some ids."""
+    """The receiver of the answers of some task ids."""
 
     @property
     def options(self) -> Options | None:
-        """What its tasks ask for; None: nothing."""
+        """The options of its tasks; None: the defaults."""
 
     @property
     def parent(self) -> TaskName | None:
-        """The task that has submitted its tasks, where one has."""
+        """The task that has submitted these tasks; None: they were submitted outside of tasks."""
 
     def row(self, task_id: int) -> tuple[Function, Payload]:
-        """What to submit again; the payload says what else the row has, where it is a ReadingCall."""
+        """Return function and payload of a task, to submit it again. The payload may be a `CallWithInputs`."""
 
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> object: ...
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> object:
+        """Take a task's answer.
 
-    def fail(self, task_id: int, error: BaseException) -> None: ...
+        Args:
+            outcome: a value of `messages.Outcome`.
+            answer: the payload of that outcome, as bytes.
+        """
+
+    def fail(self, task_id: int, error: BaseException) -> None:
+        """End a task with an error of the client's own."""
 
 
 class SingleSink(ResultSink, Protocol):
-    """Who wants the answer of one id."""
+    """The receiver of the answer of one task."""
 
     def start(self) -> None:
-        """A worker runs the task."""
+        """A worker has begun the task."""
 
-    def measured(self, duration: int, cpu_time: int, peak: int) -> None:
-        """What the worker measured, in nanoseconds and bytes; told before the answer."""
+    def set_measurements(self, duration: int, cpu_time: int, peak: int) -> None:
+        """Take what the worker measured. Called before the answer.
+
+        Args:
+            duration: the run time in nanoseconds.
+            cpu_time: the processor time in nanoseconds.
+            peak: the largest resident size in bytes.
+        """
 
 
 class ChunkSink(ResultSink, Protocol):
-    """Who wants the answers of up to CHUNK_ROWS ids behind one another."""
+    """The receiver of the answers of up to CHUNK_ROWS tasks with consecutive ids."""
 
-    def submitted(self, first: int) -> None:
-        """They have their ids, of which this is the first."""
+    def set_first_id(self, first: int) -> None:
+        """Take the id of the first task; the others follow it."""
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
-        """Returns whether all are answered."""
+        """Take a task's answer; return whether all tasks are answered."""
 
     def open_ids(self) -> list[int]:
-        """Those that are not answered."""
+        """Return the ids of the tasks without an answer."""
 
 
 class GraphSink(ResultSink, Protocol):
-    """Who wants the answers of some tasks, the targets, among many that read one another's results.
+    """The receiver of the answers of a graph's targets.
 
-    Their ids are behind one another, those of what is read below those of what reads it.
+    A graph has many tasks that read one another's results; the targets are the tasks whose results are wanted. The
+    tasks' ids are consecutive, and a task has a higher id than all tasks that it reads.
     """
 
     @property
     def first(self) -> int:
-        """The first id."""
+        """The id of the first task."""
 
     @property
     def count(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
 
-    def submitted(self, first: int) -> None:
-        """They have their ids."""
+    def set_first_id(self, first: int) -> None:
+        """Take the id of the first task; the others follow it."""
 
     def functions(self) -> Iterable[Function]:
-        """What they call."""
+        """Return the functions that the tasks call."""
 
     def batch(self) -> Submit:
-        """All of them."""
+        """Return all tasks as one Submit."""
 
     def kept_ids(self) -> Sequence[int]:
-        """Those whose results are kept for others."""
+        """Return the ids of the tasks whose results the scheduler keeps for other tasks."""
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
-        """Returns whether all targets are answered now; then nothing more is to be told."""
+        """Take a task's answer; return whether all targets are answered. Then no further calls follow."""
 
     def record_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
-        """Ids, outcomes and payloads of what has ended without a value, all that have at the same time: `resolve` gives
-        each the one's that has failed first."""
+        """Take all failures of one message, before `resolve` is called for each of them.
+
+        So `resolve` can give a target the failure of the task that failed first.
+
+        Args:
+            answers: id, outcome and payload of each task without a value.
+        """
 
     def can_resubmit(self, task_id: int) -> bool:
-        """Whether this task, which has failed as what it reads was lost, is a target that is to be submitted again,
-        and that with it."""
+        """Whether this failed task is a target that may be submitted again, because what it reads was lost."""
 
     def begin_recovery(self) -> None:
-        """That is about to be done; not for ever."""
+        """Count one more recovery: the graph is about to be submitted again. The number of recoveries is limited."""
 
     def start(self, task_id: int) -> None:
-        """A worker runs the task."""
+        """A worker has begun the task."""
 
-    def measured(self, task_id: int, duration: int, cpu_time: int, peak: int) -> None:
-        """What the worker measured, in nanoseconds and bytes; told before the answer."""
+    def set_measurements(self, task_id: int, duration: int, cpu_time: int, peak: int) -> None:
+        """Take what the worker measured. Called before the answer.
+
+        Args:
+            duration: the run time in nanoseconds.
+            cpu_time: the processor time in nanoseconds.
+            peak: the largest resident size in bytes.
+        """
 
     def open_ids(self) -> list[int]:
-        """Targets that are not answered."""
+        """Return the ids of the targets without an answer."""
 
     def needed_ids(self) -> list[int]:
-        """The same, and all that they read, whether it is kept already or not."""
+        """Return the ids of the open targets and of all tasks that they read, kept or not."""
 
     def cancel_node(self, task_id: int) -> list[int]:
-        """A task is cancelled: its id, of those that read it, and of those that nobody needs any more."""
+        """Cancel a task; return its id, the ids of its readers, and of the tasks that nobody needs any more."""

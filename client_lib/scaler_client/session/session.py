@@ -1,7 +1,7 @@
-"""What a client knows and says, without sockets, threads or clock: messages in, messages out.
+"""The client's side of the conversation with the scheduler, sans-IO: messages in, messages out.
 
-The session keeps every task until its answer is there, so that whatever dies in between it can be submitted again: to
-the same scheduler after a lost connection (which tells by id what it has already), to a new one after a restart.
+The session keeps every task until its answer arrives. So it can submit open tasks again: to the same scheduler after a
+lost connection (the scheduler ignores ids that it already has), or to a new scheduler after a restart.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..errors import ClientClosedError, SchedulerLostError
 from ..pickling.functions import Function
 from ..pickling.references import StoredObject
 from ..protocol import messages
-from ..protocol.messages import Payload, TaskName
+from ..protocol.messages import Frames, Payload, TaskName
 from .backlog import BATCH_ROWS, Backlog
 from .cancels import Cancels
 from .frame_limit import FrameLimit
-from .graph_recovery import submit_again
+from .graph_recovery import resubmit_graph
 from .held_objects import HeldObjects
-from .liveness import Heartbeats
+from .liveness import Liveness
 from .open_tasks import OpenTasks
 from .rejected_tasks import RejectedTasks
 from .result_acks import ResultAcks
@@ -43,224 +43,322 @@ _JOINED = State.JOINED  # looked up once a task
 
 
 class Session:
+    """One client's conversation with its scheduler.
+
+    Args:
+        hello: introduces the client at each join.
+        address: the scheduler's address, for texts.
+        heartbeat_interval_seconds: the wanted time between two heartbeats.
+        timeout_seconds: a scheduler that is silent for longer is lost, and all open tasks fail.
+        now: the current time, by any monotonic clock. Later calls take the time from the same clock.
+    """
+
     def __init__(
         self, hello: messages.Hello, address: str, heartbeat_interval_seconds: float, timeout_seconds: float, now: float
     ) -> None:
         self.state = State.JOINING
         self.address = address
         self.scheduler: messages.Welcome | None = None
+        """The scheduler that has accepted this client; None: none has yet."""
+        self.refused: messages.Refused | None = None
+        """The scheduler's final refusal of this client."""
+        self.rejection = ""
+        """Why the scheduler does not accept this client for now; empty: it does, or has not answered."""
         self.loss: SchedulerLostError | None = None
-        """Why tasks were given up last, if they ever were."""
+        """Why open tasks were given up last; None: they never were."""
+        self.on_join_result: Callable[[], None] = _ignore
+        """Called when the scheduler has accepted or refused the client."""
+        self.on_output: Callable[[messages.Output], None] = _ignore
+        """Called with what tasks print. It must not block."""
+        self.file_shortage: Callable[[], str] = str
+        """Returns why this process can't open a connection; empty: it can."""
         self.tasks = OpenTasks()
         self.pending = self.tasks.single
         self.chunks = self.tasks.chunks
-        self.refused: messages.Refused | None = None
-        self.rejection = ""
-        """Why the scheduler does not take this client for now; empty: it does, or has not said."""
         self._hello = hello
-        self._heartbeats = Heartbeats(heartbeat_interval_seconds, timeout_seconds, now)
         self._timeout_seconds = timeout_seconds
+        self._liveness = Liveness(heartbeat_interval_seconds, timeout_seconds, now)
+        self._expects_answer = False
+        """Whether a message was sent behind the last hello that a scheduler answers even if it lost that hello."""
         self._next_id = 0
-        self._last_heard = now
-        self._awaits_answer = False
-        """Whether something was sent behind the last hello that a scheduler which lacks it would answer."""
-        self._backlog = Backlog()
-        self._rows = SubmitBatch(self._backlog)
-        self._rows.outgoing.append(hello)
-        self.objects = HeldObjects(self._backlog)
-        self._shutdown = ShutdownRequest()
-        self._acks = ResultAcks()
-        self._cancels = Cancels(self.tasks, self._backlog)
         self._suspended: dict[TaskName, None] = {}
-        self.frame_limit = FrameLimit(self._backlog, self._not_sent, self._is_named)
-        self._rejected_tasks = RejectedTasks(self.tasks, self._backlog, self._rows, self._not_sent, self._is_named)
-        self.on_output: Callable[[messages.Output], None] = _ignore_output
-        """Called with what tasks have printed; it must not block."""
-        self.shortage: Callable[[], str] = str
-        """Why this process can't open a connection; empty where it can."""
+        backlog = Backlog()
+        self._batch = SubmitBatch(backlog)
+        self._batch.outgoing.append(hello)
+        self.objects = HeldObjects(backlog)
+        self._acks = ResultAcks()
+        self._shutdown = ShutdownRequest()
+        self._cancels = Cancels(self.tasks, backlog)
+        self._rejected_tasks = RejectedTasks(self.tasks, self._cancels, self._batch)
+        self.frame_limit = FrameLimit(backlog, self._rejected_tasks.resolve, self._rejected_tasks.is_named)
 
     # ------------------------------------------------------------------------------------------------- from the client
 
     def submit(self, sink: SingleSink, function: Function, payload: Payload) -> int:
-        """A new task that asks for nothing; returns its id."""
-        if type(payload) is not bytes:  # of a call that reads objects
+        """Submit a task without options; return its id.
+
+        For payloads without inputs this repeats `submit_with_options` and `SubmitBatch.add_row` inline: two calls less
+        per task (benchmarks/submit_rate.py).
+        """
+        if type(payload) is not bytes:  # a CallWithInputs
             return self.submit_with_options(sink, function, payload)
         task_id = self._next_id
         self._next_id = task_id + 1
         self.pending[task_id] = sink
         if self.state is _JOINED:
-            rows = self._rows
-            if function is not rows.last_function:
-                rows.use_function(function, None)
-            rows.ids.append(task_id)
-            rows.functions.append(function.number)
-            rows.payloads.append(payload)
+            batch = self._batch
+            if function is not batch.last_function:
+                batch.use_function(function, None)
+            batch.ids.append(task_id)
+            batch.functions.append(function.number)
+            batch.payloads.append(payload)
         elif self.state is State.CLOSED:
             del self.pending[task_id]
             self._fail_new_task(sink, task_id)
         return task_id
 
     def submit_with_options(self, sink: SingleSink, function: Function, payload: Payload) -> int:
-        """A new task that asks for what its sink's options say; returns its id."""
+        """Submit a task with the options of its sink; return its id."""
         task_id = self._next_id
         self._next_id = task_id + 1
         self.pending[task_id] = sink
         if self.state is State.JOINED:
-            self._rows.add_row(task_id, function, payload, sink.options)
+            self._batch.add_row(task_id, function, payload, sink.options)
         elif self.state is State.CLOSED:
             del self.pending[task_id]
             self._fail_new_task(sink, task_id)
         return task_id
 
     def submit_chunk(self, sink: ChunkSink, function: Function, payloads: list[Payload]) -> int:
-        """New tasks of one function, at most CHUNK_ROWS; returns the first id, the others follow it."""
+        """Submit at most CHUNK_ROWS tasks of one function; return the first id. The others follow it."""
         first = self._allocate_ids(len(payloads))
         self.chunks[first >> CHUNK_BITS] = sink
         if self.state is State.JOINED:
-            self._rows.add_chunk(first, function, payloads, sink.options)
+            self._batch.add_chunk(first, function, payloads, sink.options)
         elif self.state is State.CLOSED:
             del self.chunks[first >> CHUNK_BITS]
             self._fail_new_task(sink, first)
         return first
 
     def submit_graph(self, sink: GraphSink) -> None:
-        """New tasks that read one another's results, those that are read before those that read them."""
+        """Submit tasks that read one another's results, each behind the tasks that it reads."""
         first = self._allocate_ids(sink.count)
-        sink.submitted(first)
+        sink.set_first_id(first)
         if self.state is State.CLOSED:
             for task_id in sink.open_ids():
                 self._fail_new_task(sink, task_id)
             return
         self.tasks.add_graph(sink)
         if self.state is State.JOINED:
-            self._rows.flush()
+            self._batch.flush()
             for function in sink.functions():
-                self._rows.use_function(function, sink.options)
-            self._backlog.add(sink.batch(), self._rows.outgoing)
+                self._batch.use_function(function, sink.options)
+            self._batch.backlog.add(sink.batch(), self._batch.outgoing)
             self.objects.forget_after(first + sink.count - 1, sink.kept_ids())
 
     def send_object(self, stored: StoredObject) -> None:
-        """A new object, for tasks that are submitted after it."""
+        """Send a new object, ahead of the tasks that are submitted later."""
         stored.id = self._next_id
         self._next_id += 1
         if self.state is State.CLOSED:
             stored.drop()
             return
         if self.state is State.JOINED:
-            self._rows.flush()
-            # What is forgotten makes room for this one.
-            self._rows.outgoing += self.objects.pop_messages(self._heartbeats.sequence)
-        self.objects.add(stored, self._rows.outgoing if self.state is State.JOINED else None)
+            self._batch.flush()
+            # First the objects to forget: they make room at the scheduler for this one.
+            self._batch.outgoing += self.objects.pop_messages(self._liveness.sequence)
+        self.objects.add(stored, self._batch.outgoing if self.state is State.JOINED else None)
 
-    def shut_down(self, answered: Callable[[str | None], None]) -> None:
-        """Ask that the scheduler ends; `answered` is called with None once it does, or with why it does not."""
-        self._shutdown.ask(answered)
-        if self.state is State.CLOSED:
-            self._shutdown.end()
-        elif self.state is State.JOINED:
-            self._rows.outgoing += self._shutdown.messages()
-
-    def cancel(self, ids: Sequence[int], answered: Callable[[], None], force: bool = False) -> None:
-        """Ask that these tasks never run, and with `force` that they are stopped if they do.
-
-        `answered` is called once for each that was open, when its fate is known.
-        """
-        self._cancels.add(ids, answered, force)
-        if self.state is State.JOINED:
-            self._rows.outgoing += self._cancels.pop_messages()
-
-    def stop_children(self, parent: TaskName) -> None:
-        """Cancel what this task has submitted, and stop what of it runs."""
-        ids = self.tasks.child_ids(parent)
-        if ids:
-            self.cancel(ids, lambda: None, force=True)
+    def forget_object(self, stored: StoredObject) -> None:
+        """Drop an object that nothing refers to any more."""
+        self.objects.forget(stored)
 
     def forget_function(self, number: int) -> None:
+        """Drop the function of this number: no task calls it any more."""
         if self.state is State.JOINED:
-            self._rows.flush()
-            self._rows.outgoing.append(messages.ForgetFunctions([number]))
+            self._send(messages.ForgetFunctions([number]))
+
+    def shut_down(self, on_answer: Callable[[str | None], None]) -> None:
+        """Ask the scheduler to end.
+
+        Args:
+            on_answer: called once: with None when the scheduler ends, or with the reason why it does not.
+        """
+        self._shutdown.add(on_answer)
+        if self.state is State.CLOSED:
+            self._shutdown.answer()
+        elif self.state is State.JOINED:
+            self._batch.outgoing += self._shutdown.messages()
+
+    def cancel(self, ids: Sequence[int], on_answer: Callable[[], None], force: bool = False) -> None:
+        """Cancel tasks that have not begun.
+
+        Args:
+            on_answer: called once for each of these tasks that is open, when its outcome is known.
+            force: interrupt tasks that run, too.
+        """
+        self._cancels.add(ids, on_answer, force)
+        if self.state is State.JOINED:
+            self._batch.outgoing += self._cancels.pop_messages()
+
+    def stop_children(self, parent: TaskName) -> None:
+        """Cancel all tasks that this task has submitted, and interrupt those that run."""
+        ids = self.tasks.child_ids(parent)
+        if ids:
+            self.cancel(ids, _ignore, force=True)
+
+    def clear(self, on_done: Callable[[], None]) -> None:
+        """Cancel all tasks that have not begun, and drop all objects.
+
+        Args:
+            on_done: called when the outcome of all tasks is known.
+        """
+        self._clear(self.tasks.ids(), self.objects.clear, on_done)
+
+    def clear_children(self, parent: TaskName | None, on_done: Callable[[], None]) -> None:
+        """Cancel the tasks that one task has submitted and that have not begun, and drop the objects that it has sent.
+
+        Args:
+            parent: the task; None: everything that was submitted and sent outside of tasks.
+            on_done: called when the outcome of these tasks is known.
+        """
+        self._clear(self.tasks.child_ids(parent), lambda: self.objects.clear_sent_by(parent), on_done)
+
+    def _clear(self, ids: Sequence[int], clear_objects: Callable[[], None], on_done: Callable[[], None]) -> None:
+        steps_left = len(ids) + 1
+
+        def finish_step() -> None:
+            nonlocal steps_left
+            steps_left -= 1
+            if not steps_left:
+                on_done()
+
+        self.cancel(ids, finish_step)
+        clear_objects()
+        finish_step()
 
     def suspend(self, name: TaskName) -> None:
-        """This task of the worker that the client lives in waits for tasks that it has submitted before."""
+        """Report that a task of this client's worker waits for tasks that it has submitted before."""
         self._suspended[name] = None
         if self.state is State.JOINED:
-            self._rows.flush()
-            self._rows.outgoing.append(messages.Suspended([name]))
+            self._send(messages.Suspended([name]))
 
     def resume(self, name: TaskName) -> None:
-        """It goes on."""
+        """Report that a suspended task runs again."""
         self._suspended.pop(name, None)
         if self.state is State.JOINED:
-            self._rows.flush()
-            self._rows.outgoing.append(messages.Resumed([name]))
+            self._send(messages.Resumed([name]))
+
+    def forward_output(self, forward: Callable[[list[TaskName], messages.Output], None]) -> None:
+        """From now on pass on what child tasks print, instead of calling `on_output`.
+
+        Args:
+            forward: called with the parent task of each row, and the rows. It must not block.
+        """
+
+        def forward_known(output: messages.Output) -> None:
+            parents = map(self.tasks.parent, output.ids)
+            known = [(parent, row) for row, parent in enumerate(parents) if parent is not None]
+            if known:
+                forward([parent for parent, _ in known], output.rows([row for _, row in known]))
+
+        self.on_output = forward_known
 
     def close(self, reason: str) -> None:
-        """Leave the scheduler, which cancels what is unfinished."""
-        self._rows.outgoing.append(messages.Goodbye(reason))
+        """Leave the scheduler, which cancels the unfinished tasks.
+
+        Args:
+            reason: for the scheduler's log.
+        """
+        self._batch.outgoing.append(messages.Goodbye(reason))
         self.state = State.CLOSED
-        self._rows.clear()
-        self._rows.last_function = None  # what it would keep alive keeps this session alive
-        self.objects.end()
-        self._shutdown.end()
+        self._batch.clear()
+        self._batch.last_function = None  # a function's finalizer refers to this session: a cycle
+        self.objects.close()
+        self._shutdown.answer()
         ids = self.tasks.ids()
         for task_id in ids:
             self.tasks.resolve(task_id, messages.Outcome.CANCELLED, b"")
         self._cancels.answer(ids)
 
-    # ---------------------------------------------------------------------------------------------- from the scheduler
+    # --------------------------------------------------------------------------------------------- from the connection
 
     def handle(self, message: messages.Message, now: float) -> None:
-        """Take a message of the scheduler's."""
-        self._last_heard = now
+        """Process a message from the scheduler."""
+        self._liveness.last_heard = now
         handler = self._handlers.get(type(message))
         if handler is not None:
             handler(self, message)
 
     def reconnected(self, now: float) -> None:
-        """The connection was lost and is there again: find out at once whether the scheduler knows this client."""
+        """Find out whether the scheduler still knows this client, after the connection was lost and made again."""
         if self.state is not State.CLOSED:
             self._send_heartbeat(now)
 
-    def tick(self, now: float) -> None:
-        """Send a heartbeat when one is due; give up when nothing was heard for too long."""
-        pause_seconds = self._heartbeats.pause_seconds(now)
-        if pause_seconds:
-            self._last_heard = min(now, self._last_heard + pause_seconds)
-        if now >= self._heartbeats.next and self.state is not State.CLOSED:
-            self._send_heartbeat(now)
-        if now - self._last_heard > self._timeout_seconds:
-            self._lose(SchedulerLostError(self._timeout_text()))
-            self._last_heard = now
+    def reject_connection(self, text: str, now: float) -> None:
+        """Close the session, because no connection is possible: the keys do not match.
 
-    def _timeout_text(self) -> str:
-        shortage = self.shortage()
-        text = f"no scheduler at {self.address} for {self._timeout_seconds:g} seconds"
-        return f"{text}: {shortage}" if shortage else text
+        Args:
+            text: what is wrong with the keys, for the user.
+        """
+        if self.refused is None:
+            self.handle(messages.Refused(messages.NOT_AUTHORIZED, text, 0, ""), now)
+
+    def tick(self, now: float) -> None:
+        """Send a heartbeat if one is due; give up the open tasks if the scheduler was silent for too long."""
+        liveness = self._liveness
+        if now >= liveness.next_heartbeat and self.state is not State.CLOSED:
+            self._send_heartbeat(now)
+        if liveness.is_timed_out(now):
+            self._lose_scheduler(SchedulerLostError(self._timeout_text()))
+            liveness.last_heard = now
 
     @property
     def next_deadline(self) -> float:
-        loss = self._last_heard + self._timeout_seconds
-        return loss if self.state is State.CLOSED else min(self._heartbeats.next, loss)
+        """The time at which `tick` must be called next."""
+        return self._liveness.deadline(sends_heartbeats=self.state is not State.CLOSED)
 
-    def take_outgoing(self) -> list[messages.Message]:
-        """What to send now, in this order."""
-        # Without credit the batch grows on: a client that submits one by one must not leave a trail of batches of one.
-        rows = self._rows
-        if rows.ids and (self._backlog.is_open or len(rows.ids) >= BATCH_ROWS):
-            rows.flush()
+    def pop_outgoing(self) -> list[messages.Message]:
+        """Return the messages to send now, in this order."""
+        # Without credit the batch grows on: a client that submits one task at a time must not leave many small batches.
+        batch = self._batch
+        if batch.ids and (batch.backlog.is_open or len(batch.ids) >= BATCH_ROWS):
+            batch.flush()
         if self.state is _JOINED:
-            rows.outgoing += self.objects.pop_messages(self._heartbeats.sequence)
-        outgoing, rows.outgoing = rows.outgoing, []
+            batch.outgoing += self.objects.pop_messages(self._liveness.sequence)
+        outgoing, batch.outgoing = batch.outgoing, []
         return outgoing
+
+    def pop_frames(self) -> list[Frames]:
+        """Return the messages to send now as ZeroMQ frames, split by the scheduler's limit."""
+        frames = []
+        encode = self.frame_limit.encode
+        for message in self.pop_outgoing():
+            frames += encode(message)
+        return frames
+
+    def _send(self, message: messages.Message) -> None:
+        """Send a message behind all tasks that were submitted before."""
+        self._batch.flush()
+        self._batch.outgoing.append(message)
+
+    def _send_heartbeat(self, now: float) -> None:
+        self._batch.outgoing.append(self._liveness.heartbeat(now))
+        self._expects_answer = True
+
+    def _timeout_text(self) -> str:
+        shortage = self.file_shortage()
+        text = f"no scheduler at {self.address} for {self._timeout_seconds:g} seconds"
+        return f"{text}: {shortage}" if shortage else text
 
     # ------------------------------------------------------------------------------------------------- joining, leaving
 
-    def _join(self, welcome: messages.Welcome) -> None:
-        """Submit everything that is open, to a scheduler that may have none of it."""
+    def _handle_welcome(self, welcome: messages.Welcome) -> None:
+        """Submit everything that is open, because the scheduler may have none of it."""
         if self.state is State.CLOSED:
             return
         if self.scheduler is not None and self.scheduler.incarnation != welcome.incarnation:
-            self._shutdown.end()  # the one that was to end has
+            self._shutdown.answer()  # the scheduler that was to end has ended
             self.objects.scheduler_changed()
         if self.rejection:
             _log.warning("the scheduler at %s takes this client now", self.address)
@@ -270,122 +368,109 @@ class Session:
         self.state = State.JOINED
         self._acks.restart(welcome.result_window)
         self.frame_limit.restart(welcome.message_size_limit)
-        self._heartbeats.fit_lease(welcome.lease_seconds, self._last_heard)
-        self._rows.restart(welcome.credit)
-        self.objects.join(self._rows.outgoing)
+        self._liveness.fit_lease(welcome.lease_seconds)
+        self._batch.restart(welcome.credit)
+        self._submit_open_tasks()
+        self.objects.resend_forgotten()
+        self._cancels.repeat()
+        outgoing = self._batch.outgoing
+        outgoing += self._cancels.pop_messages()
+        if self._suspended:
+            outgoing.append(messages.Suspended(list(self._suspended)))
+        outgoing += self._shutdown.messages()
+        self.on_join_result()
+
+    def _submit_open_tasks(self) -> None:
+        self.objects.send_all(self._batch.outgoing)
         for task_id in self.tasks.ids_to_resubmit():
             sink = self.tasks.sink(task_id)
-            self._rows.add_row(task_id, *sink.row(task_id), sink.options)
-        self._rows.flush()
+            self._batch.add_row(task_id, *sink.row(task_id), sink.options)
+        self._batch.flush()
         for graph in self.tasks.graphs():
             self.objects.forget_after(graph.first + graph.count - 1, graph.kept_ids())
-        self.objects.resend()
-        self._cancels.resubmitted()
-        self._rows.outgoing += self._cancels.pop_messages()
-        if self._suspended:
-            self._rows.outgoing.append(messages.Suspended(list(self._suspended)))
-        self._rows.outgoing += self._shutdown.messages()
 
-    def _hello_wanted(self, _: messages.HelloWanted) -> None:
-        # One hello, though everything that was sent meanwhile is answered like this; another one where it was lost.
-        if self.state is State.JOINED or (self.state is State.JOINING and self._awaits_answer):
+    def _handle_hello_wanted(self, _: messages.HelloWanted) -> None:
+        # Every message to a scheduler that does not know this client is answered like this. Only the first answer sends
+        # a hello; a later one does if that hello was lost.
+        if self.state is State.JOINED or (self.state is State.JOINING and self._expects_answer):
             self.state = State.JOINING
-            self._rows.clear()
-            self._rows.outgoing = [self._hello]  # the rest would be answered in the same way
-            self._awaits_answer = False
+            self._batch.clear()
+            self._batch.outgoing = [self._hello]  # other messages would get the same answer
+            self._expects_answer = False
 
-    def _refuse(self, refused: messages.Refused) -> None:
+    def _handle_refused(self, refused: messages.Refused) -> None:
         self.refused = refused
         self.state = State.CLOSED
-        self.objects.end()
-        self._lose(SchedulerLostError(refusal_text(self.address, refused)))
+        self.objects.close()
+        self._lose_scheduler(SchedulerLostError(refusal_text(self.address, refused)))
+        self.on_join_result()
 
-    def _lose(self, error: SchedulerLostError) -> None:
+    def _handle_goodbye(self, message: messages.Goodbye) -> None:
+        _log.info("the scheduler at %s has left: %s", self.address, message.reason)
+        if self._shutdown.is_pending:
+            self.scheduler = None  # this client's goodbye has no receiver
+            self._shutdown.answer()
+
+    def _lose_scheduler(self, error: SchedulerLostError) -> None:
+        """Fail all open tasks with this error."""
         self.loss = error
         ids = self.tasks.fail(error)
         self._cancels.answer(ids)
-        told = self._cancels.tell(ids)
-        self._rows.clear_rows()
-        self._shutdown.end()
+        cancels = self._cancels.abandon(ids)
+        self._batch.clear_rows()
+        self._shutdown.answer()
         if self.state is State.JOINED:
-            self._rows.outgoing += told
+            self._batch.outgoing += cancels
 
     def _fail_new_task(self, sink: ResultSink, task_id: int) -> None:
-        """A task that comes when nobody will ever answer."""
+        """Fail a task that was submitted after the session was closed."""
         if self.refused is not None:
             sink.fail(task_id, SchedulerLostError(refusal_text(self.address, self.refused)))
         else:
             sink.fail(task_id, ClientClosedError("the client is disconnected"))
 
-    def _send_heartbeat(self, now: float) -> None:
-        self._rows.outgoing.append(self._heartbeats.beat(now))
-        self._awaits_answer = True
+    # ---------------------------------------------------------------------------------------------- answers and errors
 
-    def _allocate_ids(self, count: int) -> int:
-        """Ids behind one another, of which this is the first."""
-        # Aligned, so that few entries find all of them: a million entries would cost more than a million results.
-        first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
-        # The rest of the last block stays free: what is answered for an id of the block is theirs.
-        self._next_id = first + count + CHUNK_ROWS - 1 & -CHUNK_ROWS
-        return first
-
-    def _credit(self, message: messages.Credit) -> None:
-        if self.state is State.JOINED:
-            self._backlog.grant(message.bytes, self._rows.outgoing)
-
-    # ---------------------------------------------------------------------------------------------------------- answers
-
-    def _resolved(self, message: messages.Resolved) -> None:
-        self.tasks.take(message)
+    def _handle_resolved(self, message: messages.Resolved) -> None:
+        self.tasks.resolve_all(message)
         broken = self.tasks.pop_broken_graphs()
         if broken:
             self._recover(broken, message.ids)
         else:
             self._cancels.answer(message.ids)
         if self.state is State.JOINED:
-            self._rows.outgoing += self._acks.take(sum(map(len, message.payloads)))
+            self._batch.outgoing += self._acks.acknowledge(sum(map(len, message.payloads)))
 
-    def _not_sent(self, message: messages.Resolved) -> None:
-        """Tasks that have failed without the scheduler."""
-        if self.tasks.is_known(message.ids[0]):
-            self.tasks.take(message)
-            self._cancels.answer(message.ids)
-
-    def _is_named(self, task_id: int) -> bool:
-        return self.tasks.is_known(task_id) and self.tasks.sink(task_id).row(task_id)[0].by_name is not None
-
-    def _output(self, message: messages.Output) -> None:
+    def _handle_output(self, message: messages.Output) -> None:
         self.on_output(message)
         if self.state is State.JOINED:
-            self._rows.outgoing += self._acks.take(message.size)
+            self._batch.outgoing += self._acks.acknowledge(message.size)
+
+    def _handle_credit(self, message: messages.Credit) -> None:
+        if self.state is State.JOINED:
+            self._batch.backlog.grant(message.bytes, self._batch.outgoing)
 
     def _recover(self, graphs: Sequence[GraphSink], answered: Sequence[int]) -> None:
-        """Targets of these could not read what was lost with some host."""
-        again = {task_id for graph in graphs for task_id in graph.open_ids()}
-        self._cancels.answer([task_id for task_id in answered if task_id not in again])
+        """Submit graphs again whose targets could not read results that were lost with a host."""
+        resubmitted = {task_id for graph in graphs for task_id in graph.open_ids()}
+        self._cancels.answer([task_id for task_id in answered if task_id not in resubmitted])
         if self.state is not State.JOINED:
-            return  # all of it is submitted at the next join
+            return  # the next join submits all open tasks
         for graph in graphs:
-            submit_again(graph, self._rows, self._backlog, self.objects)
-        self._cancels.resubmitted(list(again))
-        self._rows.outgoing += self._cancels.pop_messages()
+            resubmit_graph(graph, self._batch, self.objects)
+        self._cancels.repeat(list(resubmitted))
+        self._batch.outgoing += self._cancels.pop_messages()
 
-    def _goodbye(self, message: messages.Goodbye) -> None:
-        _log.info("the scheduler at %s has left: %s", self.address, message.reason)
-        if self._shutdown.is_pending:
-            self.scheduler = None  # there is nobody to say goodbye to
-            self._shutdown.end()
-
-    def _notice(self, message: messages.Notice) -> None:
+    def _handle_notice(self, message: messages.Notice) -> None:
         _log.warning("the scheduler at %s: %s", self.address, message.text)
 
-    def _error(self, message: messages.Error) -> None:
+    def _handle_error(self, message: messages.Error) -> None:
         if self._shutdown.is_pending and message.text.startswith(PROTECTED):
-            self._shutdown.end(message.text)
+            self._shutdown.answer(message.text)
         elif message.tasks:
-            told = self._rejected_tasks.take(message, self.address)
+            cancels = self._rejected_tasks.reject(message, self.address)
             if self.state is State.JOINED:
-                self._rows.outgoing += told
+                self._batch.outgoing += cancels
         elif self.state is State.JOINING:
             if message.text != self.rejection:
                 _log.error("%s", rejection_text(self.address, message.text))
@@ -394,29 +479,41 @@ class Session:
             _log.error("the scheduler at %s refused a message: %s", self.address, message.text)
 
     _handlers: ClassVar[dict[type, Callable[[Session, Any], None]]] = {
-        messages.Resolved: _resolved,
+        messages.Resolved: _handle_resolved,
         messages.Started: lambda self, message: self.tasks.start(message.ids),
-        messages.CancelRefused: lambda self, message: self._cancels.refused(message.ids),
-        messages.Output: _output,
-        messages.Credit: _credit,
-        messages.Welcome: _join,
-        messages.HelloWanted: _hello_wanted,
-        messages.Refused: _refuse,
-        messages.Goodbye: _goodbye,
+        messages.CancelRefused: lambda self, message: self._cancels.refuse(message.ids),
+        messages.Output: _handle_output,
+        messages.Credit: _handle_credit,
+        messages.Welcome: _handle_welcome,
+        messages.HelloWanted: _handle_hello_wanted,
+        messages.Refused: _handle_refused,
+        messages.Goodbye: _handle_goodbye,
         messages.HeartbeatEcho: lambda self, message: self.objects.confirm(message.sequence),
-        messages.Error: _error,
-        messages.Notice: _notice,
+        messages.Error: _handle_error,
+        messages.Notice: _handle_notice,
     }
 
+    def _allocate_ids(self, count: int) -> int:
+        """Return the first of `count` consecutive ids. They begin at a multiple of CHUNK_ROWS.
 
-def _ignore_output(_: messages.Output) -> None: ...
+        So one table entry finds CHUNK_ROWS tasks: a million entries would cost more than a million results. The rest of
+        the last block stays unused, because every answer for an id of a block goes to the block's sink.
+        """
+        first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
+        self._next_id = first + count + CHUNK_ROWS - 1 & -CHUNK_ROWS
+        return first
+
+
+def _ignore(*_: object) -> None: ...
 
 
 def rejection_text(address: str, reason: str) -> str:
+    """Return the error text for a scheduler that does not accept this client for now."""
     return f"the scheduler at {address} does not take this client for now: {reason}"
 
 
 def refusal_text(address: str, refused: messages.Refused) -> str:
+    """Return the error text for a scheduler that has refused this client."""
     if refused.reason == messages.NOT_AUTHORIZED:
         return f"no access to {address}: {refused.text}"
     return (

@@ -1,4 +1,4 @@
-"""A client's wish that its scheduler ends, with all clusters: what became of it, and who asked."""
+"""A client's request that the scheduler ends, together with all clusters."""
 
 from __future__ import annotations
 
@@ -7,27 +7,38 @@ from collections.abc import Callable
 from ..protocol.messages import Message, Shutdown
 
 PROTECTED = "protected:"
-"""So begins what a scheduler answers that is not to be ended by clients."""
+"""The first word of the scheduler's answer if its options forbid clients to end it."""
 
 
 class ShutdownRequest:
+    """Remembers who asked for the scheduler's end until the outcome is known."""
+
     def __init__(self) -> None:
         self._waiting: list[Callable[[str | None], None]] = []
 
     @property
     def is_pending(self) -> bool:
+        """Whether a request has no answer yet."""
         return bool(self._waiting)
 
-    def ask(self, answered: Callable[[str | None], None]) -> None:
-        """`answered` is called once: with None when the scheduler is gone, else with why it stays."""
-        self._waiting.append(answered)
+    def add(self, on_answer: Callable[[str | None], None]) -> None:
+        """Add a request.
+
+        Args:
+            on_answer: called once: with None when the scheduler is gone, or with the reason why it stays.
+        """
+        self._waiting.append(on_answer)
 
     def messages(self) -> list[Message]:
-        """What to say to a scheduler that has accepted the client."""
+        """Return what to send to a scheduler that this client has joined."""
         return [Shutdown()] if self._waiting else []
 
-    def end(self, refusal: str | None = None) -> None:
-        """The scheduler is gone, or stays."""
+    def answer(self, refusal: str | None = None) -> None:
+        """Answer all requests.
+
+        Args:
+            refusal: why the scheduler stays; None: it is gone.
+        """
         waiting, self._waiting = self._waiting, []
-        for answered in waiting:
-            answered(refusal)
+        for on_answer in waiting:
+            on_answer(refusal)

@@ -1,45 +1,52 @@
-"""The Submit that grows while tasks come one by one, and the functions that the scheduler has to be told of before."""
+"""The Submit that collects tasks until it is sent, and the functions that the scheduler must know before."""
 
 from __future__ import annotations
 
 from ..pickling.functions import Function
-from ..pickling.references import ReadingCall
+from ..pickling.references import CallWithInputs
 from ..protocol import messages
 from ..protocol.messages import Options, Payload, Submit
 from .backlog import Backlog
 
 
 class SubmitBatch:
-    """Rows that ask for the same.
+    """Rows with the same options, and the messages that are ready to be sent.
 
     Args:
-        backlog: where it goes when it is closed.
+        backlog: takes the batch when it is closed.
     """
 
     def __init__(self, backlog: Backlog) -> None:
-        # By column. Who adds a plain task, which is of the last row's function, appends to these.
+        # Three columns of equal length. `Session.submit` appends to them directly.
         self.ids: list[int] = []
         self.functions: list[int] = []
         self.payloads: list[Payload] = []
         self.outgoing: list[messages.Message] = []
-        """What is to be sent, in this order; functions are announced when a row first names them."""
+        """Messages to send, in this order. A function goes out before the first row that calls it."""
         self.last_function: Function | None = None
-        """Of the last row, where that asked for nothing: what a plain task is compared with, and nothing else."""
-        self._backlog = backlog
+        """The last row's function if that row had no options; else None. Only `Session.submit` reads it."""
+        self.backlog = backlog
         self._options: Options | None = None
-        self._reading: dict[int, ReadingCall] = {}
-        """Those of the rows, by their places, that read objects or whose results are kept."""
+        self._calls_with_inputs: dict[int, CallWithInputs] = {}
+        """Rows that read objects or whose results are kept, by their place in the batch."""
         self._joins = 0
 
     def restart(self, credit: int) -> None:
-        """A scheduler has accepted the client, which may know nothing."""
+        """Begin anew after a join: the scheduler may know nothing.
+
+        Args:
+            credit: the bytes that the scheduler allows, see `Backlog`.
+        """
         self._joins += 1
         self.clear()
-        self._backlog.restart(credit)
+        self.backlog.restart(credit)
         self.last_function = None
 
     def use_function(self, function: Function, options: Options | None) -> None:
-        """The next rows are of this function, which the scheduler is told of, and ask for this."""
+        """Set function and options of the next rows; close the batch first if the options differ.
+
+        The first use after a join sends the function.
+        """
         if options is not self._options and options != self._options:
             self.flush()
         self._options = options
@@ -49,50 +56,54 @@ class SubmitBatch:
             self.outgoing.append(messages.Function(function.number, function.name, function.kind, function.payload))
 
     def add_row(self, task_id: int, function: Function, payload: Payload, options: Options | None) -> None:
-        """A task of any kind."""
+        """Add a task of any kind. `Session.submit` repeats this inline for tasks without options and inputs."""
         self.use_function(function, options)
-        if type(payload) is ReadingCall:
-            self._reading[len(self.ids)] = payload
+        if type(payload) is CallWithInputs:
+            self._calls_with_inputs[len(self.ids)] = payload
         self.ids.append(task_id)
         self.functions.append(function.number)
         self.payloads.append(payload)
 
     def add_chunk(self, first: int, function: Function, payloads: list[Payload], options: Options | None) -> None:
-        """Tasks of one function that have a batch of their own."""
+        """Add tasks of one function as a batch of their own.
+
+        Args:
+            first: the id of the first task; the others follow it.
+        """
         self.flush()
         self.use_function(function, options)
         batch = Submit(range(first, first + len(payloads)), [function.number], payloads, options)
-        reading = {row: call for row, call in enumerate(payloads) if type(call) is ReadingCall}
-        self._close(batch, reading)
+        calls = {row: call for row, call in enumerate(payloads) if type(call) is CallWithInputs}
+        self._close(batch, calls)
 
     def flush(self) -> None:
-        """Close the batch."""
+        """Close the batch, unless it is empty."""
         if self.ids:
-            self._close(*self._take())
+            self._close(*self._pop_batch())
 
     def clear(self) -> None:
-        """Nothing of what is not sent yet shall be."""
-        self._take()
-        self._backlog.clear()
+        """Drop all unsent tasks and objects, here and in the backlog."""
+        self._pop_batch()
+        self.backlog.clear()
 
     def clear_rows(self) -> None:
-        """The same of tasks alone."""
-        self._take()
-        self._backlog.clear_rows()
+        """Drop all unsent tasks, here and in the backlog. Objects stay."""
+        self._pop_batch()
+        self.backlog.clear_rows()
 
-    def _take(self) -> tuple[Submit, dict[int, ReadingCall]]:
-        batch, reading = Submit(self.ids, self.functions, self.payloads, self._options), self._reading
-        self.ids, self.functions, self.payloads, self._reading = [], [], [], {}
-        return batch, reading
+    def _pop_batch(self) -> tuple[Submit, dict[int, CallWithInputs]]:
+        batch, calls = Submit(self.ids, self.functions, self.payloads, self._options), self._calls_with_inputs
+        self.ids, self.functions, self.payloads, self._calls_with_inputs = [], [], [], {}
+        return batch, calls
 
-    def _close(self, batch: Submit, reading: dict[int, ReadingCall]) -> None:
-        if reading:
+    def _close(self, batch: Submit, calls: dict[int, CallWithInputs]) -> None:
+        if calls:
             counts, keep = [0] * len(batch.ids), [0] * len(batch.ids)
             inputs: list[int] = []
-            for row, call in reading.items():
+            for row, call in calls.items():
                 ids = call.input_ids()
                 inputs += ids
                 counts[row] = len(ids)
                 keep[row] = call.keep
             batch.inputs, batch.input_counts, batch.keep = inputs, counts, keep if any(keep) else ()
-        self._backlog.add(batch, self.outgoing)
+        self.backlog.add(batch, self.outgoing)

@@ -57,7 +57,7 @@ def test_a_time_limit() -> None:
 @pytest.mark.parametrize("end", [end_with_value, lambda future: end_with_exception(future, OSError())])
 def test_what_was_measured(end: Any) -> None:
     future = pending()
-    future.measured(1_499_999, 2_500, 4096)
+    future.set_measurements(1_499_999, 2_500, 4096)
     end(future)
     info = future.profiling_info()
     assert info == ProfilingInfo(duration_us=1500, cpu_time_us=2, peak_memory=4096)
@@ -80,6 +80,6 @@ def test_what_was_not_measured() -> None:
 
 def test_measurements_of_what_is_over_are_passed_over() -> None:
     future = with_value(1)
-    future.measured(1, 1, 1)
+    future.set_measurements(1, 1, 1)
     with pytest.raises(ValueError, match="not profiled"):
         future.profiling_info()

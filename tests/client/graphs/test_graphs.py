@@ -62,7 +62,7 @@ def run(graph: Any, keys: list[Any], client: SessionClient | None = None) -> lis
 
 
 def sent_rows(client: SessionClient) -> list[messages.Submit]:
-    return [message for message in client.session.take_outgoing() if isinstance(message, messages.Submit)]
+    return [message for message in client.session.pop_outgoing() if isinstance(message, messages.Submit)]
 
 
 def test_the_graph_of_the_readme() -> None:
@@ -150,7 +150,7 @@ def test_what_a_node_reads_is_computed_just_before_it() -> None:
 def test_functions_are_sent_once() -> None:
     client = SessionClient()
     client.submit_graph({number: (inc, str(number)) for number in range(9)} | {"s": (add, (inc, 1), 2)}, [*range(9)])
-    functions = [message for message in client.session.take_outgoing() if isinstance(message, messages.Function)]
+    functions = [message for message in client.session.pop_outgoing() if isinstance(message, messages.Function)]
     assert len(functions) == 1
 
 
@@ -158,7 +158,7 @@ def test_calls_within_calls_of_one_form_are_one_function() -> None:
     client = SessionClient()
     graph = {f"n{number}": (add, (inc, number), [(inc, "a"), number]) for number in range(9)}
     client.submit_graph({**graph, "a": 1}, list(graph))
-    functions = [message for message in client.session.take_outgoing() if isinstance(message, messages.Function)]
+    functions = [message for message in client.session.pop_outgoing() if isinstance(message, messages.Function)]
     assert [function.name for function in functions] == ["add"]
 
 
@@ -211,7 +211,7 @@ def test_a_large_literal_that_several_nodes_read_is_sent_once() -> None:
     array = Buffer(bytearray(100_000))
     graph = {"x": array, "alias": "x", "a": (len, "x"), "b": (bool, "alias"), "c": (add, "a", 1)}
     futures = client.submit_graph(graph, ["a", "b", "c", "x"])
-    outgoing = client.session.take_outgoing()
+    outgoing = client.session.pop_outgoing()
     (sent,) = [message for message in outgoing if isinstance(message, messages.Object)]
     assert sum(map(len, sent.frames)) > len(array)
     assert futures[3].result(0) is array
@@ -253,7 +253,7 @@ def test_cycles(graph: Any, text: str) -> None:
     assert " -> ".join(map(repr, raised.value.args[1])) in text
     again = pickle.loads(pickle.dumps(raised.value))
     assert (str(again), again.args) == (text, raised.value.args)
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
 
 
 def test_a_long_cycle_is_not_said_as_a_whole() -> None:
@@ -298,7 +298,7 @@ def test_what_no_graph_is(graph: Any, keys: Any, error: type[Exception], text: s
     for call in (client.submit_graph, client.get):
         with pytest.raises(error, match=text):
             call(graph, keys)
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
 
 
 def test_references_of_other_clients_and_stale_ones() -> None:
@@ -308,7 +308,7 @@ def test_references_of_other_clients_and_stale_ones() -> None:
         with pytest.raises(ValueError, match="belongs to another client"):
             client.submit_graph(graph, ["b"])
     stale = client.send_object([1])
-    client.session.objects.clear(None, True)
+    client.session.objects.clear()
     with pytest.raises(ObjectNotFoundError, match="not kept any more"):
         client.submit_graph({"b": (sum, stale)}, ["b"])
 
@@ -320,7 +320,7 @@ def test_get_of_literals_needs_no_cluster() -> None:
     client = SessionClient()
     assert client.get({"a": 1, "b": "a", "c": [2]}, ["a", "b", "c", "a"]) == {"a": 1, "b": 1, "c": [2]}
     assert client.get({}, []) == {}
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
 
 
 # --------------------------------------------------------------------------------- against a straightforward evaluation

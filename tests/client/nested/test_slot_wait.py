@@ -264,7 +264,7 @@ class MapIoThread(NestedIoThread):
         self.cancelled = 0
 
     def submit_chunk(self, chunk: MapChunk, _function: Function, payloads: list[Any]) -> None:
-        chunk.submitted(1000 * len(self.chunks))
+        chunk.set_first_id(1000 * len(self.chunks))
         self.chunks.append(chunk)
 
     def cancel_many(self, ids: Callable[[], Any], force: bool = False) -> None:

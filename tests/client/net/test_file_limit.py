@@ -77,6 +77,6 @@ def test_what_is_said_of_a_system_without_files(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_lost_scheduler_is_said_to_be_for_want_of_files() -> None:
     session = joined_session()
-    session.shortage = lambda: "too few file descriptors are left"
+    session.file_shortage = lambda: "too few file descriptors are left"
     be_silent(session, 0.0, 200.0)
     assert str(session.loss).endswith(" seconds: too few file descriptors are left")

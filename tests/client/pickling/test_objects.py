@@ -18,7 +18,7 @@ from scaler_client.futures.future import TaskFuture
 from scaler_client.io.objects import dump_object
 from scaler_client.pickling import references
 from scaler_client.pickling.object_frames import MOST_FRAMES, OUT_OF_BAND_BYTES
-from scaler_client.pickling.references import ObjectRef, ReadingCall
+from scaler_client.pickling.references import CallWithInputs, ObjectRef
 from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
@@ -130,7 +130,7 @@ def test_names(client: SessionClient) -> None:
     assert client.send_object("text").name == ""
     assert client.send_object("first", [1]).name == client.send_object([1], name="first").name == "first"
     assert client.send_object("none", None).name == "none"
-    sent = [message for message in client.session.take_outgoing() if isinstance(message, messages.Object)]
+    sent = [message for message in client.session.pop_outgoing() if isinstance(message, messages.Object)]
     assert [message.name for message in sent] == ["", "", "first", "first", "none"]
     assert [load(message.frames) for message in sent] == [[1], "text", [1], [1], None]
 
@@ -151,7 +151,7 @@ def test_bad_names(client: SessionClient, args: Any, kwargs: Any, text: str) -> 
 def test_how_references_look(client: SessionClient) -> None:
     ref = client.send_object("data", b"x" * 10_000)
     assert repr(ref) == "<ObjectRef 'data', 10,018 bytes>"
-    client.session.objects.clear(None, True)
+    client.session.objects.clear()
     assert repr(ref) == "<ObjectRef 'data', 10,018 bytes, gone>"
     assert repr(client.send_object([])).startswith("<ObjectRef, ")
 
@@ -188,7 +188,7 @@ def test_what_a_call_reads_is_said_once(client: SessionClient) -> None:
     one, two = client.send_object([1]), client.send_object([2])
     for args in ((two, one, two), ([two, one], two)):
         payload = client._dump_call(args, {})
-        assert isinstance(payload, ReadingCall)
+        assert isinstance(payload, CallWithInputs)
         assert payload.input_ids() == [1, 0]
     assert type(client._dump_call((1, [2]), {})) is bytes
 
@@ -245,7 +245,7 @@ def test_a_call_that_is_pickled_while_another_is(client: SessionClient) -> None:
             return list, ((),)
 
     outer = client._dump_call((one, Submits(), two), {})
-    assert isinstance(outer, ReadingCall) and outer.input_ids() == [0, 1]
+    assert isinstance(outer, CallWithInputs) and outer.input_ids() == [0, 1]
     assert [each.input_ids() for each in inner] == [[1]]
 
 
@@ -254,24 +254,24 @@ def test_a_call_that_is_pickled_while_another_is(client: SessionClient) -> None:
 
 def test_the_last_reference_frees_the_object(client: SessionClient) -> None:
     ref: ObjectRef | None = client.send_object([1])
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     again = ref
     del ref
     gc.collect()
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
     del again
     gc.collect()
-    assert client.session.take_outgoing() == [messages.ForgetObjects([0])]
+    assert client.session.pop_outgoing() == [messages.ForgetObjects([0])]
     assert len(client.session.objects) == 0
 
 
 def test_a_task_that_reads_it_keeps_it(client: SessionClient) -> None:
     future = submit(client, client.send_object(array.array("B", [1])))
     gc.collect()
-    assert not [each for each in client.session.take_outgoing() if isinstance(each, messages.ForgetObjects)]
+    assert not [each for each in client.session.pop_outgoing() if isinstance(each, messages.ForgetObjects)]
     client.session.handle(messages.Resolved([future.task_id], [Outcome.VALUE], [dumps(5)]), 1.0)
     gc.collect()
-    assert client.session.take_outgoing() == [messages.ForgetObjects([0])]
+    assert client.session.pop_outgoing() == [messages.ForgetObjects([0])]
     assert future.result(0) == 5
 
 
@@ -317,7 +317,7 @@ def test_objects_by_a_serializer_of_the_user_s() -> None:
     client = SessionClient(serializer=Text)
     ref = client.send_object([1, 2])
     future = submit(client, ref, "text", key=ref)
-    (sent,) = [each for each in client.session.take_outgoing() if isinstance(each, messages.Object)]
+    (sent,) = [each for each in client.session.pop_outgoing() if isinstance(each, messages.Object)]
     assert b"own" in bytes(sent.frames[0]) and load(sent.frames) == [1, 2]
     client = SessionClient(serializer=Text)
     ref = client.send_object([1, 2])

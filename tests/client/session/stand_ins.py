@@ -34,7 +34,7 @@ def joined_session(credit: int = UNLIMITED, result_window: int = 0) -> Session:
     """One that has joined."""
     session = new_session()
     session.handle(welcome(credit=credit, result_window=result_window), 0.0)
-    assert session.take_outgoing() == [HELLO]
+    assert session.pop_outgoing() == [HELLO]
     return session
 
 
@@ -72,7 +72,7 @@ class SinkRecorder:
     def start(self) -> None:
         self.told.append("started")
 
-    def measured(self, duration: int, cpu_time: int, peak: int) -> None:
+    def set_measurements(self, duration: int, cpu_time: int, peak: int) -> None:
         self.told.append((duration, cpu_time, peak))
 
 
@@ -121,7 +121,7 @@ def plain(message: Any) -> Any:
 
 
 def sent(session: Session) -> list[Any]:
-    return [plain(message) for message in session.take_outgoing()]
+    return [plain(message) for message in session.pop_outgoing()]
 
 
 def said(session: Session) -> list[Any]:

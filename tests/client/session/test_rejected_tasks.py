@@ -36,31 +36,31 @@ def test_they_fail_and_the_next_of_their_function_announces_it_again() -> None:
     function = Function(2, "g", b"code")
     taken, first, second = SinkRecorder(), SinkRecorder(function), SinkRecorder(function)
     ids = [submit(session, sink) for sink in (taken, first, second)]
-    assert announced(session.take_outgoing()) == [1, 2]
+    assert announced(session.pop_outgoing()) == [1, 2]
     session.handle(refusal(*ids[1:]), 1.0)
     assert is_refused(first, ids[1]) and is_refused(second, ids[2])
     assert taken.told == [] and list(session.pending) == [ids[0]]
     submit(session, SinkRecorder(function))
     submit(session, taken)
-    assert announced(session.take_outgoing()) == [2]
+    assert announced(session.pop_outgoing()) == [2]
 
 
 def test_of_a_chunk_those_that_are_named() -> None:
     session = joined_session()
     chunk = Chunk(Function(2, "g", b"code"), [b"a", b"b", b"c"])
     first = chunk.submit(session)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(refusal(first, first + 2), 1.0)
     assert is_refused(chunk, first) and is_refused(chunk, first + 2) and chunk.open_ids() == [first + 1]
     chunk.submit(session)
-    assert announced(session.take_outgoing()) == [2]
+    assert announced(session.pop_outgoing()) == [2]
 
 
 def test_whoever_cancels_one_is_answered() -> None:
     session = joined_session()
     sink, answered = SinkRecorder(), Answered()
     task_id = submit(session, sink)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.cancel([task_id], answered)
     session.handle(refusal(task_id), 1.0)
     assert answered.times == 1 and is_refused(sink, task_id)
@@ -72,14 +72,14 @@ def test_a_graph_fails_as_a_whole_and_what_was_sent_of_it_ends() -> None:
     client = SessionClient(joined_session())
     futures = client.submit_graph({"a": (pow, 2, 3), "b": (abs, "a"), "c": (abs, "a")}, ["b", "c"])
     [graph] = client.session.tasks.graphs()
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     client.session.handle(refusal(graph.first), 1.0)
     for future in futures:
         error = future.exception(0)
         assert isinstance(error, TaskRefusedError) and WHY in str(error)
     ids = list(range(graph.first, graph.first + 3))
-    assert client.session.take_outgoing() == [messages.Cancel(ids, force=True)]
+    assert client.session.pop_outgoing() == [messages.Cancel(ids, force=True)]
     assert not client.session.tasks.ids()
     submit(client.session, SinkRecorder())
     client.submit_graph({"a": (pow, 2, 3), "b": (abs, "a")}, ["b"])
-    assert len(announced(client.session.take_outgoing())) == 3
+    assert len(announced(client.session.pop_outgoing())) == 3

@@ -201,7 +201,7 @@ def test_what_is_suspended_is_told_to_the_next_scheduler(session: Session) -> No
     session.handle(messages.HelloWanted(), 1.0)
     session.resume((9, 4, 1))
     session.suspend((9, 6, 1))
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     session.handle(welcome(incarnation=6), 1.0)
     assert said(session) == [
         messages.Submit([0], [1], [b"payload"]),

@@ -82,9 +82,9 @@ def test_two_threads_cancel_the_same_task(session: Session) -> None:
 def test_cancel_of_what_is_over_asks_nothing(session: Session) -> None:
     submit(session, SinkRecorder())
     session.handle(resolved(0), 1.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.cancel([0], Answered())
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
 
 
 def test_cancel_before_the_welcome() -> None:
@@ -219,7 +219,7 @@ def test_a_cancelled_backlog_keeps_no_payloads() -> None:
     sent(session)
     for task_id in range(1, rows + 1):
         session.cancel([task_id], Answered())
-    assert sum(len(batch.ids) for batch, _ in session._backlog._batches) < rows // 4
+    assert sum(len(batch.ids) for batch, _ in session._batch.backlog._batches) < rows // 4
     session.handle(messages.Credit(1 << 30), 1.0)
     assert sent(session) == []
 

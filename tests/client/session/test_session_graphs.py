@@ -40,7 +40,7 @@ def client() -> SessionClient:
 
 
 def submits(session: Session) -> list[messages.Submit]:
-    return [message for message in session.take_outgoing() if isinstance(message, messages.Submit)]
+    return [message for message in session.pop_outgoing() if isinstance(message, messages.Submit)]
 
 
 def rows(session: Session, first: int) -> list[tuple[int, list[int], int]]:
@@ -74,7 +74,7 @@ def test_what_is_submitted(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     assert (e.task_id, d.task_id) == (first + E, first + D)
-    outgoing = client.session.take_outgoing()
+    outgoing = client.session.pop_outgoing()
     assert [type(message) for message in outgoing] == [
         messages.Function,
         messages.Function,
@@ -88,7 +88,7 @@ def test_what_is_submitted(client: SessionClient) -> None:
 def test_targets_that_others_read_are_given_up_as_well(client: SessionClient) -> None:
     client.submit_graph(GRAPH, ["c", "e"])
     first = graph_tasks(client).first
-    assert client.session.take_outgoing()[-1] == messages.ForgetObjects([first, first + 1, first + 2])
+    assert client.session.pop_outgoing()[-1] == messages.ForgetObjects([first, first + 1, first + 2])
 
 
 def test_answers(client: SessionClient) -> None:
@@ -144,9 +144,9 @@ def test_the_backlog_keeps_inputs_and_what_is_given_up_in_order() -> None:
     submit(session, other)
     first = graph_tasks(client).first
     assert rows(session, first) == [(row, [row - 1] if row else [], Keep.YES) for row in range(BATCH_ROWS)]
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
     session.handle(messages.Credit(UNLIMITED), 1.0)
-    outgoing = session.take_outgoing()
+    outgoing = session.pop_outgoing()
     kinds = [type(message) for message in outgoing]
     assert kinds == [messages.Submit, messages.Submit, messages.ForgetObjects, messages.ForgetObjects]
     given_up = [
@@ -166,7 +166,7 @@ def test_what_is_given_up_waits_for_the_graph_and_for_nothing_behind_it() -> Non
     assert not submits(session)
     first = graph_tasks(client).first
     session.handle(messages.Credit(2 * TASK_OVERHEAD), 1.0)
-    outgoing = session.take_outgoing()
+    outgoing = session.pop_outgoing()
     assert [list(message.ids) for message in outgoing if isinstance(message, messages.Submit)] == [
         [first, first + 1, first + 2, first + 3]
     ]
@@ -178,7 +178,7 @@ def test_what_is_given_up_waits_for_the_graph_and_for_nothing_behind_it() -> Non
 
 def join_anew(session: Session, incarnation: int = 6) -> None:
     session.handle(messages.HelloWanted(), 2.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(welcome(incarnation), 2.0)
 
 
@@ -191,14 +191,14 @@ def test_all_that_unresolved_targets_need_is_submitted_again(client: SessionClie
     for row in (A, B, C):
         answer(client.session, first, row, Outcome.KEPT)
     join_anew(client.session, 7)
-    outgoing = client.session.take_outgoing()
+    outgoing = client.session.pop_outgoing()
     assert outgoing[-1] == messages.ForgetObjects([first, first + 1, first + 2])
     answer(client.session, first, E)
     join_anew(client.session, 8)
     assert rows(client.session, first) == [(B, [], 1), (D, [B], 0)]
     answer(client.session, first, D)
     join_anew(client.session, 9)
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
 
 
 def test_options_and_objects_come_again_as_well() -> None:
@@ -206,9 +206,9 @@ def test_options_and_objects_come_again_as_well() -> None:
     ref = client.send_object([1])
     client.submit_graph({"a": (sum, ref), "b": (add, "a", 1)}, ["b"])
     first = graph_tasks(client).first
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     join_anew(client.session)
-    outgoing = client.session.take_outgoing()
+    outgoing = client.session.pop_outgoing()
     assert [type(message) for message in outgoing] == [
         messages.Object,
         messages.Function,
@@ -226,9 +226,9 @@ def test_a_graph_that_is_submitted_before_the_join() -> None:
     session = joined_session()
     client = SessionClient(session)
     session.handle(messages.HelloWanted(), 1.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     client.submit_graph(GRAPH, ["e", "d"])
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
     session.handle(welcome(), 1.0)
     assert rows(session, graph_tasks(client).first) == ALL
 
@@ -244,9 +244,9 @@ def cancel(client: SessionClient, future: TaskFuture[Any]) -> Answered:
 
 def test_cancelling_a_target_asks_for_its_id(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     answered = cancel(client, e)
-    assert client.session.take_outgoing() == [messages.Cancel([e.task_id])] and answered.times == 0
+    assert client.session.pop_outgoing() == [messages.Cancel([e.task_id])] and answered.times == 0
     first = graph_tasks(client).first
     client.session.handle(messages.Resolved([first + C, e.task_id], [Outcome.CANCELLED] * 2, [b"", b""]), 1.0)
     assert answered.times == 1 and e.cancelled() and not d.done()
@@ -255,7 +255,7 @@ def test_cancelling_a_target_asks_for_its_id(client: SessionClient) -> None:
 def without_credit() -> SessionClient:
     session = joined_session(credit=1)
     submit(session, SinkRecorder())
-    session.take_outgoing()
+    session.pop_outgoing()
     return SessionClient(session)
 
 
@@ -300,7 +300,7 @@ def test_what_targets_that_are_over_have_read_is_not_needed(client: SessionClien
     answer(client.session, first, D)
     client.session.handle(messages.HelloWanted(), 2.0)
     client.session.handle(welcome(credit=0), 2.0)
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     assert cancel(client, e).times == 1 and e.cancelled()
     client.session.handle(messages.Credit(UNLIMITED), 3.0)
     assert rows(client.session, first) == []
@@ -326,7 +326,7 @@ def test_a_client_that_closes_cancels_the_targets(client: SessionClient) -> None
 
 def test_a_scheduler_that_is_lost_fails_the_targets(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     be_silent(client.session, 0.0, 100.0)
     assert type(e.exception(0)) is type(d.exception(0)) is SchedulerLostError
     assert not client.session.tasks.graphs()

@@ -22,7 +22,7 @@ from tests.client.session.stand_ins import (
 )
 
 from scaler_client.pickling.functions import Function
-from scaler_client.pickling.references import StoredObject, reading_call
+from scaler_client.pickling.references import StoredObject, call_with_inputs
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep
 from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD
@@ -44,7 +44,7 @@ def an_object(object_id: int, data: bytes = b"bytes", name: str = "") -> message
 
 
 def reading(*ids: int, keep: int = Keep.NO) -> SinkRecorder:
-    return SinkRecorder(payload=reading_call(b"payload", ids, keep))
+    return SinkRecorder(payload=call_with_inputs(b"payload", ids, keep))
 
 
 def ids_of(outgoing: list[Any]) -> list[Any]:
@@ -87,7 +87,7 @@ def test_rows_that_read_and_rows_that_don_t_share_a_batch() -> None:
 def test_the_rows_of_a_map_that_read() -> None:
     session = joined_session()
     send(session)
-    payloads: list[Any] = [b"a", reading_call(b"b", [0]), b"c"]
+    payloads: list[Any] = [b"a", call_with_inputs(b"b", [0]), b"c"]
     first = Chunk(Function(2, "g", b""), payloads).submit(session)
     _, batch = said(session)
     assert (batch.ids, batch.inputs, batch.input_counts) == ([first, first + 1, first + 2], [0], [0, 1, 0])
@@ -97,7 +97,7 @@ def test_inputs_stay_with_their_rows_where_a_batch_is_cut() -> None:
     session = joined_session(credit=0)
     rows = 2 * BATCH_ROWS + 10
     for row in range(rows):
-        submit(session, SinkRecorder(payload=reading_call(b"p", [row] * (row % 3))))
+        submit(session, SinkRecorder(payload=call_with_inputs(b"p", [row] * (row % 3))))
     assert said(session) == []
     for dropped in (1, BATCH_ROWS, rows - 1):
         session.cancel([dropped], lambda: None)
@@ -221,7 +221,7 @@ def test_clear_forgets_all_objects() -> None:
     session = joined_session()
     sent = [send(session), send(session)]
     said(session)
-    session.objects.clear(None, True)
+    session.objects.clear()
     assert said(session) == [messages.ForgetObjects([0, 1])]
     assert all(each.is_gone and not each.frames for each in sent)
     session.handle(welcome(6), 1.0)
@@ -233,7 +233,7 @@ def test_clear_of_a_task_forgets_what_it_has_sent() -> None:
     task = (7, 3, 1)
     mine, other = send(session, parent=task), send(session, parent=(7, 4, 1))
     said(session)
-    session.objects.clear(task, False)
+    session.objects.clear_sent_by(task)
     assert said(session) == [messages.ForgetObjects([mine.id])]
     assert mine.is_gone and not other.is_gone
 

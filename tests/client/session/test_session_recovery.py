@@ -43,9 +43,9 @@ def lose(session: Session, first: int, *lost: int) -> None:
 def test_what_open_targets_need_is_submitted_again(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     lose(client.session, first, C, E)
-    outgoing = client.session.take_outgoing()
+    outgoing = client.session.pop_outgoing()
     assert [type(message) for message in outgoing] == [messages.Submit, messages.ForgetObjects], "once for both"
     assert outgoing[1] == messages.ForgetObjects([first + A, first + B, first + C])
     assert not e.done() and not d.done()
@@ -60,20 +60,20 @@ def test_what_open_targets_need_is_submitted_again(client: SessionClient) -> Non
 def test_nodes_that_nobody_asked_for_are_no_reason(client: SessionClient) -> None:
     client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     lose(client.session, first, A, C)
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
 
 
 def test_not_for_ever(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     for _ in range(MAX_RECOVERIES):
         lose(client.session, first, E)
         assert rows(client.session, first) == ALL
     lose(client.session, first, E)
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
     with pytest.raises(ObjectNotFoundError, match="lost"):
         e.result(0)
     answer(client.session, first, D)
@@ -109,7 +109,7 @@ def test_what_the_scheduler_cancels_as_nobody_needs_it_is_no_failure(client: Ses
     """A is lost with its host, so C and E can't run, so nobody needs B, which D does not read here."""
     (e,) = client.submit_graph(GRAPH, ["e"])
     first = graph_tasks(client).first
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     end(client.session, first, C=LOST, E=LOST, B=CANCELLED)
     assert rows(client.session, first) == ALL[:4]
     end(client.session, first, B=CANCELLED)  # it comes later
@@ -123,7 +123,7 @@ def test_a_cancelled_target_fails_what_reads_it(client: SessionClient) -> None:
     c, e = client.submit_graph(GRAPH, ["c", "e"])
     first = graph_tasks(client).first
     client.session.cancel([c.task_id], lambda: None)
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     end(client.session, first, C=CANCELLED)
     end(client.session, first, E=LOST)  # it came to the scheduler too late to wait for C
     assert c.cancelled() and e.cancelled()
@@ -134,7 +134,7 @@ def test_two_graphs_of_one_message(client: SessionClient) -> None:
     one = graph_tasks(client).first
     client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
     two = next(graph.first for graph in client.session.tasks.graphs() if graph.first != one)
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     client.session.handle(messages.Resolved([two + 1, one + 1], [LOST] * 2, [b""] * 2), 1.0)
     ids = [list(batch.ids) for batch in submits(client.session)]
     assert sorted(ids) == sorted([[one, one + 1], [two, two + 1]])
@@ -149,7 +149,7 @@ def test_what_was_not_sent_yet_is_sent_once() -> None:
     submit(session, SinkRecorder())
     behind = client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
     lose(session, first, A)
-    outgoing = session.take_outgoing()
+    outgoing = session.pop_outgoing()
     [again] = [message for message in outgoing if isinstance(message, messages.Submit)]
     assert list(again.ids) == [first, first + 1, first + 2, first + 3], "whatever the credit is"
     session.handle(messages.Credit(8 * TASK_OVERHEAD + 1000), 1.0)
@@ -162,9 +162,9 @@ def test_a_cancel_counts_for_what_is_submitted_again(client: SessionClient) -> N
     first = graph_tasks(client).first
     answered = Answered()
     client.session.cancel([e.task_id], answered)
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     lose(client.session, first, 3)
-    outgoing = client.session.take_outgoing()
+    outgoing = client.session.pop_outgoing()
     assert answered.times == 0
     assert [type(message) for message in outgoing] == [messages.Submit, messages.Cancel, messages.ForgetObjects]
     client.session.handle(messages.Resolved([e.task_id], [Outcome.CANCELLED], [b""]), 1.0)
@@ -176,7 +176,7 @@ def test_other_answers_of_the_message_count(client: SessionClient) -> None:
     submit(client.session, sink)
     e, _ = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     answered = Answered()
     client.session.cancel([0], answered)
     values = [dumps(1), b"lost"]
@@ -187,10 +187,10 @@ def test_other_answers_of_the_message_count(client: SessionClient) -> None:
 def test_lost_while_the_scheduler_is_being_joined(client: SessionClient) -> None:
     client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     client.session.handle(messages.HelloWanted(), 2.0)
-    client.session.take_outgoing()
+    client.session.pop_outgoing()
     lose(client.session, first, E)
-    assert client.session.take_outgoing() == []
+    assert client.session.pop_outgoing() == []
     join_anew(client.session)
     assert rows(client.session, first) == ALL

@@ -39,11 +39,11 @@ def test_what_is_unresolved_is_submitted_again(session: Session) -> None:
     for sink in sinks:
         submit(session, sink)
     session.handle(resolved(1), 1.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(messages.HelloWanted(), 2.0)
     session.handle(messages.HelloWanted(), 2.0)
     submit(session, SinkRecorder(payload=b"4"))
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     session.handle(welcome(incarnation=6), 2.0)
     out = sent(session)
     assert out[-1].ids == [0, 2, 3, 4] and out[-1].payloads == [b"0", b"2", b"3", b"4"]
@@ -52,11 +52,11 @@ def test_what_is_unresolved_is_submitted_again(session: Session) -> None:
 def test_a_function_without_pending_tasks_is_sent_again_to_a_new_scheduler(session: Session) -> None:
     sink = SinkRecorder()
     submit(session, sink)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(resolved(0), 1.0)
     session.handle(messages.HelloWanted(), 2.0)
     session.handle(welcome(incarnation=6), 2.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     submit(session, sink)
     assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
 
@@ -93,55 +93,55 @@ def test_a_goodbye_of_the_scheduler_loses_nothing(session: Session) -> None:
 
 def test_a_lost_hello_is_said_again(session: Session) -> None:
     session.handle(messages.HelloWanted(), 1.0)
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     session.handle(messages.HelloWanted(), 1.0)  # the answer to something sent before
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
     session.tick(2.0)
-    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.pop_outgoing() == [messages.Heartbeat(1)]
     session.handle(messages.HelloWanted(), 2.1)
     session.handle(messages.HelloWanted(), 2.1)
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     session.handle(welcome(), 2.2)
     assert session.state is State.JOINED
 
 
 def test_a_connection_that_is_there_again_is_tried_at_once(session: Session) -> None:
     session.reconnected(0.5)
-    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.pop_outgoing() == [messages.Heartbeat(1)]
     assert session.next_deadline == 0.5 + HEARTBEAT_SECONDS
     session.close("enough")
-    session.take_outgoing()
+    session.pop_outgoing()
     session.reconnected(1.0)
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
 
 
 def test_what_was_to_be_sent_to_a_scheduler_that_knows_nothing(session: Session) -> None:
     submit(session, SinkRecorder())
     session.forget_function(9)
     session.handle(messages.HelloWanted(), 1.0)
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     session.handle(welcome(incarnation=6), 1.0)
     assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
 
 
 def test_heartbeats(session: Session) -> None:
     session.tick(HEARTBEAT_SECONDS - 0.1)
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
     session.tick(HEARTBEAT_SECONDS)
     session.tick(HEARTBEAT_SECONDS + 0.1)
-    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.pop_outgoing() == [messages.Heartbeat(1)]
     assert session.next_deadline == 2 * HEARTBEAT_SECONDS
     session.tick(2 * HEARTBEAT_SECONDS)
-    assert session.take_outgoing() == [messages.Heartbeat(2)]
+    assert session.pop_outgoing() == [messages.Heartbeat(2)]
 
 
 def test_heartbeats_come_often_enough_for_a_short_lease() -> None:
     session = new_session()
     session.handle(welcome(lease_seconds=1.5), 0.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     assert session.next_deadline <= 0.5
     session.tick(0.5)
-    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.pop_outgoing() == [messages.Heartbeat(1)]
     assert session.next_deadline <= 1.0
 
 
@@ -185,7 +185,7 @@ def test_after_a_loss_it_works_with_the_next_scheduler(session: Session) -> None
     be_silent(session, 0.0, 100.0)
     session.handle(messages.HelloWanted(), 101.0)
     session.handle(welcome(incarnation=9), 101.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     sink = SinkRecorder()
     submit(session, sink)
     assert sent(session)[-1].ids == [1]
@@ -205,12 +205,12 @@ def test_refused_names_both_versions(session: Session) -> None:
 
 def test_a_refused_session_fails_what_comes_later_and_rests(session: Session) -> None:
     session.handle(messages.Refused("protocolVersion", "too old", 9, "4.2"), 1.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     sink = SinkRecorder()
     submit(session, sink)
     session.tick(100.0)
     assert len(sink.told) == 1 and isinstance(sink.told[0][1], SchedulerLostError)
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
     assert session.next_deadline > 100.0, "a deadline that is over makes the I/O thread turn without rest"
 
 
@@ -228,13 +228,13 @@ def test_close_says_goodbye_and_cancels(session: Session) -> None:
     submit(session, sink)
     sent(session)
     session.cancel([0], answered)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.close("enough")
     assert sent(session) == [messages.Goodbye("enough")]
     assert session.state is State.CLOSED
     assert sink.told == [(0, Outcome.CANCELLED, b"")] and answered.times == 1
     session.tick(1000.0)
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
 
 
 def test_forgetting_a_function_comes_after_its_tasks(session: Session) -> None:
@@ -247,4 +247,4 @@ def test_payloads_are_not_touched(session: Session) -> None:
     payload = pickle.dumps(((1,), {}))
     sink = SinkRecorder(payload=payload)
     submit(session, sink)
-    assert session.take_outgoing()[-1].payloads[0] is payload  # type: ignore[union-attr]
+    assert session.pop_outgoing()[-1].payloads[0] is payload  # type: ignore[union-attr]
