@@ -49,7 +49,7 @@ tests_in() {
     PATH="$PWD/$environment/bin:$PATH" "$environment/bin/python" -m pytest "$@"
 }
 
-WAITING=(tests/adapters tests/conformance tests/integration tests/interop tests/installation tests/ui)
+WAITING=(tests/adapters tests/conformance tests/documents tests/integration tests/interop tests/installation tests/ui)
 names=()
 
 mypy_of_all() {
