@@ -101,6 +101,9 @@ NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "mixin
 MOST_MODULES = 20
 """In one folder."""
 
+MOST_BYTES = {"README.md": 6 * 1024, "ARCHITECTURE.md": 12 * 1024}
+"""Of a document."""
+
 FOLDERS = {"scheduler_daemon", "client_lib", "worker_lib", "packaging", "systemd", "tests", "benchmarks"}
 FILES = {
     "Makefile", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE",
@@ -370,6 +373,11 @@ def test_an_unknown_name_in_a_document_is_found() -> None:
     sources = {Path("a/b.py"): "def f(): ...\nclass C:\n    g: int\n    def __init__(self):\n        self.i = 1\n"}
     text = "`a/b.py` `b.py` `a/` `b.f` `C.g` `C.i` `x.y` `c.py` `a/d/` `b.h` `C.h()`"
     assert unknown_names(text, files, sources) == ["c.py", "a/d/", "b.h", "C.h()"]
+
+
+@pytest.mark.parametrize("document", MOST_BYTES)
+def test_documents_stay_short(document: str) -> None:
+    assert (ROOT / document).stat().st_size <= MOST_BYTES[document]
 
 
 def test_no_file_is_a_copy_of_another() -> None:
