@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test test-system lint bench chaos attack simulate conformance fuzz man install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench chaos attack simulate conformance fuzz man docs install uninstall schema package package-bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,10 @@ conformance: ## any worker or client that is started at ADDRESS=tcp://..., or an
 man: ## man pages, completions for bash and zsh, default configurations, in packaging/build/
 	@packaging/setup.sh documents
 	@packaging/within.sh python packaging/documents packaging/build
+
+docs: ## the documents as one site with search and API reference, in packaging/build/site/ (strict: a broken link fails)
+	@packaging/setup.sh docs
+	@packaging/site/build.sh packaging/build/site
 
 install: man ## commands, systemd units, man pages, completions and configuration (DESTDIR= PREFIX=/usr/local)
 	@packaging/install.sh install

