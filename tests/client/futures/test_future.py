@@ -136,7 +136,7 @@ def test_a_timeout_lasts_as_long_as_it_says() -> None:
     began = time.monotonic()
     with pytest.raises(concurrent.futures.TimeoutError):
         pending().result(timeout=0.05)
-    assert 0.045 < time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.045
 
 
 def test_a_value() -> None:

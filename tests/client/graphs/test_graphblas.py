@@ -74,8 +74,9 @@ def test_both_say_the_same_of_large_graphs(width: int) -> None:
 
 
 @needs_graphblas
-def test_the_back_end_is_taken() -> None:
+def test_the_back_end_is_accepted() -> None:
     check_backend(GRAPHBLAS)
+    assert "scaler_client.graphs.graphblas" in sys.modules, "the library is imported once it is asked for"
 
 
 def test_unknown_back_ends() -> None:

@@ -481,9 +481,7 @@ def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_nobody_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    began = time.monotonic()
     assert cli.main(["status", f"ipc://{tmp_path}/monitor", "--timeout", "0.2"]) == 1
-    assert time.monotonic() - began < 5
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "within 0.2 s" in error and "the scheduler does not run" in error
 
