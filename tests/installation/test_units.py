@@ -15,7 +15,7 @@ from tests.installation.conftest import ROOT
 from scaler_client.commands import command_line as clients
 from scaler_client.commands.options import Command
 from scaler_client.exporter.config import COMMAND as EXPORTER
-from scaler_client.monitor.options import SERVICE_MONITOR
+from scaler_client.monitor.monitor_address import SERVICE_MONITOR
 from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.commands import command_line as schedulers
 from scaler_scheduler.config.config import COMMAND as SCHEDULER

@@ -14,13 +14,13 @@ from tests.top.write_screens import ADDRESS, FOLDER, render_screens
 pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
 
 from scaler_client.protocol.snapshots import WorkerState
-from scaler_client.top.screen import page
+from scaler_client.top.screen import render
 from scaler_client.top.screen_state import ScreenState
 from scaler_client.top.text_width import ELLIPSIS, width_of
 
 
 def shown(state: ScreenState, width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
-    return text_of(page(state, view(workers), ADDRESS, ("", ""), width, height))
+    return text_of(render(state, view(workers), address=ADDRESS, message=("", ""), width=width, height=height))
 
 
 def pressed(state: ScreenState, keys: List[str], width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
@@ -224,21 +224,32 @@ def test_a_retiring_worker_has_its_letter() -> None:
     shown.workers[0] = dataclasses.replace(shown.workers[0], state=retiring)
     state = ScreenState()
     state.sorted_by = "worker"
-    lines = text_of(page(state, shown, ADDRESS, ("", ""), 80, 24))
+    lines = text_of(render(state, shown, address=ADDRESS, message=("", ""), width=80, height=24))
     assert [line for line in lines if "00-4711-0 " in line and " A---R " in line]
     state.handle_key("enter")
-    assert "its agent retires" in "\n".join(text_of(page(state, shown, ADDRESS, ("", ""), 80, 24)))
+    assert "its agent retires" in "\n".join(
+        text_of(render(state, shown, address=ADDRESS, message=("", ""), width=80, height=24))
+    )
 
 
 def test_a_thousand_workers_are_drawn_in_no_time() -> None:
     state, all_of_them = ScreenState(), view(1000)
-    page(state, all_of_them, ADDRESS, ("", ""), 200, 60)
+    render(state, all_of_them, address=ADDRESS, message=("", ""), width=200, height=60)
     began = time.process_time()
     for _ in range(10):
-        page(state, all_of_them, ADDRESS, ("", ""), 200, 60)
+        render(state, all_of_them, address=ADDRESS, message=("", ""), width=200, height=60)
     assert time.process_time() - began < 2.0, "one takes 5 ms on a quiet machine"
 
 
 def test_before_the_first_snapshot_it_says_what_it_waits_for() -> None:
-    lines = text_of(page(ScreenState(), None, ADDRESS, ("bad", "waiting for a scheduler since 3 s"), 80, 24))
+    lines = text_of(
+        render(
+            ScreenState(),
+            None,
+            address=ADDRESS,
+            message=("bad", "waiting for a scheduler since 3 s"),
+            width=80,
+            height=24,
+        )
+    )
     assert ADDRESS in lines[0] and lines[1].strip() == "waiting for a scheduler since 3 s" and len(lines) == 24

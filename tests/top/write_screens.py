@@ -7,7 +7,7 @@ from typing import Dict
 
 from tests.top.stand_ins import text_of, view
 
-from scaler_client.top.screen import page, render_plain
+from scaler_client.top.screen import render, render_plain
 from scaler_client.top.screen_state import ScreenState
 from scaler_client.top.text_width import ELLIPSIS
 
@@ -21,17 +21,17 @@ def render_screens() -> Dict[str, str]:
     """By file."""
     made = {}
     for width, height, workers in SIZES:
-        lines = page(ScreenState(), view(workers), ADDRESS, ("", ""), width, height)
+        lines = render(ScreenState(), view(workers), address=ADDRESS, message=("", ""), width=width, height=height)
         made[f"{width}x{height}-{workers}.txt"] = text_of(lines)
     keys = {"help": ["?"], "detail": ["n", "enter"], "objects": ["tab", "o"], "gone": []}
     for name, pressed in keys.items():
         state = ScreenState()
         message = ("bad", "scheduler gone for 12 s") if name == "gone" else ("", "")
-        page(state, view(), ADDRESS, message, 80, 24)
+        render(state, view(), address=ADDRESS, message=message, width=80, height=24)
         for key in pressed:
             state.handle_key(key)
-            page(state, view(), ADDRESS, message, 80, 24)
-        made[f"{name}.txt"] = text_of(page(state, view(), ADDRESS, message, 80, 24))
+            render(state, view(), address=ADDRESS, message=message, width=80, height=24)
+        made[f"{name}.txt"] = text_of(render(state, view(), address=ADDRESS, message=message, width=80, height=24))
     made["once.txt"] = text_of(render_plain(ScreenState(), view(), ADDRESS, 100))
     return {
         name: "".join(line.rstrip().replace(ELLIPSIS, "…") + "\n" for line in lines) for name, lines in made.items()

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import __version__
 from ..commands.options import OptionError, fail, interpreter
-from ..monitor.options import monitor_address
+from ..monitor.monitor_address import resolve_monitor_address
 from ..monitor.socket import MonitorKeysError
 from ..monitor.task_names import parse_task_query
 from ..monitor.text_layout import output_format, show
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
-    address = monitor_address(values)
+    address = resolve_monitor_address(values)
     ask = {"status": _status, "workers": _workers, "story": _story, "dump": _dump}[subcommand]
     validated = _validate(subcommand, values)
     subscription = Subscription(address, values["timeout"], values["keys"])

@@ -126,16 +126,16 @@ def _story(client: int, task_id: int, events: list[Event]) -> Story:
 
 def _event(history: History, row: int) -> Event:
     return Event(
-        _KINDS.get(history.kinds[row], history.kinds[row]),
-        history.times[row] / 1e6,
-        history.attempts[row],
-        history.workers[row],
-        history.names[row],
-        history.functions[row],
-        history.outcomes[row],
-        history.durations[row] / 1e9,
-        history.errors[row],
-        history.tracebacks[row],
+        kind=_KINDS.get(history.kinds[row], history.kinds[row]),
+        uptime_seconds=history.times[row] / 1e6,
+        attempt=history.attempts[row],
+        worker=history.workers[row],
+        name=history.names[row],
+        function=history.functions[row],
+        outcome=history.outcomes[row],
+        run_seconds=history.durations[row] / 1e9,
+        error=history.errors[row],
+        traceback=history.tracebacks[row],
     )
 
 

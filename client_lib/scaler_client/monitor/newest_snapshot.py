@@ -13,7 +13,7 @@ from ..commands.addresses import Address, AddressError
 from ..protocol import wire
 from ..protocol.snapshot_decoder import SNAPSHOT_TOPIC
 from ..protocol.snapshots import Snapshot
-from .default_address import find_monitor_address
+from .monitor_address import find_monitor_address
 
 FIRST_WAIT_MILLISECONDS = 1500
 """How long somebody is kept who looks for the first time: snapshots come once a second, and what a notebook shows of a

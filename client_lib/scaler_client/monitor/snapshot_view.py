@@ -138,7 +138,7 @@ class CpuUsage:
     cpu_milliseconds: int
     percent: float = 0.0
 
-    def then(self, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
+    def updated(self, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
         """What the host says now; the same as long as it has said nothing new."""
         passed, spent = at_milliseconds - self.at_milliseconds, cpu_milliseconds - self.cpu_milliseconds
         if passed <= 0:
@@ -156,18 +156,18 @@ def cpu_usages(snapshot: Snapshot, before: CpuUsages) -> CpuUsages:
     heard = dict(zip(agents.incarnations, agents.heard_milliseconds))
     found: CpuUsages = {}
     for incarnation, spent in zip(agents.incarnations, agents.cpu_milliseconds):
-        found[incarnation] = _then(before.get(incarnation), heard[incarnation], spent)
+        found[incarnation] = _next_usage(before.get(incarnation), heard[incarnation], spent)
     for incarnation, agent, spent in zip(workers.incarnations, workers.agents, workers.cpu_milliseconds):
         if agent in heard:
-            found[incarnation] = _then(before.get(incarnation), heard[agent], spent)
+            found[incarnation] = _next_usage(before.get(incarnation), heard[agent], spent)
     return found
 
 
-def _then(before: CpuUsage | None, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
+def _next_usage(before: CpuUsage | None, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
     # A worker's first snapshot may be older than its agent's first word of it: 0 is no beginning to count from.
     if before is None or not before.cpu_milliseconds:
         return CpuUsage(at_milliseconds, cpu_milliseconds)
-    return before.then(at_milliseconds, cpu_milliseconds)
+    return before.updated(at_milliseconds, cpu_milliseconds)
 
 
 def build_view(snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages) -> SnapshotView:
@@ -175,29 +175,29 @@ def build_view(snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages) -> 
     seconds = 0.0 if base is None else max(0.0, snapshot.uptime_seconds - base.uptime_seconds)
     if base is None or not seconds:
         base, seconds = snapshot, 0.0
-    since = _Since(seconds)
+    interval = _RateInterval(seconds)
     process, process_before = snapshot.process, base.process
     loop_seconds = (process.loop_microseconds - process_before.loop_microseconds) / 1e6
     turns = process.loop_turns - process_before.loop_turns
     return SnapshotView(
         snapshot=snapshot,
         seconds=seconds,
-        cpu_percent=since.rate(process.cpu_milliseconds, process_before.cpu_milliseconds) / 10,
+        cpu_percent=interval.rate(process.cpu_milliseconds, process_before.cpu_milliseconds) / 10,
         loop_percent=100 * loop_seconds / seconds if seconds else 0.0,
         loop_mean_seconds=loop_seconds / turns if turns else 0.0,
-        resolved_rate=since.rate(snapshot.resolved, base.resolved),
-        received_rates=since.rates(snapshot.received, base.received),
-        sent_rates=since.rates(snapshot.sent, base.sent),
-        workers=_worker_rows(snapshot, base, since, usages),
+        resolved_rate=interval.rate(snapshot.resolved, base.resolved),
+        received_rates=interval.rates(snapshot.received, base.received),
+        sent_rates=interval.rates(snapshot.sent, base.sent),
+        workers=_worker_rows(snapshot, base, interval, usages),
         agents=_agent_rows(snapshot, usages),
-        clients=_client_rows(snapshot, base, since),
-        functions=_function_rows(snapshot, base, since),
+        clients=_client_rows(snapshot, base, interval),
+        functions=_function_rows(snapshot, base, interval),
         objects=_object_rows(snapshot),
     )
 
 
 @dataclass(frozen=True)
-class _Since:
+class _RateInterval:
     seconds: float
 
     def rate(self, now: int, before: int) -> float:
@@ -210,7 +210,7 @@ class _Since:
 _NO_CPU_USAGE = CpuUsage(0, 0)
 
 
-def _worker_rows(snapshot: Snapshot, base: Snapshot, since: _Since, usages: CpuUsages) -> list[WorkerRow]:
+def _worker_rows(snapshot: Snapshot, base: Snapshot, interval: _RateInterval, usages: CpuUsages) -> list[WorkerRow]:
     columns, before, agents = snapshot.worker_columns, base.worker_columns, snapshot.agent_columns
     agent_rows = {incarnation: row for row, incarnation in enumerate(agents.incarnations)}
     earlier = dict(zip(before.incarnations, zip(before.sent, before.done)))
@@ -221,35 +221,40 @@ def _worker_rows(snapshot: Snapshot, base: Snapshot, since: _Since, usages: CpuU
         at = agent_rows.get(columns.agents[row])
         task = None
         if columns.attempts[row]:
-            name = columns.clients[row], columns.ids[row], columns.attempts[row]
-            task = RunningTask(*name, columns.tasks[row], columns.run_milliseconds[row] / 1000)
+            task = RunningTask(
+                client=columns.clients[row],
+                id=columns.ids[row],
+                attempt=columns.attempts[row],
+                name=columns.tasks[row],
+                seconds=columns.run_milliseconds[row] / 1000,
+            )
         held, running, suspended = columns.held[row], columns.running[row], columns.suspended[row]
         rows.append(
             WorkerRow(
-                incarnation,
-                columns.names[row],
-                columns.hosts[row],
-                columns.pids[row],
-                columns.languages[row],
-                columns.versions[row],
-                columns.capabilities[row],
-                WorkerState(columns.states[row]),
-                columns.agents[row],
-                0.0 if at is None else usages.get(columns.agents[row], _NO_CPU_USAGE).percent,
-                0 if at is None else agents.resident_bytes[at],
-                0.0 if at is None else agents.lag_microseconds[at] / 1e6,
-                usages.get(incarnation, _NO_CPU_USAGE).percent,
-                columns.resident_bytes[row],
-                columns.free[row],
-                held,
-                held - running - suspended,
-                running,
-                suspended,
-                sent,
-                since.rate(sent, sent_before),
-                done,
-                since.rate(done, done_before),
-                task,
+                incarnation=incarnation,
+                name=columns.names[row],
+                host=columns.hosts[row],
+                pid=columns.pids[row],
+                language=columns.languages[row],
+                version=columns.versions[row],
+                capabilities=columns.capabilities[row],
+                state=WorkerState(columns.states[row]),
+                agent=columns.agents[row],
+                agent_cpu_percent=0.0 if at is None else usages.get(columns.agents[row], _NO_CPU_USAGE).percent,
+                agent_resident_bytes=0 if at is None else agents.resident_bytes[at],
+                lag_seconds=0.0 if at is None else agents.lag_microseconds[at] / 1e6,
+                cpu_percent=usages.get(incarnation, _NO_CPU_USAGE).percent,
+                resident_bytes=columns.resident_bytes[row],
+                free=columns.free[row],
+                held=held,
+                queued=held - running - suspended,
+                running=running,
+                suspended=suspended,
+                sent=sent,
+                sent_rate=interval.rate(sent, sent_before),
+                done=done,
+                done_rate=interval.rate(done, done_before),
+                task=task,
             )
         )
     return rows
@@ -262,56 +267,56 @@ def _agent_rows(snapshot: Snapshot, usages: CpuUsages) -> list[AgentRow]:
         workers[agent] = workers.get(agent, 0) + 1
     return [
         AgentRow(
-            incarnation,
-            columns.names[row],
-            columns.hosts[row],
-            columns.pids[row],
-            columns.languages[row],
-            columns.versions[row],
-            usages.get(incarnation, _NO_CPU_USAGE).percent,
-            columns.resident_bytes[row],
-            columns.lag_microseconds[row] / 1e6,
-            max(0.0, snapshot.uptime_seconds - columns.heard_milliseconds[row] / 1000),
-            workers.get(incarnation, 0),
+            incarnation=incarnation,
+            name=columns.names[row],
+            host=columns.hosts[row],
+            pid=columns.pids[row],
+            language=columns.languages[row],
+            version=columns.versions[row],
+            cpu_percent=usages.get(incarnation, _NO_CPU_USAGE).percent,
+            resident_bytes=columns.resident_bytes[row],
+            lag_seconds=columns.lag_microseconds[row] / 1e6,
+            silent_seconds=max(0.0, snapshot.uptime_seconds - columns.heard_milliseconds[row] / 1000),
+            workers=workers.get(incarnation, 0),
         )
         for row, incarnation in enumerate(columns.incarnations)
     ]
 
 
-def _client_rows(snapshot: Snapshot, base: Snapshot, since: _Since) -> list[ClientRow]:
+def _client_rows(snapshot: Snapshot, base: Snapshot, interval: _RateInterval) -> list[ClientRow]:
     columns, before = snapshot.client_columns, base.client_columns
     earlier = dict(zip(before.incarnations, before.done))
     return [
         ClientRow(
-            incarnation,
-            columns.names[row],
-            columns.workers[row],
-            columns.waiting[row],
-            columns.others[row],
-            columns.objects[row],
-            columns.object_bytes[row],
-            columns.done[row],
-            since.rate(columns.done[row], earlier.get(incarnation, 0)),
+            incarnation=incarnation,
+            name=columns.names[row],
+            worker=columns.workers[row],
+            waiting=columns.waiting[row],
+            others=columns.others[row],
+            objects=columns.objects[row],
+            object_bytes=columns.object_bytes[row],
+            done=columns.done[row],
+            done_rate=interval.rate(columns.done[row], earlier.get(incarnation, 0)),
         )
         for row, incarnation in enumerate(columns.incarnations)
     ]
 
 
-def _function_rows(snapshot: Snapshot, base: Snapshot, since: _Since) -> list[FunctionRow]:
+def _function_rows(snapshot: Snapshot, base: Snapshot, interval: _RateInterval) -> list[FunctionRow]:
     columns, before = snapshot.function_columns, base.function_columns
     earlier = dict(zip(before.numbers, before.done))
     return [
         FunctionRow(
-            number,
-            columns.names[row],
-            columns.tasks[row],
-            columns.done[row],
-            since.rate(columns.done[row], earlier.get(number, 0)),
-            columns.failed[row],
-            columns.run_nanoseconds[row] / 1e9 / columns.done[row] if columns.done[row] else 0.0,
-            columns.bytes[row],
-            columns.clients[row],
-            columns.given[row],
+            number=number,
+            name=columns.names[row],
+            tasks=columns.tasks[row],
+            done=columns.done[row],
+            done_rate=interval.rate(columns.done[row], earlier.get(number, 0)),
+            failed=columns.failed[row],
+            mean_seconds=columns.run_nanoseconds[row] / 1e9 / columns.done[row] if columns.done[row] else 0.0,
+            bytes=columns.bytes[row],
+            clients=columns.clients[row],
+            given=columns.given[row],
         )
         for row, number in enumerate(columns.numbers)
     ]
@@ -321,7 +326,7 @@ def _object_rows(snapshot: Snapshot) -> list[ObjectRow]:
     columns = snapshot.object_columns
     known = {int(state): state for state in ObjectState}
     return [
-        ObjectRow(client, number, name, size, tasks, known.get(state, state))
+        ObjectRow(client=client, id=number, name=name, bytes=size, tasks=tasks, state=known.get(state, state))
         for client, number, name, size, tasks, state in zip(
             columns.clients, columns.ids, columns.names, columns.bytes, columns.tasks, columns.states
         )

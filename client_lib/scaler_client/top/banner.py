@@ -25,7 +25,7 @@ class Banner:
         self._back_at = float("-inf")
         self._back_text = ""
 
-    def note(self, reader: MonitorReader) -> None:
+    def update(self, reader: MonitorReader) -> None:
         """Look at the reader, whenever it has something new."""
         if reader.presence is Presence.THERE and self._previous is Presence.GONE:
             self._back_at = reader.since
@@ -37,13 +37,13 @@ class Banner:
         self._previous = reader.presence
         self._schedulers = reader.schedulers
 
-    def text(self, reader: MonitorReader, now: float, obstacle: str) -> Tuple[str, str]:
+    def text(self, reader: MonitorReader, now: float, problem: str) -> Tuple[str, str]:
         """The look and the words of what is to be said; empty words where all is well."""
         if reader.presence is Presence.OTHER_VERSION:
             return "bad", reader.problem
         if reader.presence is Presence.UNHEARD:
             waiting = f"waiting for a scheduler since {seconds_text(now - reader.since)}"
-            return "bad", f"{waiting}: {obstacle}" if obstacle else waiting
+            return "bad", f"{waiting}: {problem}" if problem else waiting
         if reader.presence is Presence.GONE:
             return "bad", f"scheduler gone for {seconds_text(now - reader.since)}"
         if now - self._back_at < BACK_SECONDS:

@@ -70,9 +70,9 @@ def _print(config: Config, socket: MonitorSocket) -> int:
         socket.wait(left)
     view = reader.view
     if view is None:
-        obstacle = socket.connection_problem()
+        problem = socket.connection_problem()
         nothing = f"nothing was heard at {config.monitor_address} for {config.timeout_seconds:g} s"
-        fail(PROGRAM, reader.problem or (f"{nothing}: {obstacle}" if obstacle else nothing))
+        fail(PROGRAM, reader.problem or (f"{nothing}: {problem}" if problem else nothing))
         return NOT_HEARD
     if config.json:
         from .as_json import as_json

@@ -5,6 +5,7 @@ Only the rows that are seen are made: a thousand workers cost a sort.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence, Tuple
 
 from ..monitor.snapshot_view import SnapshotView
@@ -31,8 +32,14 @@ GAP = " | "
 MAX_NAME_LENGTH = 60
 
 
-def page(
-    state: ScreenState, view: Optional[SnapshotView], address: str, message: Tuple[str, str], width: int, height: int
+def render(
+    state: ScreenState,
+    view: Optional[SnapshotView],
+    *,
+    address: str,
+    message: Tuple[str, str],
+    width: int,
+    height: int,
 ) -> List[Line]:
     """Exactly so many lines, each exactly so wide.
 
@@ -70,14 +77,14 @@ def _title(view: Optional[SnapshotView], address: str, width: int) -> Line:
     if view is None:
         return [("title", left(f" scaler_top  {address}", width))]
     snapshot = view.snapshot
-    begin = f" scaler_top  {snapshot.address}"
+    start = f" scaler_top  {snapshot.address}"
     end = f"{snapshot.process.host}/{snapshot.process.pid}  up {clock(snapshot.uptime_seconds)} "
-    return [("title", left(begin, width - width_of(clean(end)) - 1) + " " + clean(end))]
+    return [("title", left(start, width - width_of(clean(end)) - 1) + " " + clean(end))]
 
 
 def _last_line(state: ScreenState, view: Optional[SnapshotView], width: int) -> Line:
     if state.is_typing:
-        return [("title", left(f" Filter {state.focus}: {state.words}_   Enter keeps it, Esc drops it", width))]
+        return [("title", left(f" Filter {state.focus}: {state.filter_text}_   Enter keeps it, Esc drops it", width))]
     if view is None:
         keys = "q quit"
     elif state.is_help or state.detail is not None:
@@ -85,7 +92,7 @@ def _last_line(state: ScreenState, view: Optional[SnapshotView], width: int) -> 
     else:
         other = OBJECTS if state.side == FUNCTIONS else FUNCTIONS
         keys = f"Enter detail  / filter {state.focus}  Tab next table  o {other}  ? help  q quit"
-    words = f"filter: {state.words}  " if state.words else ""
+    words = f"filter: {state.filter_text}  " if state.filter_text else ""
     return [("keys", left(f" {words}{keys}", width))]
 
 
@@ -156,7 +163,8 @@ def _worker_table(state: ScreenState, view: SnapshotView, width: int, height: in
     total = f"Total {count(len(view.workers))} worker(s)"
     if words:
         total += f", {count(len(rows))} of them with {words!r}"
-    lines = _table(state, WORKERS, WORKER_COLUMNS, rows, state.sorted_by, total, width, height)
+    table = _Table(WORKERS, WORKER_COLUMNS, rows, state.sorted_by, total)
+    lines = _table_lines(state, table, width, height)
     _update_selected(state, WORKERS, [row.incarnation for row in rows])
     return lines
 
@@ -167,7 +175,8 @@ def _side_table(state: ScreenState, view: SnapshotView, name: str, width: int, h
     words = state.filters.get(name, "")
     if words:
         total += f", {count(len(rows))} of them with {words!r}"
-    lines = _table(state, name, side_columns(name, rows), rows, SORTED_BY, total, width, height)
+    table = _Table(name, side_columns(name, rows), rows, SORTED_BY, total)
+    lines = _table_lines(state, table, width, height)
     _update_selected(state, name, list(map(KEYS[name], rows)))
     return lines
 
@@ -179,31 +188,35 @@ def _update_selected(state: ScreenState, name: str, keys: Sequence[Any]) -> None
         state.selected.pop(name, None)
 
 
-def _table(
-    state: ScreenState,
-    name: str,
-    columns: Sequence[Column[Any]],
-    rows: Sequence[Any],
-    sorted_by: str,
-    total: str,
-    width: int,
-    height: int,
-) -> List[Line]:
-    """A line with their number, the header, and the rows that are seen."""
-    stretching = next(column for column in columns if column.stretches)
+@dataclass(frozen=True)
+class _Table:
+    """One table of the screen, before it is laid out."""
+
+    name: str
+    columns: Sequence[Column[Any]]
+    rows: Sequence[Any]
+    sorted_by: str
+    total: str
+    """The line above the header: how many rows there are."""
+
+
+def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> List[Line]:
+    """The line with the number of rows, the header, and the visible rows."""
+    rows = table.rows
+    stretching = next(column for column in table.columns if column.stretches)
     longest = max((min(MAX_NAME_LENGTH, width_of(stretching.text(one))) for one in rows), default=0)
-    placed = place(columns, width - 1, longest)
-    has_focus = state.focus == name
-    scroll = state.scrolls[name]
+    placed = place(table.columns, width - 1, longest)
+    has_focus = state.focus == table.name
+    scroll = state.scrolls[table.name]
     shown = scroll.place(len(rows), height - 2)
     below = f"{count(shown.start + 1)}-{count(shown.stop)} of {count(len(rows))} " if len(shown) < len(rows) else ""
-    label = f"{'>' if has_focus else ' '}{total}"
+    label = f"{'>' if has_focus else ' '}{table.total}"
     lines: List[Line] = [
         [
             ("focus" if has_focus else "section", left(label, width - len(below) - 1)),
             ("rule", right(below, len(below) + 1)),
         ],
-        header(placed, sorted_by),
+        header(placed, table.sorted_by),
     ]
     for number in shown:
         is_selected = has_focus and number == scroll.selected

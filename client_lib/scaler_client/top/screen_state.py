@@ -66,12 +66,12 @@ class ScreenState:
         return self.page if self.is_help or self.detail is not None else self.scrolls[self.focus]
 
     @property
-    def words(self) -> str:
+    def filter_text(self) -> str:
         """The filter of the table in focus."""
         return self.filters.get(self.focus, "")
 
-    @words.setter
-    def words(self, words: str) -> None:
+    @filter_text.setter
+    def filter_text(self, words: str) -> None:
         self.filters[self.focus] = words
 
     def handle_key(self, key: str) -> bool:
@@ -105,7 +105,7 @@ class ScreenState:
         elif key == "/":
             self.is_typing = True
         elif key == "esc":
-            self.words = ""
+            self.filter_text = ""
         elif key == "tab":
             at = self.shown.index(self.focus) if self.focus in self.shown else -1
             self.focus = self.shown[(at + 1) % len(self.shown)]
@@ -124,17 +124,17 @@ class ScreenState:
 
     def _handle_filter_key(self, key: str) -> bool:
         if key == "esc":
-            self.words, self.is_typing = "", False
+            self.filter_text, self.is_typing = "", False
         elif key == "enter":
             self.is_typing = False
         elif key == "backspace":
-            self.words = self.words[:-1]
+            self.filter_text = self.filter_text[:-1]
         elif key == "ctrl u":
-            self.words = ""
+            self.filter_text = ""
         elif key in ("up", "down", "page up", "page down"):
             self._move(key)
-        elif len(key) == 1 and key.isprintable() and len(self.words) < MAX_FILTER_LENGTH:
-            self.words += key
+        elif len(key) == 1 and key.isprintable() and len(self.filter_text) < MAX_FILTER_LENGTH:
+            self.filter_text += key
         else:
             return False
         return True

@@ -14,13 +14,13 @@ CALLED = "called"
 
 FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
     Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
-    Column(CALLED, 12, lambda row: row.given, lambda row: row.given, drop_rank=1, stretches=True, is_text=True),
+    Column(CALLED, 12, lambda row: row.given, lambda row: row.given, drop_order=1, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("done", 8, lambda row: count(row.done, 7), lambda row: row.done),
     Column("failed", 7, lambda row: count(row.failed, 6), lambda row: row.failed),
-    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_rank=2),
-    Column("mean", 7, lambda row: duration(row.mean_seconds), lambda row: row.mean_seconds, drop_rank=1),
-    Column("bytes", 7, lambda row: size(row.bytes), lambda row: row.bytes, drop_rank=3),
+    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_order=2),
+    Column("mean", 7, lambda row: duration(row.mean_seconds), lambda row: row.mean_seconds, drop_order=1),
+    Column("bytes", 7, lambda row: size(row.bytes), lambda row: row.bytes, drop_order=3),
 )
 _STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on host"}
 
@@ -45,10 +45,10 @@ CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
     Column("client", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
     Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
     Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
-    Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_rank=1),
-    Column("done", 9, lambda row: count(row.done, 8), lambda row: row.done, drop_rank=3),
-    Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, drop_rank=2),
-    Column("bytes", 7, lambda row: size(row.object_bytes), lambda row: row.object_bytes, drop_rank=2),
+    Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_order=1),
+    Column("done", 9, lambda row: count(row.done, 8), lambda row: row.done, drop_order=3),
+    Column("objects", 8, lambda row: count(row.objects, 7), lambda row: row.objects, drop_order=2),
+    Column("bytes", 7, lambda row: size(row.object_bytes), lambda row: row.object_bytes, drop_order=2),
 )
 
 FUNCTIONS, OBJECTS, CLIENTS = "functions", "objects", "clients"

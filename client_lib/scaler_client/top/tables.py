@@ -23,7 +23,7 @@ class Column(Generic[Row]):
     """What it is sorted by."""
     key: str = ""
     """That sorts by it."""
-    drop_rank: int = 0
+    drop_order: int = 0
     """Those of a higher one are left out first where there is no room."""
     stretches: bool = False
     is_text: bool = False
@@ -45,10 +45,10 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedCol
     free = width
     first = next(column for column in columns if column.stretches)
     for_name = max(0, min(longest, MIN_NAME_WIDTH) + 1 - first.width)
-    for drop_rank in sorted({column.drop_rank for column in columns}):
+    for drop_order in sorted({column.drop_order for column in columns}):
         for number, column in enumerate(columns):
             need = column.width
-            if column.drop_rank == drop_rank and need <= free - (for_name if drop_rank else 0):
+            if column.drop_order == drop_order and need <= free - (for_name if drop_order else 0):
                 shown[number] = column
                 free -= need
     placed = [shown[number] for number in sorted(shown)]
@@ -81,14 +81,14 @@ def header(placed: PlacedColumns[Row], sorted_by: str) -> Line:
     text = ""
     at = 0, 0
     for column, width in placed:
-        begin = len(text) + 1 if column.is_text else len(text) + width - len(column.name)
+        start = len(text) + 1 if column.is_text else len(text) + width - len(column.name)
         text += left(" " + column.name, width) if column.is_text else right(column.name, width)
         if column.name == sorted_by:
-            at = begin, begin + len(column.name)
+            at = start, start + len(column.name)
     text += " "
-    begin, end = at
+    start, end = at
     if end:  # there is a space on both sides of each name
-        text = f"{text[: begin - 1]}[{text[begin:end]}]{text[end + 1 :]}"
+        text = f"{text[: start - 1]}[{text[start:end]}]{text[end + 1 :]}"
     return [("header", text)]
 
 

@@ -12,7 +12,7 @@ import urwid
 
 from ..monitor.socket import MonitorSocket
 from .banner import Banner
-from .screen import page
+from .screen import render
 from .screen_state import ScreenState
 from .text_width import Line
 
@@ -37,7 +37,7 @@ COLOURS = 16
 EXIT_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
-class Page(urwid.Widget):
+class ScreenWidget(urwid.Widget):
     """The whole screen; asked for its lines when urwid draws it."""
 
     _sizing = frozenset([urwid.BOX])
@@ -45,23 +45,30 @@ class Page(urwid.Widget):
 
     def __init__(self, state: ScreenState, socket: MonitorSocket, banner: Banner) -> None:
         super().__init__()
-        self._view = state
+        self._state = state
         self._socket = socket
         self._banner = banner
 
     def render(self, size: Any, focus: bool = False) -> urwid.Canvas:
         width, height = size
         reader = self._socket.reader
-        self._banner.note(reader)
-        obstacle = "" if reader.view is not None else self._socket.connection_problem()
-        message = self._banner.text(reader, time.monotonic(), obstacle)
-        lines = page(self._view, reader.view, str(self._socket.address), message, width, height)
+        self._banner.update(reader)
+        problem = "" if reader.view is not None else self._socket.connection_problem()
+        message = self._banner.text(reader, time.monotonic(), problem)
+        lines = render(
+            self._state,
+            reader.view,
+            address=str(self._socket.address),
+            message=message,
+            width=width,
+            height=height,
+        )
         return urwid.CanvasCombine([(_canvas(line, width), None, False) for line in lines])
 
     def keypress(self, size: Any, key: str) -> Any:
-        if not self._view.handle_key(key):
+        if not self._state.handle_key(key):
             return key
-        if self._view.is_closed:
+        if self._state.is_closed:
             raise urwid.ExitMainLoop
         self.refresh()
         return None
@@ -69,7 +76,7 @@ class Page(urwid.Widget):
     def mouse_event(self, size: Any, event: str, button: int, col: int, row: int, focus: bool) -> bool:
         if event != "mouse press" or button not in (4, 5):
             return False
-        self._view.handle_wheel(-1 if button == 4 else 1)
+        self._state.handle_wheel(-1 if button == 4 else 1)
         self.refresh()
         return True
 
@@ -86,7 +93,7 @@ def show(socket: MonitorSocket, sorted_by: str) -> int:
     """Until the user, or a signal, ends it; returns the exit status."""
     state = ScreenState()
     state.sorted_by = sorted_by
-    shown = Page(state, socket, Banner())
+    shown = ScreenWidget(state, socket, Banner())
     screen = urwid.raw_display.Screen()
     has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in _COLOURLESS
     screen.set_terminal_properties(colors=COLOURS if has_colours else 1)

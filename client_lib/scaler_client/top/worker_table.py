@@ -51,8 +51,8 @@ WORKER_COLUMNS: Tuple[Column[WorkerRow], ...] = (
     Column("susp", 5, lambda row: count(row.suspended, 4), lambda row: row.suspended),
     Column("lag", 7, lambda row: duration(row.lag_seconds), lambda row: row.lag_seconds, "l"),
     Column("state", 6, lambda row: state_letters(row.state), lambda row: row.state),
-    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_rank=1),
-    Column("runs", 16, _running, _running, drop_rank=2, stretches=True, is_text=True),
+    Column("done/s", 9, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_order=1),
+    Column("runs", 16, _running, _running, drop_order=2, stretches=True, is_text=True),
 )
 SORT_KEYS = {column.key: column for column in WORKER_COLUMNS if column.key}
 BY_NAME = {column.name: column for column in WORKER_COLUMNS}

@@ -54,6 +54,7 @@ class Chunk:
 
     def add(
         self,
+        *,
         client: int,
         task_id: int,
         attempt: int,

@@ -149,9 +149,20 @@ class Executions:
         start = end - duration // 1000 if worker else None
         if known is not None and not worker:  # the scheduler has ended it, wherever it was
             worker, start = known
-        names = history.functions[row], history.names[row]
-        attempt, outcome, error = history.attempts[row], history.outcomes[row], history.errors[row]
-        chunk.add(*key, attempt, worker, *names, submitted, start, end, duration, outcome, error)
+        chunk.add(
+            client=key[0],
+            task_id=key[1],
+            attempt=history.attempts[row],
+            worker=worker,
+            function=history.functions[row],
+            name=history.names[row],
+            submitted=submitted,
+            start=start,
+            end=end,
+            duration=duration,
+            outcome=history.outcomes[row],
+            error=history.errors[row],
+        )
 
     def _add_return(self, chunk: Chunk, history: History, row: int, key: _Key, end: int) -> None:
         worker, start = self._assignments.pop(key) or (0, None)
@@ -160,10 +171,20 @@ class Executions:
             worker, start = history.workers[row], end - duration // 1000
         if start is None:
             return  # as far as is known it was taken back before it ran
-        names = history.functions[row], history.names[row]
-        attempt, outcome, error = history.attempts[row], history.outcomes[row] or RETURNED, history.errors[row]
-        submitted = self._submitted.get(key)
-        chunk.add(*key, attempt, worker, *names, submitted, start, end, duration, outcome, error)
+        chunk.add(
+            client=key[0],
+            task_id=key[1],
+            attempt=history.attempts[row],
+            worker=worker,
+            function=history.functions[row],
+            name=history.names[row],
+            submitted=self._submitted.get(key),
+            start=start,
+            end=end,
+            duration=duration,
+            outcome=history.outcomes[row] or RETURNED,
+            error=history.errors[row],
+        )
 
 
 def _end_times(history: History) -> list[int]:

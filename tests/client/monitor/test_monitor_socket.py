@@ -17,7 +17,8 @@ import zmq
 from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.command_line import parse_arguments, resolve
 from scaler_client.commands.options import Command, Option, OptionError, integer
-from scaler_client.monitor.options import MONITOR_OPTIONS, monitor_address
+from scaler_client.monitor.monitor_address import resolve_monitor_address
+from scaler_client.monitor.options import MONITOR_OPTIONS
 from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket, check_access, connection_problem
 
 GARBAGE = b"snapshotgarbage."
@@ -149,7 +150,7 @@ COMMAND = Command(
 
 def found(*argv: str, scheduler_file: Path | None = None, **environ: str) -> str:
     values = resolve(COMMAND, parse_arguments(COMMAND, argv), environ)
-    return str(monitor_address(values, str(scheduler_file or "/nonexistent")))
+    return str(resolve_monitor_address(values, str(scheduler_file or "/nonexistent")))
 
 
 def test_where_to_connect_to_is_said_in_many_ways(tmp_path: Path) -> None:
