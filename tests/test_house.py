@@ -50,7 +50,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"auth", "core.report"},
         {"core.completion"},
         {"core.peers"},
-        {"core.missing_functions", "core.submissions"},
+        {"core.submissions"},
         {"core.scheduler"},
         {"core.invariants", "publish"},
         {"daemon"},
@@ -85,7 +85,6 @@ LAYERS: dict[str, list[set[str]]] = {
 INSIDE = {
     "core.events": {"core.ids", "core.errors", "core.lines", "core.limits"},
     "core.effects": {"core.ids", "core.errors", "core.lines", "core.limits"},
-    "core.submissions": {"core.missing_functions"},
 }
 
 # What the core may import besides itself: data structures and what types need, nothing that has an effect.

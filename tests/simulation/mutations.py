@@ -22,7 +22,7 @@ from scaler_scheduler.core.completion import (
     task_end,
 )
 from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher
-from scaler_scheduler.core.peers import peer_loss, peers, restart_hold
+from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
 from scaler_worker.agent import worker_table
 
@@ -72,7 +72,8 @@ MUTATIONS = (
     ),
     Mutation(
         "accept the result of an old attempt",
-        results, "process_results", "task.worker is not worker or task.attempt != attempts[row]", "task.worker is None",
+        results.ResultHandler, "handle", "task.worker is not worker or task.attempt != attempts[row]",
+        "task.worker is None",
         first_seed=47,
     ),
     Mutation(
@@ -125,12 +126,12 @@ MUTATIONS = (
     ),
     Mutation(
         "lose credit with every result",
-        results, "process_results", "client.returned_bytes += task.size + TASK_OVERHEAD", "pass",
+        results.ResultHandler, "handle", "client.returned_bytes += task.size + TASK_OVERHEAD", "pass",
         first_seed=6,
     ),
     Mutation(
         "answer a client that is gone",
-        results, "process_results", "batch = None if client.is_gone else outbox.resolved_batch(client)",
+        results.ResultHandler, "handle", "batch = None if client.is_gone else outbox.resolved_batch(client)",
         "batch = outbox.resolved_batch(client)",
         first_seed=86,
     ),
@@ -150,7 +151,7 @@ MUTATIONS = (
     ),
     Mutation(
         "adopt nothing when a worker joins again",
-        peers.Peers, "_welcome_worker", "self._reattach.attach(worker, name, now)", "pass",
+        welcome.Welcomes, "welcome_worker", "self._reattach.attach(worker, name, now)", "pass",
         first_seed=9,
     ),
     Mutation(
@@ -178,7 +179,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let an agent's heartbeat renew its own lease only",
-        peers.Peers, "heartbeat", "named.deadline = worker_deadline", "pass",
+        leases.Leases, "heartbeat", "named.deadline = worker_deadline", "pass",
         first_seed=21,
     ),
     Mutation(
@@ -219,7 +220,7 @@ MUTATIONS = (
     ),
     Mutation(
         "mix up the bytes of answers",
-        results, "process_results", "batch.rows.sizes.append(size)", "batch.rows.sizes.append(size and size - 1)",
+        results.ResultHandler, "handle", "batch.rows.sizes.append(size)", "batch.rows.sizes.append(size and size - 1)",
     ),
     Mutation(
         "forget to fail what reads the result of a task that fails",
@@ -263,12 +264,12 @@ MUTATIONS = (
     ),
     Mutation(
         "send a host agent that joins again nothing that its workers are to find",
-        peers.Peers, "_welcome_agent", "send_object(stored, agent.route, self._outbox)", "pass",
+        welcome.Welcomes, "welcome_agent", "send_object(stored, agent.route, self._outbox)", "pass",
         first_seed=1438,
     ),
     Mutation(
         "give up a task that can't read a file of its host",
-        results, "_process_special", "outcome == OUTCOME_INPUT_LOST and task.reads_files", "False",
+        results.ResultHandler, "_process_special", "outcome == OUTCOME_INPUT_LOST and task.reads_files", "False",
         first_seed=125,
     ),
     Mutation(
@@ -322,7 +323,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let an agent that says goodbye take its results along, and say nothing",
-        peers.Peers, "goodbye", "self._peer_loss.agent_left(agent)", "self._tables.agents.remove(agent)",
+        leases.Leases, "goodbye", "self._peer_loss.agent_left(agent)", "self._tables.agents.remove(agent)",
         first_seed=71,
     ),
     Mutation(
@@ -337,7 +338,7 @@ MUTATIONS = (
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",
-        peers.Peers, "_welcome_agent", "(stored.blocked_tasks or stored in agent.evacuated)", "False",
+        welcome.Welcomes, "welcome_agent", "(stored.blocked_tasks or stored in agent.evacuated)", "False",
         first_seed=53,
     ),
     Mutation(

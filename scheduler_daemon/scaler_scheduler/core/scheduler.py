@@ -12,29 +12,29 @@ from scaler_scheduler.core.completion.cancellation import Cancellation, mark_sta
 from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
-from scaler_scheduler.core.completion.results import process_results
+from scaler_scheduler.core.completion.results import ResultHandler
 from scaler_scheduler.core.completion.suspension import resume_named, suspend_named
 from scaler_scheduler.core.dispatch import work_stealing
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
-from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import wants_work
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.peers.admission import Admission
 from scaler_scheduler.core.peers.duplicate_hello import DuplicateHellos
+from scaler_scheduler.core.peers.hello import Hellos
+from scaler_scheduler.core.peers.leases import Leases
 from scaler_scheduler.core.peers.peer_loss import PeerLoss
 from scaler_scheduler.core.peers.peers import Peers
 from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.peers.restart_hold import RestartHold
+from scaler_scheduler.core.peers.welcome import Welcomes
 from scaler_scheduler.core.report.outputs import forward_output, report_dropped
 from scaler_scheduler.core.report.slow_consumer import SlowConsumer
 from scaler_scheduler.core.report.unschedulable import Unschedulable
 from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US, Counts
-from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import INTENT_FORCE, Client, Task, Worker
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.timers import LeaseTimer
 from scaler_scheduler.core.state.transitions import DISPATCHED
 from scaler_scheduler.core.submissions import Submissions
@@ -57,64 +57,58 @@ class Scheduler:
     ) -> None:
         """`is_connected` says whether anybody is at the other end of a connection, as far as that is known;
         `incarnation` is the scheduler's own, as its welcomes say it."""
+        core = CoreState(limits, now)
         self.limits = limits
-        self.tables = tables = Tables()
-        self.outbox = outbox = Outbox()
-        writer = DispatchWriter(outbox, tables.counts, tables.agents, tables.history)
-        self.dispatcher = dispatcher = Dispatcher(outbox, tables.counts, writer, tables.history, limits.queue_size)
-        evacuation = Evacuation(tables, outbox, limits.memory_limit_bytes)
-        self._graphs = Graphs(tables, dispatcher, writer, outbox, evacuation)
-        self._host_results = HostResults(tables, dispatcher, outbox, self._graphs)
-        self._attempt_end = AttemptEnd(tables, dispatcher, outbox, self._graphs, limits.task_retries)
-        self._credits = Credits(tables, dispatcher, outbox, limits.memory_limit_bytes, limits.client_tasks)
+        self.tables = tables = core.tables
+        self.outbox = core.outbox
+        self.dispatcher = core.dispatcher
+        self.operator_log = core.operator_log
+        self._clock = tables.clock
+        evacuation = Evacuation(core)
+        self._graphs = graphs = Graphs(core, evacuation)
+        self._host_results = host_results = HostResults(core, graphs)
+        attempt_end = AttemptEnd(core, graphs)
+        self._results_handler = ResultHandler(core, attempt_end, graphs, host_results)
+        self._cancellation = cancellation = Cancellation(core, graphs, host_results, attempt_end)
+        self._credits = credits = Credits(core)
         self._quotas = quotas = Quotas(limits, tables)
         self._duplicate_hellos = duplicate_hellos = DuplicateHellos(tables, is_connected)
-        self.restart_hold = RestartHold(dispatcher, incarnation)
-        self._cancellation = Cancellation(
-            tables, dispatcher, outbox, self._graphs, self._host_results, self._attempt_end
+        self.restart_hold = RestartHold(core.dispatcher, incarnation)
+        reattach = Reattach(core, cancellation)
+        self._submissions = Submissions(core, graphs, reattach, quotas)
+        self._peer_loss = peer_loss = PeerLoss(
+            core,
+            attempt_end=attempt_end,
+            cancellation=cancellation,
+            graphs=graphs,
+            host_results=host_results,
+            reattach=reattach,
         )
-        self._reattach = Reattach(tables, dispatcher, writer, self._cancellation, limits.client_timeout_seconds)
-        self._submissions = Submissions(tables, dispatcher, self._graphs, self._reattach, quotas)
-        self.operator_log = OperatorLog()
-        self._peer_loss = PeerLoss(
-            tables,
-            dispatcher,
-            self._attempt_end,
-            self._graphs,
-            self._host_results,
-            self._cancellation,
-            self._reattach,
-            self.operator_log,
-        )
-        self.unschedulable = Unschedulable(tables, dispatcher, outbox, self.operator_log)
-        self._slow_consumer = SlowConsumer(tables, outbox, self.operator_log)
-        self._peers = Peers(
-            tables,
-            dispatcher,
-            outbox,
-            self._peer_loss,
-            self._cancellation,
-            self._reattach,
-            self._host_results,
-            self._credits,
-            limits,
-            protocol_version,
-            self.operator_log,
-            quotas,
-            duplicate_hellos,
+        self.unschedulable = Unschedulable(core)
+        self._slow_consumer = SlowConsumer(core)
+        self._peers = Peers(core)
+        welcomes = Welcomes(
+            core,
+            credits,
             self.restart_hold,
-            evacuation,
+            cancellation=cancellation,
+            host_results=host_results,
+            peer_loss=peer_loss,
+            reattach=reattach,
         )
-        self._leases = LeaseTimer(now)
+        admission = Admission(core, quotas, protocol_version)
+        self._hellos = Hellos(core, admission, duplicate_hellos, peer_loss, welcomes)
+        self._leases = Leases(core, peer_loss, cancellation, reattach, evacuation)
+        self._lease_timer = LeaseTimer(now)
         self._next_cut_off_line = now
         self.last_rejection: Optional[Exception] = None
         """Why the last event that was not taken was not; whoever has told the log of it takes it away."""
         self.is_shut_down = False
         """Whether a client has asked that everything ends."""
         self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
-        self._handlers[events.HELLO] = self._peers.hello
-        self._handlers[events.GOODBYE] = self._peers.goodbye
-        self._handlers[events.HEARTBEAT] = self._peers.heartbeat
+        self._handlers[events.HELLO] = self._hellos.hello
+        self._handlers[events.GOODBYE] = self._leases.goodbye
+        self._handlers[events.HEARTBEAT] = self._leases.heartbeat
         self._handlers[events.FUNCTION] = self._function
         self._handlers[events.FORGET_FUNCTIONS] = self._forget_functions
         self._handlers[events.SUBMIT] = self._submit
@@ -145,7 +139,7 @@ class Scheduler:
         """
         handler = self._handlers[event.kind]
         assert handler is not None
-        self.tables.history.now = now
+        self._clock.now = now
         if self._duplicate_hellos.contested and event.route in self._duplicate_hellos.contested:
             self._duplicate_hellos.note_message(event.route, now)
         try:
@@ -161,40 +155,32 @@ class Scheduler:
 
     def tick(self, now: float) -> None:
         """Do what is due: give up peers whose lease has run out, stop tasks whose time is over."""
-        self.tables.history.now = now
+        self._clock.now = now
         if self._duplicate_hellos.contested:
-            self._peers.decide_duplicates(now)
+            self._hellos.decide_duplicates(now)
         if now >= self.tables.timers.next_deadline:
             self._cancellation.check_timers(now)
         if now >= self.restart_hold.deadline:
             self.restart_hold.release()
-        if self._leases.is_due(now):
-            self._peers.expire(now, self._leases.stall_seconds())
+        if self._lease_timer.is_due(now):
+            self._leases.expire(now, self._lease_timer.stall_seconds())
             self._credits.update_all()
             self._steal_from_silent()
             self.unschedulable.check(now)
             self._slow_consumer.check(now)
 
     def has_peer(self, route: bytes) -> bool:
-        """Whether somebody was welcomed on this connection."""
-        tables = self.tables
-        return route in tables.clients.by_route or route in tables.workers.by_route or route in tables.agents.by_route
+        """Whether a peer was welcomed on this connection."""
+        return self._peers.is_known(route)
 
     def peer_name(self, route: bytes) -> str:
-        """Who speaks on this connection, for people."""
-        tables = self.tables
-        client = tables.clients.by_route.get(route)
-        worker = tables.workers.by_route.get(route)
-        agent = tables.agents.by_route.get(route)
-        for role, peer in (("client", client), ("worker", worker), ("agent", agent)):
-            if peer is not None:
-                return f"{role} {peer.name}"
-        return "somebody who has not said hello"
+        """The role and name of the peer on this connection, for people."""
+        return self._peers.name(route)
 
     @property
     def next_deadline(self) -> float:
         """When `tick` has something to do at the earliest."""
-        return min(self._leases.next_check, self.tables.timers.next_deadline, self.restart_hold.deadline)
+        return min(self._lease_timer.next_check, self.tables.timers.next_deadline, self.restart_hold.deadline)
 
     def collect(self) -> List[effects.Effect]:
         """Dispatch what can be, and hand over all effects since the last call."""
@@ -217,7 +203,7 @@ class Scheduler:
         worker = self.tables.workers.by_route.get(effect.route)
         if worker is None:
             return
-        now = self.tables.history.now
+        now = self._clock.now
         if not worker.is_unreachable and now >= self._next_cut_off_line:
             self._next_cut_off_line = now + CUT_OFF_LINE_SECONDS
             text = f"worker {worker.name} on {worker.host} (process {worker.pid}) can't be reached"
@@ -235,7 +221,7 @@ class Scheduler:
 
     def revoke(self, users: Container[str], now: float) -> int:
         """Keys were revoked: whoever has joined with one is lost, and told so. Returns how many peers that were."""
-        return self._peers.revoke(users, now)
+        return self._leases.revoke(users, now)
 
     # -------------------------------------------------------------------------------------------------------- functions
 
@@ -319,7 +305,7 @@ class Scheduler:
         worker.message_count += 1
         self._quotas.check_rows(len(event.ids))
         late = self.counts.late_results
-        process_results(event, worker, self.tables, self.outbox, self._attempt_end, self._graphs, self._host_results)
+        self._results_handler.handle(event, worker)
         self.counts.wasted_us += WASTED_ROW_US * (self.counts.late_results - late)
         self._submissions.match_ready(now)
         self._add_if_ready(worker)

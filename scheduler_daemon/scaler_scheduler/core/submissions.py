@@ -1,26 +1,24 @@
 """Tasks that come from clients: plain ones wait as the columns that they came in, the others are the graphs'."""
 
-from typing import List
+from array import array
+from typing import Container, List, Optional, Tuple
 
 from scaler_scheduler.core.completion.graphs import Graphs
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Submit
-from scaler_scheduler.core.missing_functions import divide
 from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client
-from scaler_scheduler.core.state.tables import Tables
 
 
 class Submissions:
-    def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, graphs: Graphs, reattach: Reattach, quotas: Quotas
-    ) -> None:
-        self._tables = tables
+    def __init__(self, core: CoreState, graphs: Graphs, reattach: Reattach, quotas: Quotas) -> None:
+        self._tables = core.tables
         self._quotas = quotas
-        self._dispatcher = dispatcher
+        self._dispatcher = core.dispatcher
         self._graphs = graphs
         self._reattach = reattach
 
@@ -32,7 +30,7 @@ class Submissions:
         """
         unknown = [number for number in dict.fromkeys(event.functions) if number not in client.functions]
         if unknown:
-            known, others, weight = divide(event, client.functions)
+            known, others, weight = split_by_known_functions(event, client.functions)
             client.returned_bytes += weight
             if known is not None:
                 self.submit(client, known, now)
@@ -103,3 +101,41 @@ class Submissions:
                 batch.leave_out((row,))
             elif task_id <= client.highest_id:
                 client.skip_attempts(client.newest_attempt)  # it is over, and its answer was lost
+
+
+def split_by_known_functions(event: Submit, functions: Container[int]) -> Tuple[Optional[Submit], List[int], int]:
+    """What of it can be taken, if anything; the ids of the other tasks, and the bytes that these count.
+
+    Of tasks that read others none is taken: what they are for would not come of it.
+
+    Args:
+        functions: the numbers of those that are here.
+    """
+    rows = range(len(event.ids))
+    of_graph = bool(event.inputs or event.keep)
+    numbers = event.functions if len(event.functions) > 1 else list(event.functions) * len(rows)
+    taken: List[int] = [] if of_graph else [row for row in rows if numbers[row] in functions]
+    kept = frozenset(taken)
+    others = [row for row in rows if row not in kept]
+    weight = sum(_size(event, row) + TASK_OVERHEAD for row in others)
+    known = _rows_of(event, taken, [numbers[row] for row in taken]) if taken else None
+    return known, [event.ids[row] for row in others], weight
+
+
+def _size(event: Submit, row: int) -> int:
+    return len(event.large[row]) if row in event.large else event.sizes[row]
+
+
+def _rows_of(event: Submit, rows: List[int], numbers: List[int]) -> Submit:
+    starts = [0]
+    for size in event.sizes:
+        starts.append(starts[-1] + size)
+    return Submit(
+        event.route,
+        array("q", [event.ids[row] for row in rows]),
+        array("I", numbers),
+        array("I", [event.sizes[row] for row in rows]),
+        b"".join([event.payload[starts[row] : starts[row + 1]] for row in rows]),
+        {place: event.large[row] for place, row in enumerate(rows) if row in event.large},
+        event.options,
+    )

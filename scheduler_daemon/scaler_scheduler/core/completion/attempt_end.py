@@ -5,8 +5,7 @@ from typing import Optional
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.task_end import answer_task, close_task, end_with_client
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import (
     INTENT_ABANDON,
     INTENT_CANCEL,
@@ -16,20 +15,17 @@ from scaler_scheduler.core.state.records import (
     Task,
     Worker,
 )
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import CANCEL as CANCEL_ACTION
 from scaler_scheduler.core.state.transitions import GIVE_UP
 
 
 class AttemptEnd:
-    def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, graphs: Graphs, task_retries: int
-    ) -> None:
-        self._tables = tables
-        self._dispatcher = dispatcher
-        self._outbox = outbox
+    def __init__(self, core: CoreState, graphs: Graphs) -> None:
+        self._tables = core.tables
+        self._dispatcher = core.dispatcher
+        self._outbox = core.outbox
         self._graphs = graphs
-        self._task_retries = task_retries
+        self._task_retries = core.limits.task_retries
 
     def has_retries_left(self, task: Task) -> bool:
         limit = task.options.retries

@@ -13,9 +13,8 @@ from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import Name
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.events import Retracted
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.records import (
@@ -31,7 +30,6 @@ from scaler_scheduler.core.state.records import (
     Task,
     Worker,
 )
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, RETRACT, START, WAITING, WORKER_LOST
 
 GRACE_SECONDS = 2.0
@@ -42,18 +40,10 @@ _REASONS = {INTENT_ABANDON: "its client is gone", INTENT_RERUN: "its client was 
 
 
 class Cancellation:
-    def __init__(
-        self,
-        tables: Tables,
-        dispatcher: Dispatcher,
-        outbox: Outbox,
-        graphs: Graphs,
-        host_results: HostResults,
-        attempt_end: AttemptEnd,
-    ) -> None:
-        self._tables = tables
-        self._dispatcher = dispatcher
-        self._outbox = outbox
+    def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults, attempt_end: AttemptEnd) -> None:
+        self._tables = core.tables
+        self._dispatcher = core.dispatcher
+        self._outbox = core.outbox
         self._graphs = graphs
         self._host_results = host_results
         self._attempt_end = attempt_end

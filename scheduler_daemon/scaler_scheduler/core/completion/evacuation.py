@@ -6,16 +6,15 @@ exceed the scheduler's memory limit, and results that the agent can't send befor
 
 from typing import List
 
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import Agent, StoredObject
-from scaler_scheduler.core.state.tables import Tables
 
 
 class Evacuation:
-    def __init__(self, tables: Tables, outbox: Outbox, memory_limit_bytes: int) -> None:
-        self._tables = tables
-        self._outbox = outbox
-        self._memory_limit_bytes = memory_limit_bytes
+    def __init__(self, core: CoreState) -> None:
+        self._tables = core.tables
+        self._outbox = core.outbox
+        self._memory_limit_bytes = core.limits.memory_limit_bytes
 
     def evacuate(self, agent: Agent) -> None:
         """Fetch the kept results that only this agent's host has."""

@@ -9,15 +9,13 @@ from typing import List, Optional, Sequence
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.completion.task_end import answer_task
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.report.graph_view import ended_node
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import INTENT_BALANCE, INTENT_CANCEL, Client, StoredObject, Task, Worker
-from scaler_scheduler.core.state.tables import ENDED_NODES, Tables
+from scaler_scheduler.core.state.tables import ENDED_NODES
 from scaler_scheduler.core.state.transitions import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY
 
 CROWDED_SECONDS = 1.0
@@ -25,14 +23,12 @@ CROWDED_SECONDS = 1.0
 
 
 class Graphs:
-    def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, writer: DispatchWriter, outbox: Outbox, evacuation: Evacuation
-    ) -> None:
-        self._tables = tables
+    def __init__(self, core: CoreState, evacuation: Evacuation) -> None:
+        self._tables = core.tables
         self._evacuation = evacuation
-        self._dispatcher = dispatcher
-        self._writer = writer
-        self._outbox = outbox
+        self._dispatcher = core.dispatcher
+        self._writer = core.writer
+        self._outbox = core.outbox
         self.unneeded: List[Task] = []
         """Tasks whose kept result nobody is going to read."""
         self.ready: List[Task] = []
@@ -326,7 +322,7 @@ class Graphs:
 
     def _record_node_end(self, task: Task, has_failed: bool = False) -> None:
         """Remember the node's shape before its inputs are released."""
-        ended, now = self._tables.ended_nodes, self._tables.history.now
+        ended, now = self._tables.ended_nodes, self._tables.clock.now
         # A record costs about a microsecond. Of fast graphs, which would push out each other's nodes, not all are made.
         if has_failed or len(ended) < ENDED_NODES or now - ended[0].ended_at >= CROWDED_SECONDS:
             ended.append(ended_node(task, now, has_failed))

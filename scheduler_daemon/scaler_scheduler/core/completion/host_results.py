@@ -8,18 +8,16 @@ from typing import Iterable
 from scaler_scheduler.core import events
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.suspension import Name
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import Agent, Copies, StoredObject, Task, Worker
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 
 class HostResults:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, graphs: Graphs) -> None:
-        self._tables = tables
-        self._dispatcher = dispatcher
-        self._outbox = outbox
+    def __init__(self, core: CoreState, graphs: Graphs) -> None:
+        self._tables = core.tables
+        self._dispatcher = core.dispatcher
+        self._outbox = core.outbox
         self._graphs = graphs
 
     def can_store(self, task: Task, worker: Worker) -> bool:

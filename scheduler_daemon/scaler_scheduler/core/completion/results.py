@@ -5,9 +5,9 @@ from typing import List, Optional
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.input_delivery import resend_unread
-from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.effects import (
     OUTCOME_EXCEPTION,
     OUTCOME_INPUT_LOST,
@@ -28,178 +28,173 @@ _AGAIN = -1
 _ANSWERED = -2
 
 
-def process_results(
-    event: Results,
-    worker: Worker,
-    tables: Tables,
-    outbox: Outbox,
-    attempt_end: AttemptEnd,
-    graphs: Graphs,
-    host_results: HostResults,
-) -> None:
-    """Resolve each row that is still waited for. Bytes of rows in a row for one client go on as one slice."""
-    ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
-    durations, sizes, payload = event.durations, event.sizes, event.payload
-    client_names, large = event.clients, event.large
-    is_profiled = len(event.cpu_times) > 0
-    clients, functions, counts = tables.clients, tables.functions, tables.counts
-    worker_tasks = worker.tasks
-    client: Optional[Client] = None
-    client_name = -1
-    position = 0  # where this row's bytes begin
-    begin = 0  # where the bytes begin that have not gone to the outbox yet
-    pending: Optional[Resolved] = None  # whose they are
-    function: Optional[Function] = None
-    name = ""  # of the tasks whose results come behind one another, where they have one of their own
-    spent = 0
-    count = 0
-    freed = 0
-    late_before = counts.late_results
-    history = tables.history
-    tracebacks = event.tracebacks
-    recorded = 0  # rows before this one are in the history, those in `skipped` do not belong there
-    skipped: List[int] = []
-    for row in range(len(ids)):
-        if client_names[row] != client_name:
-            client_name = client_names[row]
-            client = clients.by_incarnation.get(client_name)
-        size = sizes[row]
-        task = None if client is None else client.tasks.get(ids[row])
-        if task is None or task.worker is not worker or task.attempt != attempts[row]:
-            counts.late_results += 1
-            skipped.append(row)
-            if tables.unclaimed:
-                drop_unclaimed(tables, worker, client_name, ids[row])
-            if outcomes[row] == OUTCOME_STORED:
-                host_results.discard_file(worker, client_name, ids[row])
-            if pending is not None:
-                pending.rows.parts.append(payload[begin:position])
-                pending = None
-            position += size
-            continue
-        assert client is not None
-        outcome = outcomes[row]
-        if outcome and tracebacks and tracebacks[row]:
-            history.tracebacks.add(client_name, task.id, task.attempt, tracebacks[row])
-        if task.function is not function or task.options.name != name:
-            if function is not None:
-                function.count_results(spent, count)
-                history.record_results(event, worker, function, name, recorded, row, skipped)
-                recorded = row
-            function, name = task.function, task.options.name
-            spent = count = 0
-        spent += durations[row]
-        count += 1
-        if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
-            if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
-                pending.rows.parts.append(payload[begin:position])
-                pending = None
-            outcome = _process_special(task, event, row, worker, attempt_end, host_results, outbox)
-            if outcome < 0:
+class ResultHandler:
+    """Takes the results of workers."""
+
+    def __init__(self, core: CoreState, attempt_end: AttemptEnd, graphs: Graphs, host_results: HostResults) -> None:
+        self._tables = core.tables
+        self._outbox = core.outbox
+        self._attempt_end = attempt_end
+        self._graphs = graphs
+        self._host_results = host_results
+
+    def handle(self, event: Results, worker: Worker) -> None:
+        """Resolve each row that is still waited for. Bytes of rows in a row for one client go on as one slice."""
+        tables, outbox, graphs, host_results = self._tables, self._outbox, self._graphs, self._host_results
+        ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
+        durations, sizes, payload = event.durations, event.sizes, event.payload
+        client_names, large = event.clients, event.large
+        is_profiled = len(event.cpu_times) > 0
+        clients, functions, counts = tables.clients, tables.functions, tables.counts
+        worker_tasks = worker.tasks
+        client: Optional[Client] = None
+        client_name = -1
+        position = 0  # where this row's bytes begin
+        begin = 0  # where the bytes begin that have not gone to the outbox yet
+        pending: Optional[Resolved] = None  # whose they are
+        function: Optional[Function] = None
+        name = ""  # of the tasks whose results come behind one another, where they have one of their own
+        spent = 0
+        count = 0
+        freed = 0
+        late_before = counts.late_results
+        history = tables.history
+        tracebacks = event.tracebacks
+        recorded = 0  # rows before this one are in the history, those in `skipped` do not belong there
+        skipped: List[int] = []
+        for row in range(len(ids)):
+            if client_names[row] != client_name:
+                client_name = client_names[row]
+                client = clients.by_incarnation.get(client_name)
+            size = sizes[row]
+            task = None if client is None else client.tasks.get(ids[row])
+            if task is None or task.worker is not worker or task.attempt != attempts[row]:
+                counts.late_results += 1
                 skipped.append(row)
-            if outcome >= 0 and task.is_node:
-                value = large[row] if row in large else payload[position : position + size]
-                if not graphs.complete(task, outcome, value, worker):
-                    outcome = _ANSWERED
-            if outcome < 0:
+                if tables.unclaimed:
+                    drop_unclaimed(tables, worker, client_name, ids[row])
+                if outcomes[row] == OUTCOME_STORED:
+                    host_results.discard_file(worker, client_name, ids[row])
+                if pending is not None:
+                    pending.rows.parts.append(payload[begin:position])
+                    pending = None
                 position += size
                 continue
-        else:
+            assert client is not None
+            outcome = outcomes[row]
+            if outcome and tracebacks and tracebacks[row]:
+                history.tracebacks.add(client_name, task.id, task.attempt, tracebacks[row])
+            if task.function is not function or task.options.name != name:
+                if function is not None:
+                    function.count_results(spent, count)
+                    history.record_results(event, worker, function, name, recorded, row, skipped)
+                    recorded = row
+                function, name = task.function, task.options.name
+                spent = count = 0
+            spent += durations[row]
+            count += 1
+            if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
+                if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
+                    pending.rows.parts.append(payload[begin:position])
+                    pending = None
+                outcome = self._process_special(task, event, row, worker)
+                if outcome < 0:
+                    skipped.append(row)
+                if outcome >= 0 and task.is_node:
+                    value = large[row] if row in large else payload[position : position + size]
+                    if not graphs.complete(task, outcome, value, worker):
+                        outcome = _ANSWERED
+                if outcome < 0:
+                    position += size
+                    continue
+            else:
+                task.transition(RESULT)
+                task.worker = None
+                del worker_tasks[task.serial]
+                worker.load_ns -= task.cost
+                worker.payload_bytes -= task.size
+                counts.dispatched -= 1
+            del client.tasks[task.id]
+            client.returned_bytes += task.size + TASK_OVERHEAD
+            freed += task.size
+            counts.resolved += 1
+            if outcome:
+                counts.outcomes[outcome] += 1
+                function.failed_tasks += 1
+            functions.remove_task(function)
+            batch = None if client.is_gone else outbox.resolved_batch(client)
+            if batch is not pending:
+                if pending is not None:
+                    pending.rows.parts.append(payload[begin:position])
+                pending = batch
+                begin = position
+            if batch is None:
+                clients.remove_if_done(client)
+            else:
+                if large and row in large:
+                    batch.rows.large_rows.append(len(batch.ids))
+                    batch.rows.large_frames.append(large[row])
+                    client.sent_bytes += len(large[row])
+                if is_profiled and task.options.profiling:
+                    batch.profiles[len(batch.ids)] = durations[row], event.cpu_times[row], event.peaks[row]
+                batch.ids.append(task.id)
+                batch.outcomes.append(outcome)
+                batch.rows.sizes.append(size)
+                client.sent_bytes += size
+            position += size
+        if pending is not None:
+            pending.rows.parts.append(payload[begin:position])
+        if function is not None:
+            function.count_results(spent, count)
+            history.record_results(event, worker, function, name, recorded, len(ids), skipped)
+        counts.payload_bytes -= freed
+        worker.done_tasks += len(ids) - (counts.late_results - late_before)
+
+    def _process_special(self, task: Task, event: Results, row: int, worker: Worker) -> int:
+        """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
+        outcome, duration = event.outcomes[row], event.durations[row]
+        error = event.errors[row] if event.errors else ""
+        self._attempt_end.detach(task)
+        intent = task.intent
+        if outcome == OUTCOME_VALUE:
+            pass
+        elif outcome == OUTCOME_STORED:
+            if not self._host_results.can_store(task, worker):
+                task.failures += 1
+                death = (
+                    f"attempt {task.failures} on {worker.host} (pid {worker.pid}): its result is there, out of reach"
+                )
+                task.deaths = [*(task.deaths or []), death]
+                return self._retry(task, worker, OUTCOME_WORKER_DIED, "its result is there, out of reach", duration)
+        elif intent == INTENT_RERUN:
+            return self._retry(task, worker, outcome, error, duration)
+        elif intent >= INTENT_FORCE:
+            if task.may_store:  # it may have been interrupted when the file was there
+                self._host_results.discard_file(worker, task.client.incarnation, task.id)
             task.transition(RESULT)
-            task.worker = None
-            del worker_tasks[task.serial]
-            worker.load_ns -= task.cost
-            worker.payload_bytes -= task.size
-            counts.dispatched -= 1
-        del client.tasks[task.id]
-        client.returned_bytes += task.size + TASK_OVERHEAD
-        freed += task.size
-        counts.resolved += 1
-        if outcome:
-            counts.outcomes[outcome] += 1
-            function.failed_tasks += 1
-        functions.remove_task(function)
-        batch = None if client.is_gone else outbox.resolved_batch(client)
-        if batch is not pending:
-            if pending is not None:
-                pending.rows.parts.append(payload[begin:position])
-            pending = batch
-            begin = position
-        if batch is None:
-            clients.remove_if_done(client)
-        else:
-            if large and row in large:
-                batch.rows.large_rows.append(len(batch.ids))
-                batch.rows.large_frames.append(large[row])
-                client.sent_bytes += len(large[row])
-            if is_profiled and task.options.profiling:
-                batch.profiles[len(batch.ids)] = durations[row], event.cpu_times[row], event.peaks[row]
-            batch.ids.append(task.id)
-            batch.outcomes.append(outcome)
-            batch.rows.sizes.append(size)
-            client.sent_bytes += size
-        position += size
-    if pending is not None:
-        pending.rows.parts.append(payload[begin:position])
-    if function is not None:
-        function.count_results(spent, count)
-        history.record_results(event, worker, function, name, recorded, len(ids), skipped)
-    counts.payload_bytes -= freed
-    worker.done_tasks += len(ids) - (counts.late_results - late_before)
-
-
-def _process_special(
-    task: Task,
-    event: Results,
-    row: int,
-    worker: Worker,
-    attempt_end: AttemptEnd,
-    host_results: HostResults,
-    outbox: Outbox,
-) -> int:
-    """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
-    outcome, duration = event.outcomes[row], event.durations[row]
-    error = event.errors[row] if event.errors else ""
-    attempt_end.detach(task)
-    intent = task.intent
-    if outcome == OUTCOME_VALUE:
-        pass
-    elif outcome == OUTCOME_STORED:
-        if not host_results.can_store(task, worker):
+            self._attempt_end.end_stopped(task)
+            return _ANSWERED
+        if outcome == OUTCOME_INPUT_LOST and task.reads_files:
+            # No space there for a file, or its host agent is gone, or was: what it reads is here.
+            resend_unread(task.inputs, worker, self._outbox)
+            outcome = self._retry(task, worker, outcome, error, duration)
+            if task.state == WAITING:
+                self._host_results.fetch_unread(task)
+            return outcome
+        if outcome == OUTCOME_RETRYABLE:
             task.failures += 1
-            death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): its result is there, out of reach"
-            task.deaths = [*(task.deaths or []), death]
-            return _retry(task, worker, attempt_end, OUTCOME_WORKER_DIED, "its result is there, out of reach", duration)
-    elif intent == INTENT_RERUN:
-        return _retry(task, worker, attempt_end, outcome, error, duration)
-    elif intent >= INTENT_FORCE:
-        if task.may_store:  # it may have been interrupted when the file was there
-            host_results.discard_file(worker, task.client.incarnation, task.id)
+            if self._attempt_end.has_retries_left(task):
+                return self._retry(task, worker, outcome, error, duration)
+            outcome = OUTCOME_EXCEPTION
+        task.intent = NO_INTENT
         task.transition(RESULT)
-        attempt_end.end_stopped(task)
-        return _ANSWERED
-    if outcome == OUTCOME_INPUT_LOST and task.reads_files:
-        # No space there for a file, or its host agent is gone, or was: what it reads is here.
-        resend_unread(task.inputs, worker, outbox)
-        outcome = _retry(task, worker, attempt_end, outcome, error, duration)
-        if task.state == WAITING:
-            host_results.fetch_unread(task)
         return outcome
-    if outcome == OUTCOME_RETRYABLE:
-        task.failures += 1
-        if attempt_end.has_retries_left(task):
-            return _retry(task, worker, attempt_end, outcome, error, duration)
-        outcome = OUTCOME_EXCEPTION
-    task.intent = NO_INTENT
-    task.transition(RESULT)
-    return outcome
 
-
-def _retry(task: Task, worker: Worker, attempt_end: AttemptEnd, outcome: int, error: str, duration: int) -> int:
-    """If nothing else is wanted of it by now."""
-    task.transition(RETRY)
-    attempt_end.retry_or_end(task, worker, outcome, error, duration)
-    return _AGAIN
+    def _retry(self, task: Task, worker: Worker, outcome: int, error: str, duration: int) -> int:
+        """If nothing else is wanted of it by now."""
+        task.transition(RETRY)
+        self._attempt_end.retry_or_end(task, worker, outcome, error, duration)
+        return _AGAIN
 
 
 def drop_unclaimed(tables: Tables, worker: Worker, client: int, task_id: int) -> None:

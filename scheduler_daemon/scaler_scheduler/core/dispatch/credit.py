@@ -9,10 +9,8 @@ said per task. (Credit-based flow control; the cumulative form makes a lost or r
 from typing import List, Tuple
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
-from scaler_scheduler.core.state.tables import Tables
 
 TASK_OVERHEAD = 128
 """Bytes that a task counts beside its payload; PROTOCOL.md names it, as clients count too."""
@@ -41,14 +39,12 @@ def _unreturnable_bytes(client: Client, window: int) -> int:
 
 
 class Credits:
-    def __init__(
-        self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, memory_limit_bytes: int, client_tasks: int
-    ) -> None:
-        self._tables = tables
-        self._dispatcher = dispatcher
-        self._outbox = outbox
-        self._memory_limit_bytes = memory_limit_bytes
-        self._task_limit = client_tasks
+    def __init__(self, core: CoreState) -> None:
+        self._tables = core.tables
+        self._dispatcher = core.dispatcher
+        self._outbox = core.outbox
+        self._memory_limit_bytes = core.limits.memory_limit_bytes
+        self._task_limit = core.limits.client_tasks
         """Open ones, past which a client is granted nothing."""
 
     def window(self) -> int:

@@ -12,12 +12,14 @@ from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
+from scaler_scheduler.core.state.timers import Clock
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, REATTACH, WAITING
 from scaler_scheduler.core.state.workers import AgentTable
 
 
 class DispatchWriter:
-    def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, history: History) -> None:
+    def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, history: History, clock: Clock) -> None:
+        self._clock = clock
         self._history = history
         self._outbox = outbox
         self._counts = counts
@@ -59,7 +61,7 @@ class DispatchWriter:
 
     def _dispatch_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
         task.transition(DISPATCH)
-        now = self._history.now
+        now = self._clock.now
         self._counts.dispatch_latencies.add(now - task.since)
         task.since = now
         if task.failures:
@@ -109,7 +111,7 @@ class DispatchWriter:
         large_size = 0 if large is None else len(large)
         options = batch.options
         attempt = client.next_attempt(0)
-        arrived, now = batch.arrived, self._history.now
+        arrived, now = batch.arrived, self._clock.now
         client_tasks = client.tasks
         worker_tasks = worker.tasks
         for row in range(count):
@@ -175,7 +177,7 @@ class DispatchWriter:
         """A task that may have to wait for what it reads: it is blocked, and on no worker."""
         serial = self._next_serial
         self._next_serial += 1
-        now = self._history.now
+        now = self._clock.now
         task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None, 0, now, now)
         task.state = BLOCKED
         return task
@@ -186,7 +188,7 @@ class DispatchWriter:
         """A task of this lane that waits for another attempt is run by this worker already."""
         task.transition(REATTACH)
         task.attempt = attempt
-        task.since = self._history.now
+        task.since = self._clock.now
         task.cost = cost_ns(task.function)
         task.reads_files = len(task.inputs) > 0
         self._count_reattached(worker, task, lane)
@@ -212,7 +214,7 @@ class DispatchWriter:
             worker,
             attempt,
             batch.arrived,
-            self._history.now,
+            self._clock.now,
         )
         task.state = WAITING
         task.transition(REATTACH)

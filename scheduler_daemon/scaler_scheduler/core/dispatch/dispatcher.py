@@ -9,15 +9,13 @@ from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import prefetch_count, wants_work
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.records import Client, Copies, Lane, StoredObject, Task, Worker
+from scaler_scheduler.core.state.timers import Clock
 from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 
 
 class Dispatcher:
-    def __init__(
-        self, outbox: Outbox, counts: Counts, writer: DispatchWriter, history: History, queue_size: int
-    ) -> None:
+    def __init__(self, outbox: Outbox, counts: Counts, writer: DispatchWriter, clock: Clock, queue_size: int) -> None:
         self.ranks: List[int] = []
         """Those of the lanes in `lanes`, ascending."""
         self.lanes: Dict[int, Deque[Lane]] = {}
@@ -31,7 +29,7 @@ class Dispatcher:
         self._outbox = outbox
         self._counts = counts
         self._writer = writer
-        self._history = history
+        self._clock = clock
         self._queue_size = queue_size
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
@@ -52,7 +50,7 @@ class Dispatcher:
         """The task, which has just been moved there, waits again: before those that never were dispatched."""
         lane = task.client.lane_of(task)
         lane.requeue(task)
-        task.since = self._history.now
+        task.since = self._clock.now
         self.enqueue(lane, 1)
 
     def dequeue(self, lane: Lane) -> None:

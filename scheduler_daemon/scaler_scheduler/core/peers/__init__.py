@@ -1,5 +1,5 @@
 """The connected peers: hello, heartbeat, lease, admission, quotas; peers that are lost, drain or join again.
 
-Begin with `peers.py`, then `peer_loss.py` and `reattach.py` (a worker joins again with tasks running).
+Begin with `hello.py` and `leases.py`, then `peer_loss.py` and `reattach.py` (a worker joins again with tasks running).
 May import: state, dispatch, report, completion.
 """

@@ -6,7 +6,11 @@ else that it says is its own word. Without keys all users are the empty one, and
 
 from typing import Optional, Union
 
-from scaler_scheduler.core import events
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.errors import NotAdmittedError
+from scaler_scheduler.core.ids import INCARNATION_LIMIT
+from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.state.records import Agent, Client, Worker
 from scaler_scheduler.core.state.tables import Tables
 
@@ -14,7 +18,34 @@ CLIENT_USER = "client:"
 WORKER_USER = "worker:"
 
 
-def objection(event: events.Hello, tables: Tables) -> str:
+class Admission:
+    """Decides whether a peer may join."""
+
+    def __init__(self, core: CoreState, quotas: Quotas, protocol_version: int) -> None:
+        self._tables = core.tables
+        self._quotas = quotas
+        self._protocol_version = protocol_version
+
+    def check(self, event: events.Hello, now: float) -> None:
+        """Check a hello.
+
+        Raises:
+            NotAdmittedError: the peer may not join: of another protocol version, or with a key that does not allow it.
+            ProtocolError: too many hellos in this second, or too many peers.
+        """
+        self._quotas.check_hello(event, now)
+        if event.protocol_version != self._protocol_version:
+            text = f"protocol version {event.protocol_version} is not {self._protocol_version}"
+            raise NotAdmittedError(text, effects.REFUSED_PROTOCOL_VERSION)
+        if not 0 < event.incarnation < INCARNATION_LIMIT:
+            text = f"incarnation {event.incarnation} is not between 1 and 2^63"
+            raise NotAdmittedError(text, effects.REFUSED_MALFORMED_HELLO)
+        text = _objection(event, self._tables)
+        if text:
+            raise NotAdmittedError(text, effects.REFUSED_NOT_AUTHORIZED)
+
+
+def _objection(event: events.Hello, tables: Tables) -> str:
     """Why this peer may not join as what it says that it is; empty where it may."""
     return (_wrong_role(event) if event.user else "") or _anothers(event, tables)
 

@@ -8,11 +8,10 @@ from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import Name
 from scaler_scheduler.core.completion.task_end import end_with_client
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
 from scaler_scheduler.core.lines import printable_line
 from scaler_scheduler.core.peers.reattach import Reattach
-from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import (
     INTENT_FORCE,
     INTENT_RERUN,
@@ -24,30 +23,28 @@ from scaler_scheduler.core.state.records import (
     Task,
     Worker,
 )
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
 
 
 class PeerLoss:
     def __init__(
         self,
-        tables: Tables,
-        dispatcher: Dispatcher,
+        core: CoreState,
+        *,
         attempt_end: AttemptEnd,
+        cancellation: Cancellation,
         graphs: Graphs,
         host_results: HostResults,
-        cancellation: Cancellation,
         reattach: Reattach,
-        operator_log: OperatorLog,
     ) -> None:
-        self._tables = tables
-        self._dispatcher = dispatcher
+        self._tables = core.tables
+        self._dispatcher = core.dispatcher
         self._attempt_end = attempt_end
         self._graphs = graphs
         self._host_results = host_results
         self._cancellation = cancellation
         self._reattach = reattach
-        self._operator_log = operator_log
+        self._operator_log = core.operator_log
 
     def worker_died(
         self,

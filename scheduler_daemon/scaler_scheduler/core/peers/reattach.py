@@ -10,29 +10,21 @@ from typing import Iterable, Optional
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Cancellation
 from scaler_scheduler.core.completion.suspension import Name, is_suspended, suspend
-from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
-from scaler_scheduler.core.state.tables import Tables, UnclaimedTask
+from scaler_scheduler.core.state.tables import UnclaimedTask
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 
 class Reattach:
-    def __init__(
-        self,
-        tables: Tables,
-        dispatcher: Dispatcher,
-        writer: DispatchWriter,
-        cancellation: Cancellation,
-        client_timeout_seconds: float,
-    ) -> None:
-        self._tables = tables
-        self._dispatcher = dispatcher
-        self._writer = writer
+    def __init__(self, core: CoreState, cancellation: Cancellation) -> None:
+        self._tables = core.tables
+        self._dispatcher = core.dispatcher
+        self._writer = core.writer
         self._cancellation = cancellation
-        self._client_timeout_seconds = client_timeout_seconds
+        self._client_timeout_seconds = core.limits.client_timeout_seconds
 
     def attach(self, worker: Worker, name: Name, now: float) -> None:
         """The worker, which has just joined, runs this task or has suspended it."""

@@ -75,7 +75,7 @@ def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit
 
 def _find_ended(tables: Tables, found: List[List[Node]], names: Set[Name]) -> int:
     """Add nodes that ended recently, or whose graph has other nodes that are shown: so a graph keeps its shape."""
-    now = tables.history.now
+    now = tables.clock.now
     shown = {(node.client, node.options.graph) for nodes in found for node in nodes}
     shown |= {_graph_of(each) for each in tables.ended_nodes if _is_recent(each, now)}
     total = 0

@@ -6,10 +6,8 @@ A client that was written without `received` would else wait for ever, and nothi
 from typing import Dict, Tuple
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.state.operator_log import OperatorLog
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
-from scaler_scheduler.core.state.tables import Tables
 
 SLOW_SECONDS = 10.0
 """How long a client says nothing of its results until it is told: one that is slow to read says it now and then."""
@@ -18,10 +16,10 @@ _REPORTED = float("inf")
 
 
 class SlowConsumer:
-    def __init__(self, tables: Tables, outbox: Outbox, operator_log: OperatorLog) -> None:
-        self._tables = tables
-        self._outbox = outbox
-        self._operator_log = operator_log
+    def __init__(self, core: CoreState) -> None:
+        self._tables = core.tables
+        self._outbox = core.outbox
+        self._operator_log = core.operator_log
         self._since: Dict[int, Tuple[int, float]] = {}
         """By client: how much it has taken, and since when no more."""
 

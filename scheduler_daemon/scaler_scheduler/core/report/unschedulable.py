@@ -3,12 +3,9 @@
 from typing import Dict, List, Optional, Set, Tuple
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.events import Capabilities
-from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import Lane, Worker
-from scaler_scheduler.core.state.tables import Tables
 
 NO_WORKER_SECONDS = 5.0
 """How long tasks wait without any worker until the log says so: a cluster may be just starting."""
@@ -18,11 +15,11 @@ Requirement = Tuple[int, Capabilities, str]
 
 
 class Unschedulable:
-    def __init__(self, tables: Tables, dispatcher: Dispatcher, outbox: Outbox, operator_log: OperatorLog) -> None:
-        self._tables = tables
-        self._dispatcher = dispatcher
-        self._outbox = outbox
-        self._operator_log = operator_log
+    def __init__(self, core: CoreState) -> None:
+        self._tables = core.tables
+        self._dispatcher = core.dispatcher
+        self._outbox = core.outbox
+        self._operator_log = core.operator_log
         self.task_count = 0
         """Tasks that wait for a worker that is not there among others that are, when it was looked last."""
         self._reported: Set[Requirement] = set()

@@ -19,6 +19,7 @@ from scaler_scheduler.core.lines import printable_line
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.history_rows import PACKED_ROWS, PackedRows, Rows
 from scaler_scheduler.core.state.records import Client, Task, Worker
+from scaler_scheduler.core.state.timers import Clock
 from scaler_scheduler.core.state.tracebacks import Tracebacks
 
 SUBMITTED = 0
@@ -60,10 +61,9 @@ def _line(outcome: int, payload: bytes) -> str:
 
 
 class History:
-    def __init__(self, limit: int) -> None:
+    def __init__(self, clock: Clock, limit: int) -> None:
         """`limit`: so many of the newest rows are kept at least, in long runs."""
-        self.now = 0.0
-        """The time of what happens, in seconds of the monotonic clock."""
+        self._clock = clock
         self.first_row = 0
         """The number of the oldest row that is kept; rows are counted since the scheduler's start."""
         self.next_row = 0
@@ -233,13 +233,13 @@ class History:
         runs = self._runs
         if count >= SHORT:
             self._packed = None
-            runs.append(Rows((kind,), (self.now,), (worker,), (name,), (function,), *columns))
+            runs.append(Rows((kind,), (self._clock.now,), (worker,), (name,), (function,), *columns))
         else:
             packing = self._packed
             if packing is None or len(packing.rows.ids) >= PACKED_ROWS:
                 packing = self._packed = PackedRows()
                 runs.append(packing.rows)
-            packing.add(kind, self.now, worker, name, function, *columns)
+            packing.add(kind, self._clock.now, worker, name, function, *columns)
         self.next_row += count
         while self.next_row - self.first_row - len(runs[0].ids) >= self.limit or len(runs) > _RUNS:
             self.first_row += len(runs.popleft().ids)

@@ -9,7 +9,7 @@ from scaler_scheduler.core.state.functions import FunctionTable
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.objects import ObjectTable
 from scaler_scheduler.core.state.records import EndedNode, Task, Worker
-from scaler_scheduler.core.state.timers import TimerQueue
+from scaler_scheduler.core.state.timers import Clock, TimerQueue
 from scaler_scheduler.core.state.workers import AgentTable, WorkerTable
 
 HISTORY_ROWS = 100_000
@@ -38,6 +38,7 @@ class Tables:
     __slots__ = (
         "agents",
         "clients",
+        "clock",
         "counts",
         "ended_nodes",
         "functions",
@@ -48,7 +49,8 @@ class Tables:
         "workers",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
+        self.clock = clock = Clock(now)
         self.clients = ClientTable()
         self.workers = WorkerTable()
         self.agents = AgentTable()
@@ -56,7 +58,7 @@ class Tables:
         self.objects = ObjectTable()
         self.timers = TimerQueue()
         self.counts = Counts()
-        self.history = History(HISTORY_ROWS)
+        self.history = History(clock, HISTORY_ROWS)
         self.ended_nodes: Deque[EndedNode] = deque(maxlen=ENDED_NODES)
         """The newest of them."""
         self.unclaimed: Dict[Tuple[int, int], UnclaimedTask] = {}

@@ -16,6 +16,19 @@ _FEWEST_STALE = 1000
 """Cancelled timers that are let lie before the heap is cleared of them."""
 
 
+class Clock:
+    """The core's time: when the event or tick that is being handled came in.
+
+    Only the scheduler sets `now`. All parts of the core that handle one event read the same time.
+    """
+
+    __slots__ = ("now",)
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+        """Seconds of the monotonic clock."""
+
+
 class LeaseTimer:
     def __init__(self, now: float) -> None:
         self.next_check = now + LEASE_CHECK_SECONDS

@@ -13,6 +13,7 @@ from scaler_scheduler.core.lines import TRACEBACK_BYTES
 from scaler_scheduler.core.report.story import story, story_tracebacks
 from scaler_scheduler.core.state import history, history_rows
 from scaler_scheduler.core.state.history import DISPATCHED, ENDED, REATTACHED, RETURNED, STARTED, SUBMITTED
+from scaler_scheduler.core.state.timers import Clock
 from scaler_scheduler.core.state.tracebacks import Tracebacks
 
 Row = Tuple[int, int, int, int, str, int, int]
@@ -197,7 +198,7 @@ def noted(limit: int) -> Any:
     """A history of its own, and how to note that tasks are dispatched."""
     core = Core()
     joined(core)
-    kept = history.History(limit)
+    kept = history.History(Clock(0.0), limit)
     worker, client = next(iter(core.scheduler.tables.workers)), next(iter(core.scheduler.tables.clients))
     function = next(iter(core.scheduler.tables.functions))
     return kept, lambda ids: kept.record_dispatched(worker, client, function, "", ids, 1)

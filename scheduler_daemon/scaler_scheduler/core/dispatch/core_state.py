@@ -1,0 +1,28 @@
+"""The objects that nearly every part of the core works on, held in one place.
+
+A part takes a `CoreState` and the few other parts that it calls. It keeps what its loops use as attributes of its own.
+"""
+
+from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.state.operator_log import OperatorLog
+from scaler_scheduler.core.state.tables import Tables
+
+
+class CoreState:
+    __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "writer")
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        """
+        Args:
+            limits: what the operator has set.
+            now: seconds of the monotonic clock.
+        """
+        self.limits = limits
+        self.tables = tables = Tables(now)
+        self.outbox = outbox = Outbox()
+        self.writer = DispatchWriter(outbox, tables.counts, tables.agents, tables.history, tables.clock)
+        self.dispatcher = Dispatcher(outbox, tables.counts, self.writer, tables.clock, limits.queue_size)
+        self.operator_log = OperatorLog()

@@ -1,0 +1,67 @@
+"""Hellos: a peer joins, or joins again on another connection."""
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.peers.admission import Admission
+from scaler_scheduler.core.peers.duplicate_hello import DuplicateHellos, duplicate_text
+from scaler_scheduler.core.peers.peer_loss import PeerLoss
+from scaler_scheduler.core.peers.welcome import Welcomes
+from scaler_scheduler.core.state.counts import WASTED_HELLO_US
+
+
+class Hellos:
+    def __init__(
+        self,
+        core: CoreState,
+        admission: Admission,
+        duplicate_hellos: DuplicateHellos,
+        peer_loss: PeerLoss,
+        welcomes: Welcomes,
+    ) -> None:
+        self._tables = core.tables
+        self._outbox = core.outbox
+        self._operator_log = core.operator_log
+        self._admission = admission
+        self._duplicate_hellos = duplicate_hellos
+        self._peer_loss = peer_loss
+        self._welcomes = welcomes
+
+    def hello(self, event: events.Hello, now: float) -> None:
+        self._tables.counts.wasted_us += WASTED_HELLO_US
+        self._admission.check(event, now)
+        if not self._duplicate_hellos.defer(event, now):
+            self._accept_hello(event, now)
+
+    def decide_duplicates(self, now: float) -> None:
+        """Hellos that have waited until it is clear whose they are."""
+        for duplicate in self._duplicate_hellos.pop_decided(now):
+            if duplicate.is_old_alive:
+                text = duplicate_text(duplicate)
+                self._operator_log.warning(f"a hello is refused: {text}")
+                self._outbox.add(effects.Error(duplicate.event.route, text))
+            else:
+                self._accept_hello(duplicate.event, now)
+
+    def _accept_hello(self, event: events.Hello, now: float) -> None:
+        self._leave_route(event, now)
+        if event.role == events.CLIENT:
+            self._welcomes.welcome_client(event, now)
+        elif event.role == events.WORKER:
+            agent = self._tables.agents.find(event.agent)
+            if agent is None or event.incarnation not in agent.dead_workers:
+                self._welcomes.welcome_worker(event, now)
+        else:
+            self._welcomes.welcome_agent(event, now)
+
+    def _leave_route(self, event: events.Hello, now: float) -> None:
+        """Whoever else spoke on this connection before has been replaced."""
+        tables, route = self._tables, event.route
+        client = tables.clients.by_route.get(route)
+        if client is not None and (client.incarnation != event.incarnation or event.role != events.CLIENT):
+            self._peer_loss.client_left(client, now)
+        worker = tables.workers.by_route.get(route)
+        if worker is not None and (worker.incarnation != event.incarnation or event.role != events.WORKER):
+            self._peer_loss.worker_left(worker, now)
+        agent = tables.agents.by_route.get(route)
+        if agent is not None and (agent.incarnation != event.incarnation or event.role != events.AGENT):
+            self._peer_loss.agent_left(agent)

@@ -1,0 +1,156 @@
+"""Leases: heartbeats renew them, and peers whose lease runs out are given up.
+
+Peers also end in other ways: by a goodbye, by a revoked key, or by a host agent that retires. Workers of a retiring
+agent finish their running tasks, queued tasks go to other workers, and the scheduler fetches the kept results that only
+this agent's host has.
+"""
+
+from typing import Container, Iterator, List, Union
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.completion.cancellation import Cancellation
+from scaler_scheduler.core.completion.evacuation import Evacuation
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.peers.peer_loss import PeerLoss, likely_running
+from scaler_scheduler.core.peers.reattach import Reattach
+from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US
+from scaler_scheduler.core.state.records import Agent, Client, Worker
+from scaler_scheduler.core.state.tables import Tables
+
+
+class Leases:
+    def __init__(
+        self,
+        core: CoreState,
+        peer_loss: PeerLoss,
+        cancellation: Cancellation,
+        reattach: Reattach,
+        evacuation: Evacuation,
+    ) -> None:
+        self._limits = core.limits
+        self._tables = core.tables
+        self._outbox = core.outbox
+        self._dispatcher = core.dispatcher
+        self._operator_log = core.operator_log
+        self._peer_loss = peer_loss
+        self._cancellation = cancellation
+        self._reattach = reattach
+        self._evacuation = evacuation
+
+    def heartbeat(self, event: events.Heartbeat, now: float) -> None:
+        tables = self._tables
+        tables.counts.wasted_us += WASTED_MESSAGE_US
+        worker_deadline = now + self._limits.worker_timeout_seconds
+        client = tables.clients.by_route.get(event.route)
+        agent = tables.agents.by_route.get(event.route)
+        worker = tables.workers.by_route.get(event.route)
+        if client is not None:
+            client.deadline = now + self._limits.client_timeout_seconds
+        elif agent is not None:
+            agent.deadline = worker_deadline
+            agent.last_message_at = now
+            agent.usage = event.usage
+            agent.lag_us = event.lag_microseconds
+            for row, incarnation in enumerate(event.workers):
+                named = tables.workers.find(incarnation)
+                if named is not None and named.agent == agent.incarnation:
+                    if not named.is_unreachable:
+                        named.deadline = worker_deadline
+                    if event.usages:
+                        named.usage = event.usages[row]
+                else:
+                    tables.counts.wasted_us += WASTED_ROW_US
+            if event.is_retiring and not agent.is_retiring:
+                self._retire(agent)
+                self._operator_log.info(f"agent {agent.name} retires: its workers get no more tasks")
+        elif worker is not None:
+            worker.message_count += 1
+            worker.deadline = worker_deadline
+        else:
+            self._outbox.add(effects.HelloWanted(event.route))
+            return
+        if agent is None or not agent.is_retiring:
+            self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence))
+        else:
+            # Behind what is asked of it: an agent that ends waits for this echo, and for nothing that comes after it.
+            echo = effects.HeartbeatEcho(event.route, event.sequence, _is_drained(agent, tables))
+            self._outbox.add_last(echo)
+
+    def goodbye(self, event: events.Goodbye, now: float) -> None:
+        tables = self._tables
+        client = tables.clients.by_route.get(event.route)
+        if client is not None:
+            if not client.worker:
+                self._operator_log.info(f"client {client.name} has left")
+            self._peer_loss.client_left(client, now)
+        worker = tables.workers.by_route.get(event.route)
+        if worker is not None:
+            self._peer_loss.worker_left(worker, now)
+        agent = tables.agents.by_route.get(event.route)
+        if agent is not None:
+            self._operator_log.info(f"agent {agent.name} has left")
+            self._peer_loss.agent_left(agent)
+            for worker in tables.workers:
+                if worker.agent == agent.incarnation:
+                    self._peer_loss.worker_left(worker, now)
+
+    def revoke(self, users: Container[str], now: float) -> int:
+        """These may not be here any more: they are lost, with all that they hold. Returns how many peers that were."""
+        tables = self._tables
+        peers: List[Union[Client, Worker, Agent]] = [*tables.agents, *tables.workers, *tables.clients]
+        routes = [peer.route for peer in peers if peer.user in users]
+        for route in routes:
+            client = tables.clients.by_route.get(route)
+            worker = tables.workers.by_route.get(route)
+            agent = tables.agents.by_route.get(route)
+            if agent is not None:
+                self._peer_loss.agent_left(agent)
+            if worker is not None:
+                self._peer_loss.worker_left(worker, now)
+            if client is not None:
+                self._peer_loss.client_left(client, now)
+            self._outbox.add(effects.Refused(route, effects.REFUSED_NOT_AUTHORIZED, "its key was revoked"))
+        return len(routes)
+
+    def expire(self, now: float, stall: float) -> None:
+        """Give up those whose lease has run out.
+
+        Args:
+            stall: seconds that the scheduler itself was stopped: what peers said meanwhile may still be unread.
+        """
+        tables = self._tables
+        for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
+            one.deadline += stall
+        for client in tables.clients.expired(now):
+            self._operator_log.warning(f"client {client.name} is silent and given up: its tasks are cancelled")
+            self._peer_loss.client_left(client, now)
+        given_up = set()
+        for agent in tables.agents.expired(now):
+            given_up.add(agent.incarnation)
+            workers = sum(worker.agent == agent.incarnation for worker in tables.workers)
+            self._operator_log.warning(
+                f"agent {agent.name} on {agent.host}, of {workers} worker(s), is silent and given up"
+            )
+            self._peer_loss.agent_left(agent)
+        for worker in tables.workers.expired(now):
+            is_worth_a_line = bool(worker.tasks) or worker.agent not in given_up
+            self._peer_loss.worker_died(worker, "lease ran out", 0, likely_running(worker), now, is_worth_a_line)
+        self._reattach.expire(now)
+
+    def _retire(self, agent: Agent) -> None:
+        """Retract the queued tasks of its workers, give them no more, and fetch the results that only its host has."""
+        agent.is_retiring = True
+        for worker in _workers_of(agent, self._tables):
+            self._dispatcher.remove_worker(worker)
+            worker.is_retiring = True
+            self._cancellation.rebalance(worker.tasks.values())
+        self._evacuation.evacuate(agent)
+
+
+def _is_drained(agent: Agent, tables: Tables) -> bool:
+    """Whether none of its workers holds a task."""
+    return not any(worker.tasks or worker.unclaimed for worker in _workers_of(agent, tables))
+
+
+def _workers_of(agent: Agent, tables: Tables) -> Iterator[Worker]:
+    return (worker for worker in tables.workers if worker.agent == agent.incarnation)

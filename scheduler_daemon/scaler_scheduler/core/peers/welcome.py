@@ -1,0 +1,140 @@
+"""Peers that are admitted: their records, and what follows from what was known of them before."""
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.completion.cancellation import Cancellation
+from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.completion.suspension import resume_all
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.dispatch.credit import Credits
+from scaler_scheduler.core.dispatch.input_delivery import send_object
+from scaler_scheduler.core.peers.peer_loss import PeerLoss
+from scaler_scheduler.core.peers.reattach import Reattach
+from scaler_scheduler.core.peers.restart_hold import RestartHold
+from scaler_scheduler.core.state.records import Agent, Client, Worker
+
+
+class Welcomes:
+    def __init__(
+        self,
+        core: CoreState,
+        credits: Credits,
+        restart_hold: RestartHold,
+        *,
+        cancellation: Cancellation,
+        host_results: HostResults,
+        peer_loss: PeerLoss,
+        reattach: Reattach,
+    ) -> None:
+        self._limits = core.limits
+        self._tables = core.tables
+        self._outbox = core.outbox
+        self._dispatcher = core.dispatcher
+        self._operator_log = core.operator_log
+        self._credits = credits
+        self._restart_hold = restart_hold
+        self._cancellation = cancellation
+        self._host_results = host_results
+        self._peer_loss = peer_loss
+        self._reattach = reattach
+
+    def welcome_client(self, event: events.Hello, now: float) -> None:
+        clients = self._tables.clients
+        client = clients.find(event.incarnation)
+        deadline = now + self._limits.client_timeout_seconds
+        if client is None:
+            client = Client(event.incarnation, event.route, self._name_of(event), event.worker, deadline, event.user)
+            clients.add(client)
+            self._restart_hold.hold(client, event.scheduler, now)
+        else:
+            # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
+            if client.is_gone:
+                self._cancellation.restore_abandoned(client)
+            clients.reconnect(client, event.route)
+            client.deadline = deadline
+            if client.outgoing is not None:
+                client.outgoing.route = event.route
+            self._resume_all(client, now)
+        granted, window = self._credits.reset(client)
+        self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
+
+    def _name_of(self, event: events.Hello) -> str:
+        """What people see of a client that may have said no name: a nested one is called by its worker."""
+        worker = self._tables.workers.find(event.worker) if event.worker else None
+        if not event.name and worker is not None:
+            return f"tasks of {worker.name}"
+        return event.name or f"client[{event.pid}]@{event.host}"
+
+    def _resume_all(self, client: Client, now: float) -> None:
+        """A nested client says again which tasks are suspended: what it said last of them may have been lost."""
+        worker = self._tables.workers.find(client.worker)
+        resume_all(list(client.suspended), client, worker, self._tables, now)
+        if worker is not None:
+            self._dispatcher.mark_busy(worker)
+
+    def welcome_worker(self, event: events.Hello, now: float) -> None:
+        known = self._tables.workers.find(event.incarnation)
+        for client in self._tables.clients.nested_in(event.incarnation):
+            if client.user != event.user:  # it came first, and claimed to live there
+                self._cut_off_client(client, "it doesn't live in the worker that it has named", now)
+        # A new connection of a known worker: what was on its way to it is lost, and nothing says what arrived.
+        intents = {} if known is None else self._peer_loss.connection_lost(known, event.running)
+        worker = Worker(
+            event.incarnation,
+            event.agent,
+            event.route,
+            event.name,
+            event.host,
+            event.pid,
+            event.capabilities,
+            event.kinds,
+            now + self._limits.worker_timeout_seconds,
+            event.user,
+        )
+        worker.language, worker.version = event.language, event.version
+        if known is not None:
+            worker.usage = known.usage
+        agent = self._tables.agents.find(event.agent)
+        worker.is_retiring = agent is not None and agent.is_retiring
+        self._tables.workers.add(worker)
+        for name in dict.fromkeys(event.running):
+            self._reattach.attach(worker, name, now)
+        for task, intent in intents.items():
+            self._cancellation.repeat_intent(task, intent, now)
+        self._dispatcher.add_worker(worker)
+        self._welcome(event.route, self._limits.worker_timeout_seconds)
+
+    def welcome_agent(self, event: events.Hello, now: float) -> None:
+        agents = self._tables.agents
+        agent = agents.find(event.incarnation)
+        deadline = now + self._limits.worker_timeout_seconds
+        if agent is None:
+            agent = Agent(event.incarnation, event.route, event.name, event.host, deadline, event.user)
+            agent.pid, agent.language, agent.version, agent.last_message_at = (
+                event.pid,
+                event.language,
+                event.version,
+                now,
+            )
+            agents.add(agent)
+        else:
+            agents.reconnect(agent, event.route)
+            agent.deadline = deadline
+            for stored in self._tables.objects.reconnect_agent(agent):
+                if stored.is_remote and (stored.blocked_tasks or stored in agent.evacuated):
+                    self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
+        self._welcome(event.route, self._limits.worker_timeout_seconds)
+        # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the
+        # agent keeps of what it has no more than comes with it.
+        for stored in self._tables.objects.shared_files(agent, self._tables.workers):
+            self._tables.objects.add_agent_copy(stored, agent)
+            send_object(stored, agent.route, self._outbox)
+        self._host_results.reconcile_files(agent, event.running)
+
+    def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
+        limit = self._limits.message_size
+        self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window, limit))
+
+    def _cut_off_client(self, client: Client, text: str, now: float) -> None:
+        self._operator_log.warning(f"client {client.name} is cut off: {text}")
+        self._peer_loss.client_left(client, now)
+        self._outbox.add(effects.Refused(client.route, effects.REFUSED_NOT_AUTHORIZED, text))
