@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from scaler_client.api.local_cluster import SCHEDULER_PYTHON_VARIABLE
+from scaler_client.api.scheduler_commands import SCHEDULER_PYTHON_VARIABLE
 
 _DESCRIBE = """
 import json, platform, sys, zmq

@@ -196,7 +196,7 @@ def test_tasks_are_called_what_dask_calls_their_keys(client: Client) -> None:
 def test_chains_become_one_call() -> None:
     dsk = {"a": 1, "b": (increment, "a"), "c": (increment, "b"), "d": (increment, "c"), "e": (increment, "c"), "f": "e"}
     graph = plain_graph(dsk, {"d", "f"})
-    assert graph.found == {"d": "d", "f": "e"} and set(graph.targets) == {"d", "e"}
+    assert graph.resolved == {"d": "d", "f": "e"} and set(graph.targets) == {"d", "e"}
     assert set(graph.calls) == {"c", "d", "e"} and graph.literals == {"a": 1}
     chain = graph.calls["c"]
     assert [node.key for node in chain.nodes] == ["b", "c"] and chain.inputs == ("a",)

@@ -140,7 +140,7 @@ def test_how_many_jobs(backend: None) -> None:
 
 
 def test_how_many_workers_are_not_known(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joblib_backend, "_known_workers", {})
+    monkeypatch.setattr(joblib_backend, "_worker_counts", {})
     monkeypatch.setattr(Connection, "wait_for_snapshot", lambda *_: None)
     monkeypatch.setattr(Connection, "latest_snapshot", lambda _: None)
     with joblib.parallel_config(backend="scaler", client=client):

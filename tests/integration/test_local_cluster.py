@@ -17,7 +17,7 @@ from tests.integration.commands import SCHEDULER_PYTHON, environment
 from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster, SchedulerClusterCombo
-from scaler_client.api.local_options import check
+from scaler_client.api.local_options import check_options
 from scaler_client.commands.command_line import parse_arguments, resolve
 from scaler_client.commands.options import Command, Option
 from scaler_scheduler.config.config import COMMAND as SCHEDULER
@@ -56,7 +56,7 @@ def test_every_option_of_both_commands_is_a_keyword() -> None:
     tables: tuple[Command, ...] = (SCHEDULER, CLUSTER)  # type: ignore[assignment]
     given = {each.key: sample(each) for table in tables for each in table.options if each.key not in NO_KEYWORDS}
     cluster = [sys.executable, "-m", "scaler_worker"]
-    chosen = check(given, [[sys.executable, "-m", "scaler_scheduler"]], cluster, n_workers=2)
+    chosen = check_options(given, [[sys.executable, "-m", "scaler_scheduler"]], cluster, n_workers=2)
     for table, arguments in zip(tables, (chosen.scheduler_arguments, chosen.cluster_arguments)):
         values = resolve(table, parse_arguments(table, ["tcp://127.0.0.1:1", *arguments]), {})
         for option in table.options:

@@ -24,7 +24,7 @@ class SharedArrays:
     def __init__(self, client: Client, least_bytes: int | None) -> None:
         self._client = client
         self._least_bytes = float("inf") if least_bytes is None else least_bytes
-        self._changing = threading.Lock()
+        self._lock = threading.Lock()
         self._shared: dict[int, tuple[Any, ObjectRef]] = {}
         """By the arrays' identities, with the arrays, which keep them."""
 
@@ -36,20 +36,20 @@ class SharedArrays:
         """
         # What a serializer of the user's makes of a batch has no place for references.
         if "numpy" in sys.modules and not self._client._has_custom_serializer:
-            batch.items = [(fn, self._all(args), self._all_named(named)) for fn, args, named in batch.items]
+            batch.items = [(fn, self._share_all(args), self._share_keywords(named)) for fn, args, named in batch.items]
 
-    def _all(self, values: Any) -> Any:
-        return tuple(map(self._one, values))
+    def _share_all(self, values: Any) -> Any:
+        return tuple(map(self._share_one, values))
 
-    def _all_named(self, values: Any) -> Any:
-        return {name: self._one(value) for name, value in values.items()}
+    def _share_keywords(self, values: Any) -> Any:
+        return {name: self._share_one(value) for name, value in values.items()}
 
-    def _one(self, value: Any) -> Any:
+    def _share_one(self, value: Any) -> Any:
         import numpy
 
         if type(value) is not numpy.ndarray or value.dtype.hasobject or value.nbytes < self._least_bytes:
             return value
-        with self._changing:
+        with self._lock:
             known = self._shared.get(id(value))
             if known is None:
                 known = self._shared[id(value)] = value, self._client.send_object(value)

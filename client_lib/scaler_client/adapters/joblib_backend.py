@@ -26,10 +26,10 @@ SNAPSHOT_SECONDS = 2.0
 JOIN_SECONDS = 10.0
 """How long to wait for the first worker, where it says that there is none yet."""
 
-OF_ALL_BACKENDS = {"temp_folder", "mmap_mode", "prefer", "require", "verbose", "context"}
+COMMON_SETTINGS = {"temp_folder", "mmap_mode", "prefer", "require", "verbose", "context"}
 """What joblib hands to every backend."""
 
-_known_workers: dict[int, int] = {}
+_worker_counts: dict[int, int] = {}
 """How many each scheduler, by its incarnation, had when it was asked last."""
 
 
@@ -68,16 +68,16 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         initargs: Iterable[Any] = (),
     ) -> None:
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
-        _check(address, client, n_workers)
-        self._initializer = _initializer(initializer, initargs)
+        _check_arguments(address, client, n_workers)
+        self._initializer = _make_initializer(initializer, initargs)
         if client is None:
             client = Client(address)
-            weakref.finalize(self, _leave, client).atexit = False
+            weakref.finalize(self, _disconnect_in_thread, client).atexit = False
         self._client = client
         self._n_workers = n_workers
         self._array_bytes: int | None = None
         self._call: ParallelCall | None = None
-        self._lender: ScalerBackend | None = None
+        self._origin: ScalerBackend | None = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """How many batches are to run at once: `n_jobs`; where it is negative, -1 is for all workers, -2 for one less.
@@ -102,17 +102,19 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         if parallel.return_generator and joblib_calls.is_inside_task(self._client):
             # Between two results the task does other things, for which it needs its slot.
             raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
-        if self._lender is None:
-            for name in sorted(settings.keys() - OF_ALL_BACKENDS):
+        if self._origin is None:
+            for name in sorted(settings.keys() - COMMON_SETTINGS):
                 warnings.warn(f"the joblib backend {NAME} ignores the setting {name}=", stacklevel=2)
             # All Parallel objects in one parallel_config share this backend, also at the same time (generators).
-            raise FallbackToBackend(self._lend(parallel, _initializer(initializer, initargs) or self._initializer))
+            raise FallbackToBackend(
+                self._derive(parallel, _make_initializer(initializer, initargs) or self._initializer)
+            )
         self._array_bytes = max_nbytes
         return self.effective_n_jobs(n_jobs)
 
-    def _lend(self, parallel: Any, initializer: Initializer | None) -> ScalerBackend:
+    def _derive(self, parallel: Any, initializer: Initializer | None) -> ScalerBackend:
         """A backend with the same client, for one Parallel object."""
-        lent = _made(
+        derived = _make_backend(
             self._client,
             self.nesting_level,
             self._n_workers,
@@ -120,9 +122,9 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             self.default_n_jobs,
             initializer,
         )
-        lent._lender = self  # a client of the backend's own leaves when that backend is gone
-        lent.parallel = weakref.proxy(parallel)  # which refers to this backend: no circle
-        return lent
+        derived._origin = self  # a client of the backend's own leaves when that backend is gone
+        derived.parallel = weakref.proxy(parallel)  # which refers to this backend: no circle
+        return derived
 
     def start_call(self) -> None:
         self._call = ParallelCall(self._client, self.parallel.timeout, self._array_bytes, self._initializer)
@@ -153,9 +155,9 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
     def get_nested_backend(self) -> tuple[ScalerBackend, None]:
         """For calls of joblib inside the batches: the same cluster, which the batches themselves keep busy, so that
         they have one job unless they ask for more."""
-        n_workers = self._n_workers or _known_workers.get(self._client._connection.scheduler)
+        n_workers = self._n_workers or _worker_counts.get(self._client._connection.scheduler)
         level = (self.nesting_level or 0) + 1
-        return _made(self._client, level, n_workers, self.inner_max_num_threads, 1, self._initializer), None
+        return _make_backend(self._client, level, n_workers, self.inner_max_num_threads, 1, self._initializer), None
 
     def __reduce__(self) -> Any:
         return _unpickled, (
@@ -172,7 +174,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             return self._n_workers
         connection = self._client._connection
         scheduler = connection.scheduler
-        known = _known_workers.get(scheduler)
+        known = _worker_counts.get(scheduler)
         if known is not None:
             snapshot = connection.latest_snapshot()
         else:
@@ -188,7 +190,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
                 "number of this machine's cores; n_workers= or n_jobs= say otherwise",
                 stacklevel=2,
             )
-        _known_workers[scheduler] = known
+        _worker_counts[scheduler] = known
         return known
 
 
@@ -197,7 +199,7 @@ def register() -> None:
     joblib.register_parallel_backend(NAME, ScalerBackend)
 
 
-def _made(
+def _make_backend(
     client: Client,
     nesting_level: int | None,
     n_workers: int | None,
@@ -214,10 +216,10 @@ def _made(
 def _unpickled(*arguments: Any) -> ScalerBackend:
     """Part of each batch: calls in the batch may name the backend again, so the worker's joblib must know it."""
     register()
-    return _made(*arguments)
+    return _make_backend(*arguments)
 
 
-def _initializer(function: Any, arguments: Any) -> Initializer | None:
+def _make_initializer(function: Any, arguments: Any) -> Initializer | None:
     if function is None:
         return None
     if not callable(function):
@@ -225,7 +227,7 @@ def _initializer(function: Any, arguments: Any) -> Initializer | None:
     return Initializer(function, tuple(arguments))
 
 
-def _check(address: Any, client: Any, n_workers: Any) -> None:
+def _check_arguments(address: Any, client: Any, n_workers: Any) -> None:
     if client is not None and not isinstance(client, Client):
         raise TypeError(f"client must be a scaler_client.Client, not {client!r}")
     if client is not None and address is not None:
@@ -236,6 +238,6 @@ def _check(address: Any, client: Any, n_workers: Any) -> None:
         raise ValueError(f"n_workers must be >= 1, not {n_workers}")
 
 
-def _leave(client: Client) -> None:
+def _disconnect_in_thread(client: Client) -> None:
     # By another thread: the garbage collector, which calls this, may have interrupted one that the client waits for.
     threading.Thread(target=client.disconnect, name="scaler-joblib-leaves", daemon=True).start()

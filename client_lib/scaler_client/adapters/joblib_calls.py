@@ -21,7 +21,7 @@ from .joblib_arrays import SharedArrays
 Future = concurrent.futures.Future
 Callback = Callable[[Any], object]
 
-MOST_INITIALIZERS = 1000
+MAX_REMEMBERED_INITIALIZERS = 1000
 """How many initializers a worker remembers that it has called."""
 
 
@@ -46,7 +46,7 @@ class Initializer:
             return
         self.function(*self.arguments)
         _initialized[self._name] = None
-        if len(_initialized) > MOST_INITIALIZERS:
+        if len(_initialized) > MAX_REMEMBERED_INITIALIZERS:
             _initialized.popitem(last=False)
 
 
@@ -72,9 +72,9 @@ class ParallelCall:
         self._arrays = SharedArrays(client, array_bytes)
         self._timeout = timeout
         self._task = slot_wait.current_task(client._io_thread)
-        self._news = None if self._task is None else slot_wait.Event(client._io_thread)
-        self._changing = threading.Lock()
-        self._open: set[TaskFuture[Any]] = set()
+        self._changed = None if self._task is None else slot_wait.Event(client._io_thread)
+        self._lock = threading.Lock()
+        self._open_futures: set[TaskFuture[Any]] = set()
         """Those whose callbacks have not returned."""
         self._has_failed = False
 
@@ -93,8 +93,8 @@ class ParallelCall:
             failed.set_exception(error)
             failed.add_done_callback(callback)
             return failed
-        with self._changing:
-            self._open.add(future)
+        with self._lock:
+            self._open_futures.add(future)
         future.add_done_callback(functools.partial(self._batch_done, callback))
         return future
 
@@ -105,17 +105,17 @@ class ParallelCall:
         Raises:
             TaskStoppedError: the task was stopped.
         """
-        if self._news is None:
+        if self._changed is None:
             return
-        while not self._is_over():
-            if not self._news.wait(self._timeout):
+        while not self._is_done():
+            if not self._changed.wait(self._timeout):
                 return
-            self._news.clear()
+            self._changed.clear()
 
     def stop(self) -> None:
         """Stop what runs and cancel what does not. Does not wait."""
-        with self._changing:
-            futures = list(self._open)
+        with self._lock:
+            futures = list(self._open_futures)
         try:
             self._client._io_thread.cancel_many(lambda: [future.task_id for future in futures], force=True)
         except ClientClosedError:
@@ -126,15 +126,15 @@ class ParallelCall:
             with _on_behalf_of(self._task, self._client):
                 callback(future)  # which may submit further batches
         finally:
-            with self._changing:
-                self._open.discard(future)
+            with self._lock:
+                self._open_futures.discard(future)
             if future.cancelled() or future.exception() is not None:
                 self._has_failed = True
-            if self._news is not None and (self._timeout is not None or self._is_over()):
-                self._news.set()
+            if self._changed is not None and (self._timeout is not None or self._is_done()):
+                self._changed.set()
 
-    def _is_over(self) -> bool:
-        return not self._open or self._has_failed
+    def _is_done(self) -> bool:
+        return not self._open_futures or self._has_failed
 
 
 def is_inside_task(client: Client) -> bool:

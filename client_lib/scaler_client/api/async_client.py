@@ -13,13 +13,13 @@ from types import TracebackType
 from typing import Any, NoReturn, TypeVar, overload
 
 from ..futures.notebook import html_table
-from ..graphs.order import check_backend
 from ..nested.slot_await import SlotFreeAwait
 from ..pickling.custom_serializer import Serializer
 from ..pickling.references import ObjectRef
 from . import async_graphs
 from .async_future import AsyncTaskFuture, CompletionQueue
-from .client import Client, check_arguments
+from .client import Client
+from .client_settings import checked_settings
 from .event_loop import LoopEvent, run_in_thread
 from .graph import submit_graph
 from .local_cluster import LocalCluster
@@ -56,21 +56,17 @@ class AsyncClient:
         stream_output: bool = False,
         keys: str | os.PathLike[str] | None = None,
     ) -> None:
-        check_arguments(
-            address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output, keys
-        )
-        check_backend(graph_backend)
-        self._make_client = functools.partial(
-            Client,
-            address,
-            profiling,
-            timeout_seconds,
-            heartbeat_interval_seconds,
-            serializer,
-            graph_backend,
-            stream_output,
-            keys,
-        )
+        arguments: dict[str, Any] = {
+            "profiling": profiling,
+            "timeout_seconds": timeout_seconds,
+            "heartbeat_interval_seconds": heartbeat_interval_seconds,
+            "serializer": serializer,
+            "graph_backend": graph_backend,
+            "stream_output": stream_output,
+            "keys": keys,
+        }
+        checked_settings(address, **arguments)
+        self._make_client = functools.partial(Client, address, **arguments)
         self._client: Client | None = None
         self._completions: CompletionQueue | None = None
 

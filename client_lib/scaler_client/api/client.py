@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 from collections.abc import Callable
@@ -9,17 +10,15 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ..commands.addresses import ADDRESS_VARIABLE, parse_connect_address
-from ..commands.key_files import absolute
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
-from ..graphs.order import check_backend
 from ..io import nested_connections
 from ..io.connection import Connection
 from ..nested import slot_wait, task_host
-from ..pickling.custom_serializer import Serializer, call_dumper, check_serializer
+from ..pickling.custom_serializer import Serializer, call_dumper
+from .client_settings import ClientSettings, checked_settings
 from .data_api import DataApi, shutdown_scheduler
 from .local_cluster import LocalCluster, page_address
 from .submit import DISCONNECTED, NestedHandle
-from .task_options import MAX_TIMEOUT_SECONDS, TaskOptions, checked_bool, number_text
 
 C = TypeVar("C", bound="Client")
 
@@ -70,48 +69,64 @@ class Client(DataApi):
         stream_output: bool = False,
         keys: str | os.PathLike[str] | None = None,
     ) -> None:
-        given = check_arguments(
-            address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, stream_output, keys
+        settings = checked_settings(
+            address,
+            profiling=profiling,
+            timeout_seconds=timeout_seconds,
+            heartbeat_interval_seconds=heartbeat_interval_seconds,
+            serializer=serializer,
+            graph_backend=graph_backend,
+            stream_output=stream_output,
+            keys=keys,
         )
-        self._keys = _resolve_keys(address, keys)
-        check_backend(graph_backend)
-        options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
-        self._set_up(given, timeout_seconds, heartbeat_interval_seconds, serializer, options)
+        self._set_up(settings)
 
-    def _set_up(
-        self,
-        address: str | None,
-        timeout_seconds: float,
-        heartbeat_interval_seconds: float,
-        serializer: Any,
-        options: TaskOptions,
-        scheduler: int = 0,
-    ) -> None:
-        """`scheduler` is its incarnation, where the client was pickled."""
-        self._timeouts = timeout_seconds, heartbeat_interval_seconds
+    def _set_up(self, settings: ClientSettings, scheduler: int = 0) -> None:
+        """Connect, with settings that are checked.
+
+        Args:
+            scheduler: the incarnation of the scheduler of a pickled client; 0 for a new client.
+        """
+        self._settings = settings
         self._own_cluster: LocalCluster | None = None
-        handle = None
+        nested_handle = None
         if task_host.host is not None:
             self._connection = nested_connections.attach(
-                task_host.host, address or "", *self._timeouts, scheduler, self._keys
+                task_host.host,
+                settings.address or "",
+                settings.timeout_seconds,
+                settings.heartbeat_interval_seconds,
+                scheduler,
+                settings.keys,
             )
-            handle = NestedHandle()
+            nested_handle = NestedHandle()
         else:
-            self._connect(address or os.environ.get(ADDRESS_VARIABLE))
-        functions = self._connection.functions(serializer)
-        io_thread = self._connection.io_thread
-        super().__init__(io_thread, functions, call_dumper(serializer, io_thread), serializer, options, handle)
+            self._connect(settings.address or os.environ.get(ADDRESS_VARIABLE))
+        super().__init__(
+            self._connection.io_thread,
+            self._connection.functions(settings.serializer),
+            call_dumper(settings.serializer, self._connection.io_thread),
+            settings.serializer,
+            settings.options,
+            nested_handle,
+        )
 
     def _connect(self, address: str | None) -> None:
         if not address:
             if task_host.is_forked_by_task:
                 raise ValueError(f"no address: a process forked by a task needs one, given or in {ADDRESS_VARIABLE}")
             self._own_cluster = LocalCluster()
-            self._keys = self._own_cluster.keys
+            self._settings = dataclasses.replace(self._settings, keys=self._own_cluster.keys)
             address = self._own_cluster.address
             _log.info("no scheduler address was given: a local cluster for this client runs at %s", address)
+        settings = self._settings
         try:
-            self._connection = Connection(parse_connect_address(address), *self._timeouts, keys=self._keys)
+            self._connection = Connection(
+                parse_connect_address(address),
+                settings.timeout_seconds,
+                settings.heartbeat_interval_seconds,
+                keys=settings.keys,
+            )
         except BaseException:
             if self._own_cluster is not None:
                 self._own_cluster.shutdown()
@@ -176,12 +191,12 @@ class Client(DataApi):
         A view's is its client's. Inside a worker only this client is ended: its tasks go on. A local cluster that the
         client has started ends as well.
         """
-        if self._handle is None:
+        if self._nested_handle is None:
             self._connection.close(DISCONNECTED)
             if self._own_cluster is not None:
                 self._own_cluster.shutdown()
         else:
-            self._handle.is_closed = True
+            self._nested_handle.is_closed = True
 
     def shutdown(self) -> None:
         """End the scheduler, its clusters, and this client with them.
@@ -202,11 +217,9 @@ class Client(DataApi):
         self.disconnect()
 
     def __reduce__(self) -> Any:
-        options = None if self._options == _NO_OPTIONS else self._options
-        # The folder's name, not the keys: another host has its own there, or none.
-        told = self.address, self._connection.scheduler, self._timeouts, self._serializer, options, self._keys
+        settings = dataclasses.replace(self._settings, address=self.address, options=self._options)
         attributes = {name: value for name, value in self.__dict__.items() if name not in CONNECTION_ATTRIBUTES}
-        return _unpickled, (type(self), *told, attributes)
+        return _restore, (type(self), settings, self._connection.scheduler, attributes)
 
     def __repr__(self) -> str:
         page = page_address(self.address)
@@ -223,7 +236,7 @@ class Client(DataApi):
 
     @property
     def _is_disconnected(self) -> bool:
-        return self._io_thread.is_closed or (self._handle is not None and self._handle.is_closed)
+        return self._io_thread.is_closed or (self._nested_handle is not None and self._nested_handle.is_closed)
 
     def _status(self) -> str:
         if self._is_disconnected:
@@ -232,75 +245,15 @@ class Client(DataApi):
         return tasks if self._connection.has_joined else f"{tasks}, not connected"
 
 
-_NO_OPTIONS = TaskOptions()
-
-
 CONNECTION_ATTRIBUTES = frozenset({
-    "_connection", "_dump_call", "_functions", "_handle", "_io_thread", "_sends_no_options", "_keys", "_options",
-    "_own_cluster", "_serializer", "_timeouts",
+    "_connection", "_dump_call", "_functions", "_io_thread", "_nested_handle", "_options", "_own_cluster",
+    "_sends_no_options", "_serializer", "_settings",
 })  # fmt: skip
-"""What a client has that does not travel as it is; others are a subclass's."""
+"""The attributes that are made anew when a client is unpickled. All others belong to a subclass and are pickled."""
 
 
-def _unpickled(
-    kind: type[C],
-    address: str,
-    scheduler: int,
-    timeouts: tuple[float, float],
-    serializer: Any,
-    options: TaskOptions | None,
-    keys: str | None,
-    attributes: dict[str, Any],
-) -> C:
+def _restore(kind: type[C], settings: ClientSettings, scheduler: int, attributes: dict[str, Any]) -> C:
     client: C = object.__new__(kind)
-    client._keys = keys
-    client._set_up(address, *timeouts, serializer, options or _NO_OPTIONS, scheduler)
+    client._set_up(settings, scheduler)
     client.__dict__.update(attributes)
     return client
-
-
-def check_arguments(
-    address: Any,
-    profiling: Any,
-    timeout_seconds: Any,
-    heartbeat_interval_seconds: Any,
-    serializer: Any,
-    stream_output: Any,
-    keys: Any = None,
-) -> str | None:
-    """The address that a client was given, if any. Raises as Client does of its arguments."""
-    if serializer is not None:
-        check_serializer(serializer)
-    checked_bool("profiling", profiling)
-    checked_bool("stream_output", stream_output)
-    if keys is not None and not isinstance(keys, (str, os.PathLike)):
-        raise TypeError(f"keys must be a folder's path, not {keys!r}")
-    _check_positive("timeout_seconds", timeout_seconds)
-    _check_positive("heartbeat_interval_seconds", heartbeat_interval_seconds)
-    return _resolve_address(address)
-
-
-def _resolve_keys(address: Any, keys: Any) -> str | None:
-    if keys is not None:
-        return absolute(keys)
-    return address.keys if address is not None and isinstance(address, LocalCluster) else None
-
-
-def _resolve_address(address: Any) -> str | None:
-    if address is None:
-        return None
-    if isinstance(address, LocalCluster):
-        if address.is_shut_down:
-            raise RuntimeError(f"{address!r} takes no clients any more")
-        return address.address
-    if not isinstance(address, str):
-        raise TypeError(f"address must be a string or a local cluster, not {address!r}")
-    return str(parse_connect_address(address))
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not 0 < value <= MAX_TIMEOUT_SECONDS:
-        wanted = f"a number of seconds above 0 and at most {MAX_TIMEOUT_SECONDS:g}"
-        raise ValueError(f"{name} must be {wanted}, not {number_text(value)}")

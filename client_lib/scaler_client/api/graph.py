@@ -54,9 +54,9 @@ class GraphPlan:
         self._builder = RowBuilder(client, nodes)
         self._builder.add(order(nodes, wanted, client._options.graph_backend))
         self._targets: dict[int, TaskFuture[Any]] = {}
-        places = self._builder.places
+        locations = self._builder.locations
         self.futures = [
-            self._targets.get(places[each]) or self._future(each, nodes)  # type: ignore[arg-type]
+            self._targets.get(locations[each]) or self._future(each, nodes)  # type: ignore[arg-type]
             for each in wanted
         ]
         """One for each key."""
@@ -108,18 +108,18 @@ class GraphPlan:
         session.submit_graph(self._tasks)
 
     def _future(self, position: int, nodes: Nodes) -> TaskFuture[Any]:
-        place = self._builder.places[position]
-        if place is None or place < 0:
+        location = self._builder.locations[position]
+        if location is None or location < 0:
             value = nodes.values[position]
             if type(value) is not ObjectRef:
                 return TaskFuture.finished(self._io_thread, value)
-            place = self._builder.places[position] = self._builder.add_object(value)
+            location = self._builder.locations[position] = self._builder.add_object(value)
         rows = self._builder.rows
-        future: TaskFuture[Any] = TaskFuture(self._io_thread, rows.functions[rows.numbers[place]], b"")
+        future: TaskFuture[Any] = TaskFuture(self._io_thread, rows.functions[rows.numbers[location]], b"")
         if self._options is not None:
             future.options = self._options
             future.parent = self._parent
-        self._targets[place] = future
+        self._targets[location] = future
         return future
 
     def _graph_tasks(self) -> GraphTasks:

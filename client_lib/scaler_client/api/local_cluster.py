@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import atexit
-import dataclasses
-import importlib.util
 import inspect
-import itertools
 import os
 import select
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
 from ..commands import module_folders
-from ..commands.addresses import Address, AddressError, parse_bind_address
-from ..commands.install_hints import install_hint, packages_hint
+from ..commands.addresses import Address, parse_bind_address
 from ..commands.key_files import KEYS_VARIABLE, absolute
 from ..commands.logs import LEVELS
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
@@ -30,13 +23,13 @@ from ..io.interrupts import interrupts_deferred
 from ..monitor.monitor_address import find_monitor_address
 from ..monitor.newest_snapshot import NewestSnapshot
 from ..protocol.snapshots import Snapshot
-from . import local_options
-from .local_options import LaunchCommands
+from .local_address import checked_bind_address, choose_monitor_port, is_listening, is_local, reachable_address
+from .local_options import LaunchCommands, check_options, command_options
+from .scheduler_commands import check_ui_libraries, installed_schedulers
 from .task_options import checked_bool
 
 MAX_WORKERS = 10_000
 """The most workers that `scaler_cluster` accepts."""
-SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
 START_SECONDS = 60.0
 POLL_SECONDS = 0.02
 STOP_SECONDS = 10.0
@@ -44,7 +37,6 @@ STOP_SECONDS = 10.0
 JOIN_SECONDS = 10.0
 """Views of a cluster wait for its workers until this time after the start."""
 PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
-UI_LIBRARIES = ("aiohttp", "prometheus_client")
 
 _page_addresses: dict[str, str] = {}
 """The addresses of the pages of this process' clusters, by the scheduler's address."""
@@ -94,15 +86,15 @@ class LocalCluster:
         **options: Any,
     ) -> None:
         self._n_workers = _checked_count(n_workers)
-        bind = _checked_bind(address)
+        bind = checked_bind_address(address)
         level = [] if logging_level is None else ["--logging-level", _checked_level(logging_level)]
         if checked_bool("ui", ui):
-            _check_ui()
-        schedulers = _installed_schedulers(scheduler_python)
+            check_ui_libraries()
+        schedulers = installed_schedulers(scheduler_python)
         workers = [sys.executable, "-m", "scaler_worker"]
-        options = _with_monitor_port(local_options.taken(options))
+        options = choose_monitor_port(command_options(options))
         if options:
-            chosen = local_options.check(
+            chosen = check_options(
                 options,
                 schedulers,
                 workers,
@@ -112,13 +104,13 @@ class LocalCluster:
             )
         else:  # most clusters: asking the commands takes some tenths of a second
             chosen = LaunchCommands(next(schedulers), [], [])
-        self._address = _reachable_address(bind)
-        if _is_listening(self._address):
+        self._address = reachable_address(bind)
+        if is_listening(self._address):
             raise RuntimeError(f"the address {bind} is in use")
-        self._is_local = _is_local(bind)
+        self._is_local = is_local(bind)
         self._keys = _checked_keys(keys, bind)
         monitor = (
-            _reachable_address(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
+            reachable_address(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
         )
         self._watch = NewestSnapshot(bind, monitor)
         self._ui_address = ""
@@ -214,7 +206,7 @@ class LocalCluster:
     def _wait_until_bound(self) -> None:
         """Wait until the scheduler listens at the address. Raises RuntimeError."""
         deadline = time.monotonic() + START_SECONDS
-        while not _is_listening(self._address):
+        while not is_listening(self._address):
             self._check_running()
             if time.monotonic() > deadline:
                 raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
@@ -329,121 +321,18 @@ def _checked_count(n_workers: Any) -> int | None:
     return n_workers
 
 
-def _checked_bind(address: Any) -> Address:
-    if address is not None and not isinstance(address, str):
-        raise TypeError(f"address must be a string, not {address!r}")
-    return _with_port(parse_bind_address("tcp://127.0.0.1:*" if address is None else address))
-
-
 def _checked_keys(keys: Any, bind: Address) -> str:
     if keys is None:
-        return "" if _is_local(bind) else absolute(os.environ.get(KEYS_VARIABLE, ""))
+        return "" if is_local(bind) else absolute(os.environ.get(KEYS_VARIABLE, ""))
     if not isinstance(keys, (str, os.PathLike)):
         raise TypeError(f"keys must be a folder's path, not {keys!r}")
     return absolute(keys)
-
-
-def _is_local(bind: Address) -> bool:
-    """Whether only this machine reaches the address, as far as its text shows."""
-    return bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
 
 
 def _checked_level(level: Any) -> str:
     if not isinstance(level, str) or level.upper() not in LEVELS:
         raise ValueError(f"logging_level must be one of {', '.join(LEVELS)}, not {level!r}")
     return level.upper()
-
-
-def _with_monitor_port(options: dict[str, Any]) -> dict[str, Any]:
-    """The options with a number in the place of any free port in `monitor_address`: the port must be known here."""
-    try:
-        monitor = parse_bind_address(options["monitor_address"])
-    except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler says what is wrong
-        return options
-    return {**options, "monitor_address": str(_with_port(monitor))}
-
-
-def _with_port(bind: Address) -> Address:
-    return dataclasses.replace(bind, port=_free_port()) if bind.transport == "tcp" and bind.port == 0 else bind
-
-
-def _reachable_address(bind: Address) -> Address:
-    """The address to connect to from this machine: the loopback interface if the scheduler binds every interface."""
-    return dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
-
-
-def _check_ui() -> None:
-    for library in UI_LIBRARIES:
-        if importlib.util.find_spec(library) is None:
-            raise ModuleNotFoundError(f"ui=True needs {library}, which is not installed: {install_hint('ui')}")
-
-
-def _installed_schedulers(python: str | None) -> Iterator[list[str]]:
-    """The results of _scheduler_commands, at least one.
-
-    Raises:
-        ModuleNotFoundError: the scheduler or the workers are not installed; the text names all missing packages.
-    """
-    commands = _scheduler_commands(python)
-    first = next(commands, None)
-    missing = [] if importlib.util.find_spec("scaler_worker") is not None else ["scaler-worker"]
-    if first is None:
-        missing.append("scaler-scheduler")
-    if first is None or missing:
-        verb = "is" if len(missing) == 1 else "are"
-        raise ModuleNotFoundError(
-            f"a local cluster needs {' and '.join(missing)}, which {verb} not installed in {sys.prefix}: "
-            f"{packages_hint(missing)}"
-        )
-    return itertools.chain([first], commands)
-
-
-def _is_listening(address: Address) -> bool:
-    family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
-    target: Any = (address.host, address.port)
-    if address.transport == "ipc":
-        family = socket.AF_UNIX
-        target = "\0" + address.path[1:] if address.path.startswith("@") else address.path
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex(target) == 0
-
-
-def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
-    """Commands that can start the scheduler, the preferred one first. Each is looked for only when it is asked for."""
-    if python:
-        yield [python, "-m", "scaler_scheduler"]
-        return
-    named = os.environ.get(SCHEDULER_PYTHON_VARIABLE)
-    if named:
-        yield [named, "-m", "scaler_scheduler"]
-    pypy = _find_pypy()
-    if pypy:
-        yield [pypy, "-m", "scaler_scheduler"]
-    found = shutil.which("scaler_scheduler")
-    if found:
-        yield [found]
-    if importlib.util.find_spec("scaler_scheduler") is not None:
-        yield [sys.executable, "-m", "scaler_scheduler"]
-
-
-def _find_pypy() -> str | None:
-    """A PyPy that has the scheduler: in the environment beside this one (`.venv-pypy`), or on the path."""
-    beside = os.path.join(sys.prefix.rstrip(os.sep) + "-pypy", "bin", "python")
-    for python in (beside, shutil.which("pypy3")):
-        if python is not None and os.path.exists(python):
-            ask = [python, "-c", "import scaler_scheduler"]
-            asked = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True)
-            if asked.returncode == 0:
-                return python
-    return None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

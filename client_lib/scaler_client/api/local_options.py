@@ -59,7 +59,7 @@ REJECTED = {
 _log = logging.getLogger(__name__)
 
 
-def taken(given: Options) -> dict[str, Any]:
+def command_options(given: Options) -> dict[str, Any]:
     """The commands' options among the keywords. A keyword with the value None is left out: the option has its default.
 
     Raises:
@@ -88,7 +88,7 @@ class LaunchCommands:
     cluster_arguments: list[str]
 
 
-def check(
+def check_options(
     options: Options,
     schedulers: Iterable[list[str]],
     cluster: list[str],
@@ -100,7 +100,7 @@ def check(
     """Have both commands check the options.
 
     Args:
-        options: the result of `taken`.
+        options: the result of `command_options`.
         schedulers: commands that start the scheduler, the preferred one first. Another one is chosen only if the event
             loop is uvloop and the first command has no uvloop.
         cluster: the command that starts the cluster.

@@ -71,7 +71,7 @@ class Submitter:
         io_thread: hands them over.
         functions, dump_call, serializer: turn functions, arguments and objects into bytes.
         options: what the tasks ask for.
-        handle: of a client inside a worker; None for others.
+        nested_handle: of a client inside a worker; None for others.
     """
 
     def __init__(
@@ -81,19 +81,19 @@ class Submitter:
         dump_call: DumpCall,
         serializer: Serializer | type | None,
         options: TaskOptions,
-        handle: NestedHandle | None,
+        nested_handle: NestedHandle | None,
     ) -> None:
         self._io_thread = io_thread
         self._functions = functions
         self._dump_call = dump_call
         self._serializer = serializer
-        self._handle = handle
+        self._nested_handle = nested_handle
         self._set_options(options)
 
     def _set_options(self, options: TaskOptions) -> None:
         self._options = options
         # Looked at once a task: everything else about options is off the way of tasks that ask for nothing.
-        self._sends_no_options = self._handle is None and not options.retry_on and options.to_wire() is None
+        self._sends_no_options = self._nested_handle is None and not options.retry_on and options.to_wire() is None
 
     @property
     def _has_custom_serializer(self) -> bool:
@@ -259,7 +259,7 @@ class Submitter:
 
     def _current_task(self) -> RunningTask | None:
         """The task whose children the calling thread submits."""
-        if self._handle is not None and self._handle.is_closed:
+        if self._nested_handle is not None and self._nested_handle.is_closed:
             raise ClientClosedError(DISCONNECTED)
         return slot_wait.current_task(self._io_thread)
 

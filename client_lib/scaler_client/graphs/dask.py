@@ -48,13 +48,13 @@ class PlainGraph:
 
     calls: dict[Hashable, Call]
     literals: dict[Hashable, Any]
-    found: dict[Hashable, Hashable]
+    resolved: dict[Hashable, Hashable]
     """Of each wanted key the one of the call or literal that it stands for."""
 
     @property
     def targets(self) -> list[Hashable]:
         """The calls whose values are asked for, in their order."""
-        wanted = set(self.found.values())
+        wanted = set(self.resolved.values())
         return [key for key in self.calls if key in wanted]
 
 
@@ -64,9 +64,9 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
         import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
     except ImportError as error:
         raise ImportError(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}") from error
-    graph = plain_graph(dsk, set(flat(keys)))
-    values = {**graph.literals, **client.get(_submittable(client, graph), graph.targets)}
-    return in_shape(keys, {key: values[name] for key, name in graph.found.items()})
+    graph = plain_graph(dsk, set(flatten_keys(keys)))
+    values = {**graph.literals, **client.get(_client_graph(client, graph), graph.targets)}
+    return restore_shape(keys, {key: values[name] for key, name in graph.resolved.items()})
 
 
 def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
@@ -80,13 +80,13 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
     """
     from dask._task_spec import Alias, DataNode
 
-    nodes = _needed(_nodes(dsk), wanted)
+    nodes = _select_needed(_nodes(dsk), wanted)
     calls: dict[Hashable, Call] = {}
     literals: dict[Hashable, Any] = {}
     names: dict[Hashable, Hashable] = {}
     """Aliases, and what they stand for."""
-    places = _places(nodes)
-    for key in sorted(nodes, key=places.__getitem__):
+    ranks = _ranks(nodes)
+    for key in sorted(nodes, key=ranks.__getitem__):
         node = nodes[key]
         if isinstance(node, DataNode):
             literals[key] = node.value
@@ -94,25 +94,25 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
             (target,) = node.dependencies
             names[key] = names.get(target, target)
         else:
-            read = sorted(node.dependencies, key=places.__getitem__)
+            read = sorted(node.dependencies, key=ranks.__getitem__)
             calls[key] = Call((node,), tuple(read), tuple(names.get(name, name) for name in read))
-    found = {key: names.get(key, key) for key in wanted}
-    return PlainGraph(_fused(calls, set(found.values())), literals, found)
+    resolved = {key: names.get(key, key) for key in wanted}
+    return PlainGraph(_fuse_chains(calls, set(resolved.values())), literals, resolved)
 
 
-def flat(keys: Any) -> Iterator[Hashable]:
+def flatten_keys(keys: Any) -> Iterator[Hashable]:
     """The keys in lists of lists of keys, to any depth."""
     if isinstance(keys, list):
         for each in keys:
-            yield from flat(each)
+            yield from flatten_keys(each)
     else:
         yield keys
 
 
-def in_shape(keys: Any, values: Mapping[Hashable, Any]) -> Any:
+def restore_shape(keys: Any, values: Mapping[Hashable, Any]) -> Any:
     """The values of the keys, with a tuple in the place of each list, as dask's own schedulers answer."""
     if isinstance(keys, list):
-        return tuple(in_shape(each, values) for each in keys)
+        return tuple(restore_shape(each, values) for each in keys)
     return values[keys]
 
 
@@ -128,7 +128,7 @@ def _nodes(dsk: Any) -> dict[Hashable, Node]:
     return nodes
 
 
-def _needed(nodes: Mapping[Hashable, Node], wanted: set[Hashable]) -> dict[Hashable, Node]:
+def _select_needed(nodes: Mapping[Hashable, Node], wanted: set[Hashable]) -> dict[Hashable, Node]:
     """The nodes of the wanted keys, and of those that they need."""
     needed: dict[Hashable, Node] = {}
     open_keys: list[tuple[Hashable, Hashable]] = [(key, None) for key in wanted]
@@ -145,15 +145,15 @@ def _needed(nodes: Mapping[Hashable, Node], wanted: set[Hashable]) -> dict[Hasha
     return needed
 
 
-def _places(nodes: dict[Hashable, Node]) -> dict[Hashable, int]:
+def _ranks(nodes: dict[Hashable, Node]) -> dict[Hashable, int]:
     """When dask would have each key run: none before one that it needs, and so that few values are kept."""
     from dask.order import order
 
-    places: dict[Hashable, int] = order(nodes)
-    return places
+    ranks: dict[Hashable, int] = order(nodes)
+    return ranks
 
 
-def _fused(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Hashable, Call]:
+def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Hashable, Call]:
     """The calls, with those as one that hand a value on from one to the next and nowhere else."""
     readers = Counter(key for call in calls.values() for key in set(call.inputs))
     fused: dict[Hashable, Call] = {}
@@ -169,7 +169,7 @@ def _fused(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Hashable
 # --------------------------------------------------------------------------------------------------- what is submitted
 
 
-def _submittable(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
+def _client_graph(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
     """The calls as a graph of the client's."""
     nodes: dict[Hashable, Any] = {
         key: client.send_object(graph.literals[key])
@@ -181,7 +181,7 @@ def _submittable(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
         bound = {name: graph.literals[of] for name, of, here in zip(call.names, call.inputs, is_bound) if here}
         read = [name for name, here in zip(call.names, is_bound) if not here]
         others = [of for of, here in zip(call.inputs, is_bound) if not here]
-        nodes[key] = (_run_nodes_of(_name(key)), BoundNodes(call.nodes, tuple(read), bound), *others)
+        nodes[key] = (_run_nodes_named(_name(key)), BoundNodes(call.nodes, tuple(read), bound), *others)
     return nodes
 
 
@@ -231,9 +231,9 @@ class RunNodes:
         return nodes.run(values)
 
     def __reduce__(self) -> Any:
-        return _run_nodes_of, (self.__qualname__,)
+        return _run_nodes_named, (self.__qualname__,)
 
 
 @functools.lru_cache(maxsize=1024)
-def _run_nodes_of(name: str) -> RunNodes:
+def _run_nodes_named(name: str) -> RunNodes:
     return RunNodes(name)

@@ -42,7 +42,7 @@ class Expression:
         return Expression, (self._part, self.__qualname__)
 
 
-def same(value: Any) -> Any:
+def identity(value: Any) -> Any:
     """What a node runs that is a container of others' values, or an object."""
     return value
 

@@ -1,6 +1,6 @@
 """The order of a graph's nodes by GraphBLAS: sparse matrices in the place of lists.
 
-Every level costs a few calls, however few nodes it has. A graph that is deep and thin goes the way of `graph_order`.
+Every level costs a few calls, however few nodes it has. A graph that is deep and thin is left to `order.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _ThinError(Exception):
 
 
 def order(nodes: Nodes, wanted: Sequence[int]) -> list[int] | None:
-    """As `graph_order.order`; None where that is to be done in Python, because it is quicker, or names the cycle."""
+    """As `order.order`; None where that is to be done in Python, because it is quicker, or names the cycle."""
     if not wanted:
         return []
     count = len(nodes)
@@ -53,9 +53,9 @@ def _matrix(nodes: Nodes) -> Any:
     begins, ends = numpy.array(nodes.begins), numpy.array(nodes.ends)
     lengths = ends - begins
     readers = numpy.repeat(numpy.arange(count), lengths)
-    # Where each of them lies in `named`: behind one another, but for gaps between the nodes.
-    places = numpy.arange(len(readers)) + numpy.repeat(begins - (numpy.cumsum(lengths) - lengths), lengths)
-    named = numpy.array(nodes.named, numpy.int64)[places]
+    # Where each of them lies in `flat_inputs`: behind one another, but for gaps between the nodes.
+    indexes = numpy.arange(len(readers)) + numpy.repeat(begins - (numpy.cumsum(lengths) - lengths), lengths)
+    named = numpy.array(nodes.flat_inputs, numpy.int64)[indexes]
     is_node = named >= 0
     return graphblas.Matrix.from_coo(readers[is_node], named[is_node], True, nrows=count, ncols=count)
 

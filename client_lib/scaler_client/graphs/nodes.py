@@ -17,8 +17,8 @@ from ..pickling.references import ObjectRef
 _DEEP = frozenset({list, tuple, dict, ObjectRef})
 """Types of things that are looked into, or stand for something else."""
 
-MOST_NAMED = 10
-"""Keys that an error's text names."""
+MAX_NAMED_KEYS = 10
+"""The most keys that an error names."""
 
 BLOCK_BITS = 9
 """So many nodes are read together, which are likely to be needed together as well; by their positions' other bits."""
@@ -48,10 +48,12 @@ class Nodes:
         """0 for nodes that were not read."""
         self._positions = dict(zip(self.keys, range(len(self.keys))))
         self._find = self._positions.get
-        self.named: list[int] = []
-        """What `inputs` returns, of all nodes that were read, between these places."""
+        self.flat_inputs: list[int] = []
+        """The inputs of all nodes that were read, one node after the other."""
         self.begins = [0] * len(self.keys)
+        """For each node where its inputs begin in `flat_inputs`."""
         self.ends = [0] * len(self.keys)
+        """For each node where its inputs end in `flat_inputs`."""
         self._tried_blocks = bytearray((len(self.keys) >> BLOCK_BITS) + 1)
 
     def __len__(self) -> int:
@@ -70,7 +72,7 @@ class Nodes:
             if self._tried_blocks[block] or not self._read_block(block << BLOCK_BITS):
                 self._tried_blocks[block] = 1
                 self._read_one(position)
-        return self.named[self.begins[position] : self.ends[position]]
+        return self.flat_inputs[self.begins[position] : self.ends[position]]
 
     def read_all(self) -> None:
         """Read every node; raises as `read` does."""
@@ -83,7 +85,7 @@ class Nodes:
 
     def inputs(self, position: int) -> list[int]:
         """What `read` has returned, of a node that was read."""
-        return self.named[self.begins[position] : self.ends[position]]
+        return self.flat_inputs[self.begins[position] : self.ends[position]]
 
     def positions(self, keys: Sequence[Hashable]) -> list[int]:
         """Of these keys.
@@ -94,7 +96,7 @@ class Nodes:
         positions = list(map(self._find, keys, repeat(-1)))
         if -1 in positions:
             missing = [key for key, position in zip(keys, positions) if position < 0]
-            raise ValueError(f"the graph has no {_named(missing, ', ')}")
+            raise ValueError(f"the graph has no {_keys_text(missing, ', ')}")
         return positions
 
     def position_of(self, value: Any) -> int:
@@ -104,7 +106,7 @@ class Nodes:
         except TypeError:  # it is not hashable
             return -1
 
-    def are_bare(self, values: Collection[Any]) -> bool:
+    def are_literals(self, values: Collection[Any]) -> bool:
         """Whether these are literals, to be taken as they are."""
         try:
             found = list(map(self._find, values, repeat(-1)))
@@ -114,7 +116,7 @@ class Nodes:
 
     def names(self, positions: Iterable[int], separator: str) -> str:
         """Their keys, for an error's text."""
-        return _named([self.keys[position] for position in positions], separator)
+        return _keys_text([self.keys[position] for position in positions], separator)
 
     def _read_block(self, begin: int) -> bool:
         """Read nodes that are calls of keys and literals; False where there are others among them."""
@@ -128,8 +130,8 @@ class Nodes:
             return False
         if not _DEEP.isdisjoint(map(type, compress(things, map(lt, found, repeat(0))))):
             return False
-        ends = list(accumulate(map(len, values), initial=len(self.named)))
-        self.named += found
+        ends = list(accumulate(map(len, values), initial=len(self.flat_inputs)))
+        self.flat_inputs += found
         end = begin + len(values)
         self.begins[begin:end] = [each + 1 for each in ends[:-1]]  # behind the function
         self.ends[begin:end] = ends[1:]
@@ -140,9 +142,9 @@ class Nodes:
         value = self.values[position]
         shape, found = self._read_call(position, value) if is_call(value) else self._read_other(position, value)
         self.shapes[position] = shape
-        self.begins[position] = len(self.named)
-        self.named += found
-        self.ends[position] = len(self.named)
+        self.begins[position] = len(self.flat_inputs)
+        self.flat_inputs += found
+        self.ends[position] = len(self.flat_inputs)
 
     def _read_call(self, position: int, value: tuple[Any, ...]) -> tuple[int, list[int]]:
         arguments = value[1:]
@@ -151,37 +153,37 @@ class Nodes:
         except TypeError:
             return self._read_tree(position, arguments)
         if -1 in found:
-            for argument, named in zip(arguments, found):
-                if named < 0 and type(argument) in _DEEP:
+            for argument, referenced in zip(arguments, found):
+                if referenced < 0 and type(argument) in _DEEP:
                     return self._read_tree(position, arguments)
         return CALL, found
 
     def _read_other(self, position: int, value: Any) -> tuple[int, list[int]]:
-        named = self.position_of(value)
-        if named >= 0:
-            return ALIAS, [named]
+        referenced = self.position_of(value)
+        if referenced >= 0:
+            return ALIAS, [referenced]
         if type(value) not in _DEEP or type(value) is ObjectRef:
             return LITERAL, []
-        search = self._search(position, [value])
+        search = self._scan(position, [value])
         if search.inputs or search.has_calls or search.has_references:
             return TREE_OF_CALLS if search.has_calls else TREE, search.inputs
         return LITERAL, []
 
     def _read_tree(self, position: int, arguments: Sequence[Any]) -> tuple[int, list[int]]:
-        search = self._search(position, arguments)
+        search = self._scan(position, arguments)
         return TREE_OF_CALLS if search.has_calls else TREE, search.inputs
 
-    def _search(self, position: int, parts: Sequence[Any]) -> _Search:
-        search = _Search(self)
+    def _scan(self, position: int, parts: Sequence[Any]) -> _Scan:
+        search = _Scan(self)
         try:
-            search.look_into(parts)
+            search.scan(parts)
         except RecursionError:
             name = self.names([position], "")
             raise ValueError(f"node {name} of the graph is nested too deep, or contains itself") from None
         return search
 
 
-class _Search:
+class _Scan:
     """Finds what is inside of containers and calls."""
 
     def __init__(self, nodes: Nodes) -> None:
@@ -190,22 +192,22 @@ class _Search:
         self.has_references = False
         self._nodes = nodes
 
-    def look_into(self, values: Collection[Any]) -> None:
-        if self._nodes.are_bare(values):
+    def scan(self, values: Collection[Any]) -> None:
+        if self._nodes.are_literals(values):
             return
         for value in values:
             kind = type(value)
             if is_call(value):
                 self.has_calls = True
-                self.look_into(value[1:])
+                self.scan(value[1:])
                 continue
             position = self._nodes.position_of(value)
             if position >= 0:
                 self.inputs.append(position)
             elif kind is list or kind is tuple:
-                self.look_into(value)
+                self.scan(value)
             elif kind is dict:
-                self.look_into(value.values())
+                self.scan(value.values())
             elif kind is ObjectRef:
                 self.has_references = True
 
@@ -215,7 +217,7 @@ def is_call(value: Any) -> bool:
     return type(value) is tuple and len(value) > 0 and callable(value[0])
 
 
-def _named(keys: Sequence[Hashable], separator: str) -> str:
+def _keys_text(keys: Sequence[Hashable], separator: str) -> str:
     """Some of these."""
-    shown = separator.join(map(repr, keys[:MOST_NAMED]))
-    return shown if len(keys) <= MOST_NAMED else f"{shown}{separator}... ({len(keys):,} in all)"
+    shown = separator.join(map(repr, keys[:MAX_NAMED_KEYS]))
+    return shown if len(keys) <= MAX_NAMED_KEYS else f"{shown}{separator}... ({len(keys):,} in all)"

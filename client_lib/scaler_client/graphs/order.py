@@ -1,7 +1,7 @@
 """What a graph's keys need, and in which order: inputs before what reads them.
 
 Two ways to find out: in Python, which goes depth first, so that what is computed is soon read and can be freed; and by
-GraphBLAS (`graph_blas`), which goes level by level.
+GraphBLAS (`graphblas.py`), which goes level by level.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
         ordered = graphblas.order(nodes, wanted)
         if ordered is not None:
             return ordered
-    return order_in_python(nodes, wanted)
+    return order_depth_first(nodes, wanted)
 
 
-def order_in_python(nodes: Nodes, wanted: Sequence[int]) -> list[int]:
+def order_depth_first(nodes: Nodes, wanted: Sequence[int]) -> list[int]:
     """The same, depth first."""
     states = bytearray(len(nodes))
     states.append(_DONE)  # where position -1 is found, which is no node
-    shapes, named, begins, ends = nodes.shapes, nodes.named, nodes.begins, nodes.ends
+    shapes, flat_inputs, begins, ends = nodes.shapes, nodes.flat_inputs, nodes.begins, nodes.ends
     ordered: list[int] = []
     stack = list(reversed(wanted))  # these, and above each what it reads and is to be looked at
     while stack:
@@ -64,7 +64,7 @@ def order_in_python(nodes: Nodes, wanted: Sequence[int]) -> list[int]:
             states[position] = _UNDER_WAY
             if not shapes[position]:
                 nodes.read(position)
-            for each in reversed(named[begins[position] : ends[position]]):
+            for each in reversed(flat_inputs[begins[position] : ends[position]]):
                 if states[each] == _UNSEEN:
                     stack.append(each)
                 elif states[each] == _UNDER_WAY:

@@ -11,19 +11,19 @@ from ..pickling.call_pickles import CALL_BEGIN, CALL_END, SIMPLE, TAKEN, simple
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
 from ..pickling.references import CallWithInputs, NodeRef, ObjectRef, Reference
-from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, same
+from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, identity
 from .nodes import ALIAS, CALL, LITERAL, TREE_OF_CALLS, Nodes, is_call
 
 SHARED_LITERAL_BYTES = 4096
 """A literal of at least this size that several nodes read is sent once, as an object, and not with each of them."""
 
-MOST_BY_HAND = 16
+MAX_INLINE_ARGUMENTS = 16
 """Arguments of a call whose payload is put together here."""
 
 _CONTAINERS = (list, tuple, dict)
 
 
-class Caller(Protocol):
+class CallEncoder(Protocol):
     """What turns functions and arguments into bytes for a client."""
 
     @property
@@ -39,23 +39,23 @@ class RowBuilder:
     """Goes through the nodes of a graph, inputs first.
 
     Args:
-        caller: the client.
+        encoder: the client.
         nodes: those that the order has were read.
     """
 
-    def __init__(self, caller: Caller, nodes: Nodes) -> None:
+    def __init__(self, encoder: CallEncoder, nodes: Nodes) -> None:
         self.rows = GraphRows({}, [], [], [], [], [])
-        self.places: list[int | None] = [None] * len(nodes)
+        self.locations: list[int | None] = [None] * len(nodes)
         """Of each node by its position: its row, `~k` where it is the k-th object, None where it is a literal."""
         self.new_objects: list[ObjectRef] = []
         """Those of the objects that are to be handed over before the rows."""
-        self._caller = caller
+        self._encoder = encoder
         self._nodes = nodes
-        self._is_default = caller._serializer is None
-        self._numbers: dict[Any, int] = {}
+        self._has_default_serializer = encoder._serializer is None
+        self._function_numbers: dict[Any, int] = {}
         """Numbers of functions, by identity: the graph keeps them alive."""
         self._references: dict[int, NodeRef] = {}
-        self._object_places: dict[ObjectRef, int] = {}
+        self._object_locations: dict[ObjectRef, int] = {}
 
     def add(self, order: Sequence[int]) -> None:
         """Make rows of these nodes.
@@ -64,50 +64,56 @@ class RowBuilder:
             TypeError: a function or argument can't be pickled; the text names it, and the node.
             ObjectNotFoundError, ValueError: a reference is stale, or another client's.
         """
-        nodes, places = self._nodes, self.places
-        shapes, values, named, begins, ends = nodes.shapes, nodes.values, nodes.named, nodes.begins, nodes.ends
+        nodes, locations = self._nodes, self.locations
+        shapes, values, flat_inputs, begins, ends = (
+            nodes.shapes,
+            nodes.values,
+            nodes.flat_inputs,
+            nodes.begins,
+            nodes.ends,
+        )
         large = self._large_literals(order)
-        add_call = self._add_simple if self._is_default else self._add_flat
+        add_call = self._add_inline if self._has_default_serializer else self._add_flat
         position = -1
         try:
             for position in order:
                 shape = shapes[position]
                 value = values[position]
                 if shape == CALL:
-                    places[position] = add_call(value, named[begins[position] : ends[position]])
+                    locations[position] = add_call(value, flat_inputs[begins[position] : ends[position]])
                 elif shape == LITERAL:
                     if type(value) is ObjectRef:
-                        places[position] = self._object_place(value)
+                        locations[position] = self._object_location(value)
                     elif position in large:
-                        places[position] = self._object_place(large[position])
+                        locations[position] = self._object_location(large[position])
                 elif shape == ALIAS:
                     (other,) = nodes.inputs(position)
-                    places[position] = places[other]
+                    locations[position] = locations[other]
                     values[position] = values[other]
                 else:
-                    places[position] = self._add_tree(value, shape == TREE_OF_CALLS)
+                    locations[position] = self._add_tree(value, shape == TREE_OF_CALLS)
         except TypeError as error:
-            self._say_node(error, position)
+            self._add_node_name(error, position)
             raise
 
-    def _say_node(self, error: TypeError, position: int) -> None:
+    def _add_node_name(self, error: TypeError, position: int) -> None:
         error.args = (f"node {self._nodes.keys[position]!r} of the graph: {error}",)
 
     def names(self) -> Callable[[int], str]:
         """What names each row for an error's text."""
-        return _RowNames(self._nodes, self.places)
+        return _RowNames(self._nodes, self.locations)
 
     def add_object(self, reference: ObjectRef) -> int:
         """Make a row whose result is the object."""
-        return self._add_call(same, (reference,))
+        return self._add_call(identity, (reference,))
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
-    def _add_simple(self, value: tuple[Any, ...], found: list[int]) -> int:
+    def _add_inline(self, value: tuple[Any, ...], found: list[int]) -> int:
         """A call of keys and literals, mostly of simple types."""
-        if len(found) > MOST_BY_HAND:
+        if len(found) > MAX_INLINE_ARGUMENTS:
             return self._add_flat(value, found)
-        places = self.places
+        locations = self.locations
         parts = [CALL_BEGIN]
         inputs: list[int] = []
         index = 0
@@ -116,11 +122,11 @@ class RowBuilder:
             if position < 0:
                 argument = value[index]
             else:
-                place = places[position]
-                if place is not None:
-                    if place not in inputs:
-                        inputs.append(place)
-                    parts.append(TAKEN[inputs.index(place)])
+                location = locations[position]
+                if location is not None:
+                    if location not in inputs:
+                        inputs.append(location)
+                    parts.append(TAKEN[inputs.index(location)])
                     continue
                 argument = self._nodes.values[position]
             if type(argument) not in SIMPLE:
@@ -128,25 +134,25 @@ class RowBuilder:
             parts.append(simple(argument))
         parts.append(CALL_END)
         fn = value[0]
-        number = self._numbers.get(id(fn))
+        number = self._function_numbers.get(id(fn))
         rows = self.rows
         rows.payloads.append(b"".join(parts))
-        rows.numbers.append(self._number(fn, id(fn)) if number is None else number)
+        rows.numbers.append(self._function_number(fn, id(fn)) if number is None else number)
         rows.input_counts.append(len(inputs))
         rows.inputs.extend(inputs)
         return len(rows.numbers) - 1
 
     def _add_flat(self, value: tuple[Any, ...], found: list[int]) -> int:
         """A call of keys and literals."""
-        arguments = [each if named < 0 else self._value_of(named) for each, named in zip(value[1:], found)]
+        arguments = [each if position < 0 else self._value_of(position) for each, position in zip(value[1:], found)]
         return self._add_call(value[0], tuple(arguments))
 
     def _add_tree(self, value: Any, has_calls: bool) -> int:
-        if has_calls or not self._is_default:
+        if has_calls or not self._has_default_serializer:
             return self._add_expression(value)
         if is_call(value):
             return self._add_call(value[0], tuple(map(self._substituted, value[1:])))
-        return self._add_call(same, (self._substituted(value),))
+        return self._add_call(identity, (self._substituted(value),))
 
     def _add_expression(self, value: Any) -> int:
         """A function put together of the calls within calls, and its arguments.
@@ -154,33 +160,33 @@ class RowBuilder:
         A serializer of the user's knows nothing of references: then what contains any is put together as well.
         """
         arguments: list[Any] = []
-        fn = value[0] if is_call(value) else same
+        fn = value[0] if is_call(value) else identity
         part, key = self._part(value, arguments)
-        number = self._numbers.get(key)
+        number = self._function_numbers.get(key)
         if number is None:
-            number = self._number(Expression(part, getattr(fn, "__qualname__", type(fn).__qualname__)), key)
+            number = self._function_number(Expression(part, getattr(fn, "__qualname__", type(fn).__qualname__)), key)
         return self._add_dumped(number, tuple(arguments))
 
     def _add_call(self, fn: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
-        return self._add_dumped(self._number(fn, id(fn)), arguments)
+        return self._add_dumped(self._function_number(fn, id(fn)), arguments)
 
     def _add_dumped(self, number: int, arguments: tuple[Any, ...]) -> int:
-        payload = self._caller._dump_call(arguments, {})
+        payload = self._encoder._dump_call(arguments, {})
         references = payload.inputs if type(payload) is CallWithInputs else ()
         rows = self.rows
         rows.payloads.append(payload)
         rows.numbers.append(number)
         rows.input_counts.append(len(references))
-        rows.inputs.extend(map(self._place, references))
+        rows.inputs.extend(map(self._location, references))
         return len(rows.numbers) - 1
 
-    def _number(self, fn: Callable[..., Any], key: Any) -> int:
-        number = self._numbers.get(key)
+    def _function_number(self, fn: Callable[..., Any], key: Any) -> int:
+        number = self._function_numbers.get(key)
         if number is None:
-            function = self._caller._function(fn)
+            function = self._encoder._function(fn)
             if function.named_function is not None:
                 raise TypeError(f"{fn!r} can't be a node of a graph: other nodes could not read its result")
-            number = self._numbers[key] = function.number
+            number = self._function_numbers[key] = function.number
             self.rows.functions[number] = function
         return number
 
@@ -188,14 +194,14 @@ class RowBuilder:
 
     def _value_of(self, position: int) -> Any:
         """What stands for the node among arguments."""
-        place = self.places[position]
-        if place is None:
+        location = self.locations[position]
+        if location is None:
             return self._nodes.values[position]
-        if place < 0:
-            return self.rows.objects[~place]
-        reference = self._references.get(place)
+        if location < 0:
+            return self.rows.objects[~location]
+        reference = self._references.get(location)
         if reference is None:
-            reference = self._references[place] = NodeRef(place)
+            reference = self._references[location] = NodeRef(location)
         return reference
 
     def _substituted(self, value: Any) -> Any:
@@ -208,7 +214,7 @@ class RowBuilder:
             return value
         if kind is dict:
             return {key: self._substituted(each) for key, each in value.items()}
-        if self._nodes.are_bare(value):
+        if self._nodes.are_literals(value):
             return value
         return kind(map(self._substituted, value))
 
@@ -220,10 +226,10 @@ class RowBuilder:
         position = self._nodes.position_of(value)
         kind = type(value)
         if position < 0 and kind in _CONTAINERS:
-            if kind is dict and not self._nodes.are_bare(value.values()):
+            if kind is dict and not self._nodes.are_literals(value.values()):
                 parts, key = self._parts(value.values(), arguments)
                 return DictPart(tuple(value), parts), ("dict", tuple(value), key)
-            if kind is not dict and not self._nodes.are_bare(value):
+            if kind is not dict and not self._nodes.are_literals(value):
                 parts, key = self._parts(value, arguments)
                 return (ListPart if kind is list else TuplePart)(parts), (kind, key)
         arguments.append(value if position < 0 else self._value_of(position))
@@ -235,19 +241,19 @@ class RowBuilder:
 
     # ---------------------------------------------------------------------------------------------------------- objects
 
-    def _place(self, reference: Reference | int) -> int:
+    def _location(self, reference: Reference | int) -> int:
         if isinstance(reference, NodeRef):
             return reference.row
         assert isinstance(reference, ObjectRef)
-        return self._object_place(reference)
+        return self._object_location(reference)
 
-    def _object_place(self, reference: ObjectRef) -> int:
-        place = self._object_places.get(reference)
-        if place is None:
-            reference.check(self._caller._io_thread)
+    def _object_location(self, reference: ObjectRef) -> int:
+        location = self._object_locations.get(reference)
+        if location is None:
+            reference.check(self._encoder._io_thread)
             self.rows.objects.append(reference)
-            place = self._object_places[reference] = ~(len(self.rows.objects) - 1)
-        return place
+            location = self._object_locations[reference] = ~(len(self.rows.objects) - 1)
+        return location
 
     def _large_literals(self, order: Sequence[int]) -> dict[int, ObjectRef]:
         """Those that several nodes read, as objects that are not handed over yet."""
@@ -265,12 +271,12 @@ class RowBuilder:
         for position, count in readers.items():
             if count > 1:
                 try:
-                    frames = objects.dump_object(values[position], self._caller._serializer)
+                    frames = objects.dump_object(values[position], self._encoder._serializer)
                 except TypeError as error:
-                    self._say_node(error, position)
+                    self._add_node_name(error, position)
                     raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:
-                    large[position] = objects.make_object(self._caller._io_thread, frames)
+                    large[position] = objects.make_object(self._encoder._io_thread, frames)
         self.new_objects = list(large.values())
         return large
 
@@ -278,16 +284,16 @@ class RowBuilder:
 class _RowNames:
     """Which node each row is: turned around when the first one is asked for, as hardly any graph fails."""
 
-    def __init__(self, nodes: Nodes, places: Sequence[int | None]) -> None:
+    def __init__(self, nodes: Nodes, locations: Sequence[int | None]) -> None:
         self._keys = nodes.keys
         self._shapes = nodes.shapes
-        self._places = places
+        self._locations = locations
         self._found: dict[int | None, Hashable] = {}
 
     def __call__(self, row: int) -> str:
         if not self._found:
-            rows = zip(self._places, self._keys, self._shapes)
-            self._found = {place: key for place, key, shape in rows if shape != ALIAS}
+            rows = zip(self._locations, self._keys, self._shapes)
+            self._found = {location: key for location, key, shape in rows if shape != ALIAS}
         return f"node {self._found[row]!r} of the graph"
 
 

@@ -249,7 +249,7 @@ def test_an_unpickled_client_connects_as_a_new_one(scheduler: FakeScheduler) -> 
             assert loads(scheduler.payloads[0])(("int", Doubling.serialize(4))) == ("int", Doubling.serialize(16))
             options = scheduler.receive("submit")["options"]
             assert (options["priority"], options["profiling"]) == (3, True)
-            assert other._timeouts == (7, NEVER)
+            assert (other._settings.timeout_seconds, other._settings.heartbeat_interval_seconds) == (7, NEVER)
         incarnations = {hello["incarnation"] for hello in scheduler.hellos}
         assert len(incarnations) == 2
         client.submit(square, 4)

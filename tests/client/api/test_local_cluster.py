@@ -13,7 +13,7 @@ import pytest
 from tests.client.running_scheduler import RunningScheduler
 
 from scaler_client import AsyncClient, Client, LocalCluster, SchedulerClusterCombo
-from scaler_client.api import client, local_cluster
+from scaler_client.api import client, local_address, scheduler_commands
 from scaler_client.commands.addresses import ADDRESS_VARIABLE
 from scaler_client.commands.install_hints import install_hint, packages_hint
 from scaler_client.nested import task_host
@@ -70,9 +70,9 @@ def test_a_page_without_its_libraries(no_processes: None, monkeypatch: pytest.Mo
 )
 def test_missing_packages(no_processes: None, monkeypatch: pytest.MonkeyPatch, missing: list[str], text: str) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else object())
-    monkeypatch.delenv(local_cluster.SCHEDULER_PYTHON_VARIABLE, raising=False)
-    monkeypatch.setattr(local_cluster, "_find_pypy", lambda: None)
-    monkeypatch.setattr(local_cluster.shutil, "which", lambda name: None)  # type: ignore[attr-defined]
+    monkeypatch.delenv(scheduler_commands.SCHEDULER_PYTHON_VARIABLE, raising=False)
+    monkeypatch.setattr(scheduler_commands, "_find_pypy", lambda: None)
+    monkeypatch.setattr(scheduler_commands.shutil, "which", lambda name: None)  # type: ignore[attr-defined]
     names = [name.replace("_", "-") for name in missing]
     with pytest.raises(ModuleNotFoundError, match=f"a local cluster {text}") as raised:
         LocalCluster(n_workers=1)
@@ -85,10 +85,10 @@ def test_missing_packages(no_processes: None, monkeypatch: pytest.MonkeyPatch, m
 def test_a_scheduler_that_does_not_start(monkeypatch: pytest.MonkeyPatch, host: str, hint: str) -> None:
     monkeypatch.delenv("SCALER_KEYS", raising=False)
     ending = [sys.executable, "-c", "raise SystemExit(2)"]
-    monkeypatch.setattr(local_cluster, "_scheduler_commands", lambda python: iter([ending]))
+    monkeypatch.setattr(scheduler_commands, "_scheduler_commands", lambda python: iter([ending]))
     text = f"scaler_scheduler ended at its start with exit status 2{hint}; standard error says why"
     with pytest.raises(RuntimeError, match=f"^{re.escape(text)}$"):
-        LocalCluster(n_workers=1, address=f"tcp://{host}:{local_cluster._free_port()}")
+        LocalCluster(n_workers=1, address=f"tcp://{host}:{local_address.free_port()}")
 
 
 # --------------------------------------------------------------------------------------------------------- a client's

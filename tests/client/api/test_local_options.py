@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scaler_client.api import local_options
-from scaler_client.api.local_options import LaunchCommands, check, taken
+from scaler_client.api.local_options import LaunchCommands, check_options, command_options
 
 NO_UVLOOP = "/dev/stdin:1: event_loop: no uvloop here"
 
@@ -44,27 +44,27 @@ def commands(tmp_path: Path) -> Commands:
 
 
 def test_none_is_the_default() -> None:
-    assert taken({"io_threads": 2, "preload": None}) == {"io_threads": 2}
+    assert command_options({"io_threads": 2, "preload": None}) == {"io_threads": 2}
 
 
 @pytest.mark.parametrize(("keyword", "key"), local_options.RENAMED.items())
 def test_keywords_by_another_name(keyword: str, key: str) -> None:
-    assert taken({keyword: 5}) == {key: 5}
+    assert command_options({keyword: 5}) == {key: 5}
     with pytest.raises(TypeError, match="are the same option: give one of them"):
-        taken({key: 5, keyword: 5})
+        command_options({key: 5, keyword: 5})
 
 
 @pytest.mark.parametrize("keyword", local_options.IGNORED)
 def test_keywords_without_effect_are_taken_and_said(keyword: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert taken({keyword: 5, "io_threads": 2}) == {"io_threads": 2}
+        assert command_options({keyword: 5, "io_threads": 2}) == {"io_threads": 2}
     assert caplog.messages == [f"{keyword}= has no effect: {local_options.IGNORED[keyword]}"]
 
 
 @pytest.mark.parametrize("keyword", local_options.REJECTED)
 def test_options_that_are_no_keywords(keyword: str) -> None:
     with pytest.raises(TypeError, match=f"^a local cluster takes no {keyword}=: {local_options.REJECTED[keyword]}$"):
-        taken({keyword: 5})
+        command_options({keyword: 5})
 
 
 # -------------------------------------------------------------------------------------------------------------- values
@@ -89,7 +89,7 @@ def test_values_as_a_file_and_as_arguments(commands: Commands) -> None:
         "table": {"gpu": 2, "x": True},
         "nothing": "",
     }
-    chosen = check(values, [commands.make("s")], commands.make("c"), n_workers=3)
+    chosen = check_options(values, [commands.make("s")], commands.make("c"), n_workers=3)
     wanted = """\
 on = true
 off = false
@@ -121,7 +121,7 @@ nothing = ""
 )
 def test_values_that_no_command_can_have(commands: Commands, value: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=f"^{text}$"):
-        check({"key": value}, [commands.make("s")], commands.make("c"))
+        check_options({"key": value}, [commands.make("s")], commands.make("c"))
 
 
 # ------------------------------------------------------------------------------------------------- what commands answer
@@ -131,7 +131,7 @@ def test_each_command_gets_what_it_has(commands: Commands) -> None:
     scheduler = commands.make("s", "/dev/stdin:2: of_cluster: unknown key")
     cluster = commands.make("c", "a line of another kind", "/dev/stdin:1: of_scheduler: unknown key")
     options = {"of_scheduler": 1, "of_cluster": 2, "of_both": 3}
-    chosen = check(options, [scheduler], cluster)
+    chosen = check_options(options, [scheduler], cluster)
     assert chosen.scheduler_arguments == ["--of-scheduler=1", "--of-both=3"]
     assert chosen.cluster_arguments == ["--of-cluster=2", "--of-both=3"]
 
@@ -141,22 +141,22 @@ def test_what_neither_has(commands: Commands) -> None:
     cluster = commands.make("c", "/dev/stdin:1: evnt_loop: unknown key")
     complaint = r"neither scaler_scheduler nor scaler_cluster has an option 'evnt_loop' \(did you mean event_loop\?\)"
     with pytest.raises(TypeError, match=f"^{complaint}$"):
-        check({"evnt_loop": 1}, [scheduler], cluster)
+        check_options({"evnt_loop": 1}, [scheduler], cluster)
     both = commands.make("b", "/dev/stdin:1: n_worker: unknown key (did you mean worker_names?)")
     with pytest.raises(TypeError, match=r"'n_worker' \(did you mean n_workers\?\)"):
-        check({"n_worker": 1}, [both], both, keywords=["address", "n_workers"])
+        check_options({"n_worker": 1}, [both], both, keywords=["address", "n_workers"])
 
 
 def test_a_complaint_is_the_command_s_own(commands: Commands) -> None:
     cluster = commands.make("c", "/dev/stdin:1: names: 2 names for 3 workers (/dev/stdin:2: num_of_workers)")
     with pytest.raises(ValueError, match=r"^names: 2 names for 3 workers \(num_of_workers\)$"):
-        check({"names": ["a", "b"]}, [commands.make("s")], cluster, n_workers=3)
+        check_options({"names": ["a", "b"]}, [commands.make("s")], cluster, n_workers=3)
 
 
 @pytest.mark.parametrize(("lines", "status"), [(["unknown option --check-config"], 2), (["Traceback"], 1)])
 def test_a_command_without_an_answer(commands: Commands, lines: list[str], status: int) -> None:
     with pytest.raises(RuntimeError, match=f"--check-config /dev/stdin ended with status {status}: {lines[0]}"):
-        check({"a": 1}, [commands.make("s", *lines, status=status)], commands.make("c"))
+        check_options({"a": 1}, [commands.make("s", *lines, status=status)], commands.make("c"))
 
 
 # -------------------------------------------------------------------------------------------------------------- uvloop
@@ -164,7 +164,7 @@ def test_a_command_without_an_answer(commands: Commands, lines: list[str], statu
 
 def test_uvloop_decides_which_command_it_is(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
     first, second, third = commands.make("pypy", NO_UVLOOP), commands.make("one"), commands.make("other")
-    chosen = check({"event_loop": "uvloop"}, [first, second, third], commands.make("c"))
+    chosen = check_options({"event_loop": "uvloop"}, [first, second, third], commands.make("c"))
     assert (chosen.scheduler, chosen.scheduler_arguments) == (second, ["--event-loop=uvloop"])
     assert commands.asked("other") is None
     line = f"event_loop='uvloop': the scheduler is started with `{second[0]}` instead of `{first[0]}`"
@@ -174,14 +174,14 @@ def test_uvloop_decides_which_command_it_is(commands: Commands, caplog: pytest.L
 def test_a_first_choice_that_has_uvloop_is_not_talked_about(
     commands: Commands, caplog: pytest.LogCaptureFixture
 ) -> None:
-    chosen = check({"event_loop": "uvloop"}, [commands.make("one"), commands.make("other")], commands.make("c"))
+    chosen = check_options({"event_loop": "uvloop"}, [commands.make("one"), commands.make("other")], commands.make("c"))
     assert chosen.scheduler == commands.make("one")
     assert commands.asked("other") is None and not caplog.messages
 
 
 def test_nobody_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
     first, second = commands.make("pypy", NO_UVLOOP), commands.make("other", NO_UVLOOP)
-    chosen = check({"event_loop": "uvloop", "io_threads": 2}, [first, second], commands.make("c"))
+    chosen = check_options({"event_loop": "uvloop", "io_threads": 2}, [first, second], commands.make("c"))
     assert (chosen.scheduler, chosen.scheduler_arguments) == (first, ["--io-threads=2"])
     line = "event_loop='uvloop' is ignored: no interpreter here has both uvloop and the scheduler. It is started with"
     assert caplog.messages == [f"{line} `{first[0]}` (no uvloop here)"]
@@ -189,7 +189,7 @@ def test_nobody_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture)
 
 def test_a_given_scheduler_without_uvloop(commands: Commands) -> None:
     with pytest.raises(ValueError, match="^event_loop: no uvloop here$"):
-        check(
+        check_options(
             {"event_loop": "uvloop"},
             [commands.make("pypy", NO_UVLOOP)],
             commands.make("c"),
@@ -199,5 +199,5 @@ def test_a_given_scheduler_without_uvloop(commands: Commands) -> None:
 
 def test_another_wrong_event_loop_looks_for_no_other_command(commands: Commands) -> None:
     with pytest.raises(ValueError, match="^event_loop: no uvloop here$"):
-        check({"event_loop": "x"}, [commands.make("s", NO_UVLOOP), commands.make("other")], commands.make("c"))
+        check_options({"event_loop": "x"}, [commands.make("s", NO_UVLOOP), commands.make("other")], commands.make("c"))
     assert commands.asked("other") is None

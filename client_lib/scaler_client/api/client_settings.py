@@ -1,0 +1,85 @@
+"""The checked arguments of a client, which travel with it when it is pickled."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ..commands.addresses import parse_connect_address
+from ..commands.key_files import absolute
+from ..graphs.order import check_backend
+from ..pickling.custom_serializer import check_serializer
+from .local_cluster import LocalCluster
+from .task_options import MAX_TIMEOUT_SECONDS, TaskOptions, checked_bool, number_text
+
+_DEFAULT_OPTIONS = TaskOptions()
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """What a client was made with, apart from its connection."""
+
+    address: str | None
+    """The scheduler's address; None or empty: it was not given."""
+    timeout_seconds: float
+    heartbeat_interval_seconds: float
+    serializer: Any = None
+    keys: str | None = None
+    """The absolute path of the folder of keys; None: it was not given; empty: no keys."""
+    options: TaskOptions = _DEFAULT_OPTIONS
+
+    def __reduce__(self) -> Any:
+        # The path of the folder travels, not the keys: another host has its own there, or none.
+        parts = self.address, self.timeout_seconds, self.heartbeat_interval_seconds, self.serializer, self.keys
+        return ClientSettings, parts if self.options == _DEFAULT_OPTIONS else (*parts, self.options)
+
+
+def checked_settings(
+    address: Any,
+    *,
+    profiling: Any,
+    timeout_seconds: Any,
+    heartbeat_interval_seconds: Any,
+    serializer: Any,
+    graph_backend: Any,
+    stream_output: Any,
+    keys: Any,
+) -> ClientSettings:
+    """Check the arguments of `Client`; raises what `Client` raises for its arguments."""
+    if serializer is not None:
+        check_serializer(serializer)
+    checked_bool("profiling", profiling)
+    checked_bool("stream_output", stream_output)
+    if keys is not None and not isinstance(keys, (str, os.PathLike)):
+        raise TypeError(f"keys must be a folder's path, not {keys!r}")
+    _check_seconds("timeout_seconds", timeout_seconds)
+    _check_seconds("heartbeat_interval_seconds", heartbeat_interval_seconds)
+    address_text = _address_text(address)
+    if keys is not None:
+        keys = absolute(keys)
+    elif isinstance(address, LocalCluster):
+        keys = address.keys
+    check_backend(graph_backend)
+    options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
+    return ClientSettings(address_text, timeout_seconds, heartbeat_interval_seconds, serializer, keys, options)
+
+
+def _address_text(address: Any) -> str | None:
+    if address is None:
+        return None
+    if isinstance(address, LocalCluster):
+        if address.is_shut_down:
+            raise RuntimeError(f"{address!r} takes no clients any more")
+        return address.address
+    if not isinstance(address, str):
+        raise TypeError(f"address must be a string or a local cluster, not {address!r}")
+    return str(parse_connect_address(address))
+
+
+def _check_seconds(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not 0 < value <= MAX_TIMEOUT_SECONDS:
+        wanted = f"a number of seconds above 0 and at most {MAX_TIMEOUT_SECONDS:g}"
+        raise ValueError(f"{name} must be {wanted}, not {number_text(value)}")
