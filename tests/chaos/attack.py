@@ -27,6 +27,7 @@ import zmq
 import zmq.utils.z85
 from tests.chaos.load import Outcome
 from tests.chaos.processes import hosts, loads
+from tests.fuzz.corpus import read_corpus
 from tests.integration.commands import SchedulerCommand, key_command, scheduler
 
 from scaler_client.commands.key_files import PeerKeys, read_peer_keys
@@ -46,7 +47,6 @@ PAUSE_SECONDS = 0.05
 LONG_BYTES = 32 << 20
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00%s" + bytes(32)
 READY = b"\x04\x29\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
-CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
 
 
 class Attacker:
@@ -59,10 +59,9 @@ class Attacker:
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self.victims = [1]
         """Incarnations of honest peers."""
-        names = [
-            path for folder in ("scheduler_wire", "scheduler_core") for path in sorted((CORPUS / folder).iterdir())
+        self.corpus = [
+            content for target in ("scheduler_wire", "scheduler_core") for content in read_corpus(target).values()
         ]
-        self.corpus = [path.read_bytes() for path in names]
 
     # ------------------------------------------------------------------------------------------------ without a key
 

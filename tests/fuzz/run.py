@@ -1,7 +1,8 @@
 """Fuzzing guided by coverage. `make fuzz` calls it: `python -m tests.fuzz.run --target NAME --seconds N`.
 
-What it finds to be new goes to a folder outside of the tree (`--found`), where a crash leaves its bytes too.
-`--keep BYTES` takes the smallest of that into the corpus in the tree, so many bytes a target.
+The fuzzer writes each input that reaches new code to a folder outside the tree (`--found`). It writes the input of a
+crash there too. `--keep BYTES` replaces each target's corpus with the smallest inputs of the corpus and that folder, up
+to so many bytes. `--add FILE` adds one input to the corpus of `--target`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-CORPUS = Path(__file__).parent / "corpus"
+from tests.fuzz.corpus import read_corpus, write_corpus
+
 ROOT = Path(__file__).parents[2]
 LONGEST = {"scheduler_wire": 2048, "scheduler_core": 1024, "peers_wire": 2048, "client_api": 512}
-"""Bytes of an input."""
+"""The most bytes of an input, for each target."""
 
 
 def main() -> int:
@@ -24,19 +26,27 @@ def main() -> int:
     if arguments.within:
         _fuzz(arguments.within, arguments.rest)
     names = list(LONGEST) if arguments.target == "all" else [arguments.target]
+    if arguments.add:
+        (name,) = names
+        path = Path(arguments.add)
+        write_corpus(name, {**read_corpus(name), path.name: path.read_bytes()})
+        return 0
     for name in names:
         found = Path(arguments.found or tempfile.gettempdir()) / name
         found.mkdir(parents=True, exist_ok=True)
         if arguments.keep:
-            _keep(found, CORPUS / name, arguments.keep)
+            _keep(found, name, arguments.keep)
             continue
-        options = [f"-max_total_time={arguments.seconds // len(names)}", str(found), str(CORPUS / name)]
         limits = [f"-artifact_prefix={found}/", f"-max_len={LONGEST[name]}", "-timeout=20", "-rss_limit_mb=2048"]
         print(f"### {name}", flush=True)
-        command = [sys.executable, "-m", "tests.fuzz.run", "--within", name, "--", *limits, *options]
-        status = subprocess.run(command, cwd=ROOT).returncode
+        with tempfile.TemporaryDirectory(prefix="scaler-corpus-") as corpus:
+            for each, content in read_corpus(name).items():
+                (Path(corpus) / each).write_bytes(content)
+            options = [f"-max_total_time={arguments.seconds // len(names)}", str(found), corpus]
+            command = [sys.executable, "-m", "tests.fuzz.run", "--within", name, "--", *limits, *options]
+            status = subprocess.run(command, cwd=ROOT).returncode
         if status:
-            print(f"{name}: found something; its bytes are the newest file in {found}", file=sys.stderr)
+            print(f"{name}: found a fault; its input is the newest file in {found}", file=sys.stderr)
             return status
     return 0
 
@@ -45,28 +55,34 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.fuzz.run", description=__doc__)
     parser.add_argument("--target", choices=["all", *LONGEST], default="all")
     parser.add_argument("--seconds", type=int, default=600, help="for all targets together")
-    parser.add_argument("--found", help="a folder for what is new")
-    parser.add_argument("--keep", type=int, default=0, help="bytes: instead of fuzzing, renew the corpus from there")
+    parser.add_argument("--found", help="a folder for inputs that reach new code, and for the inputs of crashes")
+    parser.add_argument("--keep", type=int, default=0, help="do not fuzz: renew the corpus, at most so many bytes each")
+    parser.add_argument("--add", metavar="FILE", help="do not fuzz: add this input to the corpus of --target")
     parser.add_argument("--within", choices=list(LONGEST), help=argparse.SUPPRESS)
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    parsed = parser.parse_args()
+    if parsed.add and parsed.target == "all":
+        parser.error("--add needs --target")
+    return parsed
 
 
-def _keep(found: Path, corpus: Path, most: int) -> None:
-    """libFuzzer has kept what adds to the coverage alone, and the shorter one of two alike."""
+def _keep(found: Path, target: str, most: int) -> None:
+    """Replace the target's corpus with the smallest inputs of it and of `found`, at most `most` bytes.
+
+    libFuzzer has already dropped the inputs that add no coverage.
+    """
+    candidates = {**read_corpus(target), **{path.name: path.read_bytes() for path in found.iterdir()}}
     chosen: dict[str, bytes] = {}
+    contents: set[bytes] = set()
     size = 0
-    for path in sorted([*found.iterdir(), *corpus.iterdir()], key=lambda path: (path.stat().st_size, path.name)):
-        content = path.read_bytes()
+    for name, content in sorted(candidates.items(), key=lambda item: (len(item[1]), item[0])):
         if size + len(content) > most:
             break
-        if content not in chosen.values():
-            chosen[path.name] = content
+        if content not in contents:
+            chosen[name] = content
+            contents.add(content)
             size += len(content)
-    for path in corpus.iterdir():
-        path.unlink()
-    for name, content in chosen.items():
-        (corpus / name).write_bytes(content)
+    write_corpus(target, chosen)
 
 
 def _fuzz(name: str, options: list[str]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 
 import pytest
+from tests.fuzz.corpus import FOLDER, archive_of, read_corpus
 from tests.fuzz.drawing import Drawing, data_of, frames_of
 from tests.fuzz.events_of_bytes import ROUTES, Maker, incarnation_of
-from tests.fuzz.run import CORPUS, LONGEST
+from tests.fuzz.run import LONGEST
 from tests.fuzz.targets import NOT_UNDER_PYPY, TARGETS, Conversation
 
 from scaler_scheduler.core import events
@@ -18,9 +19,9 @@ CHUNK = 100
 
 
 def test_the_corpus_is_small() -> None:
-    sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
+    sizes = [len(content) for target in TARGETS for content in read_corpus(target).values()]
     assert 100 < len(sizes) and sum(sizes) < MOST_BYTES
-    assert {folder.name for folder in CORPUS.iterdir()} == set(TARGETS) == set(LONGEST)
+    assert set(FOLDER.iterdir()) == {archive_of(target) for target in TARGETS} and set(TARGETS) == set(LONGEST)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -29,11 +30,11 @@ def test_replay(target: str) -> None:
         pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
         if sys.version_info < (3, 10):
             pytest.skip("the client's library is for CPython from 3.10 on")
-    for path in sorted((CORPUS / target).iterdir()):
+    for name, content in read_corpus(target).items():
         try:
-            TARGETS[target](path.read_bytes())
+            TARGETS[target](content)
         except BaseException as error:
-            raise AssertionError(f"{path.name}: {error!r}") from error
+            raise AssertionError(f"{name}: {error!r}") from error
     if target == "client_api":
         from tests.fuzz import client_api
 
@@ -42,8 +43,8 @@ def test_replay(target: str) -> None:
 
 def test_events_of_every_kind_come_of_some_bytes() -> None:
     kinds = set()
-    for path in (CORPUS / "scheduler_core").iterdir():
-        maker = Maker(Drawing(path.read_bytes()))
+    for content in read_corpus("scheduler_core").values():
+        maker = Maker(Drawing(content))
         while not maker.drawing.is_over:
             kinds.add(maker.event().kind)
     assert kinds == {each.kind for each in _every_event(events.Event)} - {-1}
