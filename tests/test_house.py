@@ -1,6 +1,7 @@
 """The rules of the house (ARCHITECTURE.md), read from the imports, the folders and the documents."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -137,6 +138,7 @@ def imported(source: str, module: str, is_package: bool) -> set[str]:
     return names
 
 
+@functools.cache
 def imports_of(package: str) -> dict[str, set[str]]:
     """What each module of a package imports."""
     found = {}
@@ -152,6 +154,7 @@ def module_among(modules: Iterable[str]) -> Callable[[str], str | None]:
     return lambda name: next((each for each in (name, name.rpartition(".")[0]) if each in known), None)
 
 
+@functools.cache
 def imported_modules(package: str) -> dict[str, set[str]]:
     """Which modules of its own package each module imports, types included."""
     imports = imports_of(package)
@@ -307,9 +310,8 @@ def test_architecture_names_every_room_and_no_other_file() -> None:
         for room in rooms_of(package):
             if room != folder:
                 assert room.relative_to(folder).as_posix() + "/" in named, f"ARCHITECTURE.md does not name {room}"
-    there = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.as_posix()}
     modules = [name for name in named if name.endswith(".py")]
-    assert [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in there)] == []
+    assert [name for name in modules if not any(path.endswith(f"/{name}") for path in source_files())] == []
 
 
 DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "scheduler_daemon/docs/decisions"]
@@ -320,6 +322,7 @@ MADE_BY_TOOLS = {"packaging/build/", "packaging/dist/", "packaging/build/site/",
 """Folders that no commit has."""
 
 
+@functools.cache
 def source_files() -> list[str]:
     """The paths of all source files and folders, with a slash before each and behind folders."""
     listed = subprocess.run(
@@ -328,6 +331,12 @@ def source_files() -> list[str]:
     there = {f"/{name}" for name in listed if (ROOT / name).exists()}
     folders = {f"/{parent}/" for name in listed for parent in Path(name).parents if parent != Path(".")}
     return sorted(there | folders)
+
+
+@functools.cache
+def python_sources() -> dict[Path, str]:
+    """Return the text of each Python source file, by its path."""
+    return {ROOT / name[1:]: (ROOT / name[1:]).read_text("utf-8") for name in source_files() if name.endswith(".py")}
 
 
 def is_defined(name: str, member: str, sources: dict[Path, str]) -> bool:
@@ -359,8 +368,7 @@ def unknown_names(text: str, files: list[str], sources: dict[Path, str]) -> list
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_paths_and_names_in_a_document_exist(document: str) -> None:
-    files = source_files()
-    sources = {ROOT / name[1:]: (ROOT / name[1:]).read_text("utf-8") for name in files if name.endswith(".py")}
+    files, sources = source_files(), python_sources()
     pages = sorted((ROOT / document).glob("*.md")) or [ROOT / document]
     assert [
         (page.name, found) for page in pages if (found := unknown_names(page.read_text("utf-8"), files, sources))
