@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..protocol.snapshots import WorkerState
 from .snapshot_view import SnapshotView
-from .text_layout import clean, duration, plural, size
+from .text_layout import clean, duration, moment, plural, size
 
 SILENT_AGENT_SECONDS = 10.0
 NEARLY_FULL = 0.9
@@ -47,7 +47,8 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
     for cause, number in sorted(snapshot.deaths.items(), key=lambda item: -item[1]):
         if cause in INTENDED_DEATHS:
             continue
-        yield f"{plural(number, 'worker has', 'workers have')} died since the start: {clean(cause)}"
+        died = plural(number, "worker has", "workers have")
+        yield f"{died} died since the start: {clean(cause)}{_last(view, 'deaths', cause)}"
 
 
 def _host_problems(view: SnapshotView) -> Iterator[str]:
@@ -73,12 +74,13 @@ def _scheduler_problems(view: SnapshotView) -> Iterator[str]:
     for reason, meaning in DROP_REASONS.items():
         if snapshot.dropped.get(reason):
             dropped = plural(snapshot.dropped[reason], "message")
-            yield f"{dropped} dropped since the start: {reason} ({meaning})"
+            yield f"{dropped} dropped since the start: {reason} ({meaning}){_last(view, 'dropped', reason)}"
     if snapshot.dropped.get("connections"):
-        yield f"{plural(snapshot.dropped['connections'], 'connection')} cut since the start: too many, or silent"
+        cut, last = plural(snapshot.dropped["connections"], "connection"), _last(view, "dropped", "connections")
+        yield f"{cut} cut since the start: too many, or silent{last}"
     if snapshot.dropped.get("unauthorized"):
-        times = plural(snapshot.dropped["unauthorized"], "time")
-        yield f"{times} since the start a key was not authorized: the scheduler's log names the last one"
+        times, last = plural(snapshot.dropped["unauthorized"], "time"), _last(view, "dropped", "unauthorized")
+        yield f"{times} since the start a key was not authorized: the scheduler's log names the last one{last}"
 
 
 def _version_problems(view: SnapshotView) -> Iterator[str]:
@@ -89,6 +91,12 @@ def _version_problems(view: SnapshotView) -> Iterator[str]:
     pythons = sorted({".".join(row.language.split(".")[:2]) for row in view.workers})
     if len(pythons) > 1:
         yield f"workers have different languages or versions of them: {_listed(pythons)}"
+
+
+def _last(view: SnapshotView, counter: str, cause: str) -> str:
+    """When a counter last grew, if this reader has seen that; empty otherwise."""
+    at = view.counter_times.get((counter, cause))
+    return "" if at is None else f", last at {moment(at)}"
 
 
 def _listed(names: list[str]) -> str:

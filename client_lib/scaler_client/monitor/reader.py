@@ -14,7 +14,7 @@ from ..protocol.snapshot_decoder import STORY_TOPIC, split_topic, task_of
 from ..protocol.snapshots import Graphs, History, Snapshot
 from .function_totals import FunctionTotals
 from .history import HistoryFeed
-from .snapshot_view import CpuUsages, SnapshotView, build_view, cpu_usages
+from .snapshot_view import CounterTimes, CpuUsages, SnapshotView, build_view, counter_times, cpu_usages
 
 SILENCE_SECONDS = 3.5
 """Without a snapshot, of which one comes each second: then the scheduler is gone."""
@@ -61,6 +61,7 @@ class MonitorReader:
         self._recent: deque[Snapshot] = deque()
         """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
         self._cpu_usages: CpuUsages = {}
+        self._counter_times: CounterTimes = {}
         self._history = HistoryFeed(0)
         self._pending_history = HistoryFeed(0)
         """Of a scheduler that has not shown itself yet."""
@@ -174,13 +175,15 @@ class MonitorReader:
             return  # an old one that has waited in a queue, or the same again
         else:
             self.missed_snapshots += snapshot.sequence - newest.sequence - 1
+        is_same = newest is not None and newest.incarnation == snapshot.incarnation
+        self._counter_times = counter_times(snapshot, newest if is_same else None, self._counter_times)
         self._recent.append(snapshot)
         while len(self._recent) > 1 and _seconds_between(self._recent[1], snapshot) >= RATE_SECONDS:
             self._recent.popleft()
         oldest = self._recent[0]
         base = oldest if _seconds_between(oldest, snapshot) >= RATE_SECONDS else None
         self._cpu_usages = cpu_usages(snapshot, self._cpu_usages)
-        self.view = build_view(snapshot, base, self._cpu_usages)
+        self.view = build_view(snapshot, base, self._cpu_usages, self._counter_times)
         self.function_totals.update(snapshot)
 
 

@@ -108,6 +108,29 @@ class ObjectRow:
     """A number where a newer scheduler knows more of them."""
 
 
+CounterTimes = Mapping[tuple[str, str], float]
+"""Unix times by counter, for example ("deaths", "signal 9"). A counter that has not grown yet is missing."""
+
+
+def counter_times(snapshot: Snapshot, previous: Snapshot | None, before: CounterTimes) -> CounterTimes:
+    """When each counter of worker deaths and dropped messages last grew, as far as this reader has seen it.
+
+    Args:
+        snapshot: the newest one.
+        previous: the one before it from the same scheduler. None starts over.
+        before: the result for `previous`.
+    """
+    if previous is None:
+        return {}
+    times = dict(before)
+    for name in ("deaths", "dropped"):
+        earlier: Mapping[str, int] = getattr(previous, name)
+        for cause, count in getattr(snapshot, name).items():
+            if count > earlier.get(cause, 0):
+                times[name, cause] = snapshot.unix_seconds
+    return times
+
+
 @dataclass(frozen=True)
 class SnapshotView:
     """`seconds` is the time that rates are of, 0 where there are none yet. All of them are a second's."""
@@ -128,6 +151,8 @@ class SnapshotView:
     clients: list[ClientRow]
     functions: list[FunctionRow]
     objects: list[ObjectRow]
+    counter_times: CounterTimes
+    """When the counters of worker deaths and dropped messages last grew."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +195,9 @@ def _next_usage(before: CpuUsage | None, at_milliseconds: int, cpu_milliseconds:
     return before.updated(at_milliseconds, cpu_milliseconds)
 
 
-def build_view(snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages) -> SnapshotView:
+def build_view(
+    snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages, times: CounterTimes | None = None
+) -> SnapshotView:
     """With rates since `base`, an earlier snapshot of the same scheduler."""
     seconds = 0.0 if base is None else max(0.0, snapshot.uptime_seconds - base.uptime_seconds)
     if base is None or not seconds:
@@ -193,6 +220,7 @@ def build_view(snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages) -> 
         clients=_client_rows(snapshot, base, interval),
         functions=_function_rows(snapshot, base, interval),
         objects=_object_rows(snapshot),
+        counter_times=times or {},
     )
 
 

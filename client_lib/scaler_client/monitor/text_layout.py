@@ -17,7 +17,6 @@ GAP = 2
 BOLD = "1"
 GOOD = "32"
 BAD = "31"
-FAINT = "2"
 
 
 @dataclass(frozen=True)

@@ -391,7 +391,8 @@ def test_json_has_what_the_manual_says(view: SnapshotView) -> None:
 
 def test_problems() -> None:
     def of(**fields: Any) -> list[str]:
-        return problems(build_view(snapshot_frame(1, 60), snapshot_frame(2, 62, **fields)))
+        counters = {name: fields[name] for name in ("deaths", "dropped") if name in fields}
+        return problems(build_view(snapshot_frame(1, 60, **counters), snapshot_frame(2, 62, **fields)))
 
     assert of() == []
     assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
@@ -419,6 +420,17 @@ def test_problems() -> None:
         "2 times since the start a key was not authorized: the scheduler's log names the last one"
     ]
     assert of(process={"loopMicroseconds": 1_900_000}) == ["the scheduler's loop is busy 95% of the time"]
+
+
+def test_problems_say_when_they_last_happened() -> None:
+    counted = {"deaths": [{"name": "signal 9", "count": 2}], "dropped": [{"name": "connections", "count": 1}]}
+    lines = problems(
+        build_view(snapshot_frame(1, 60), snapshot_frame(2, 62, unixMilliseconds=1_700_000_000_000, **counted))
+    )
+    assert lines == [
+        "2 workers have died since the start: signal 9, last at 2023-11-14 22:13:20",
+        "1 connection cut since the start: too many, or silent, last at 2023-11-14 22:13:20",
+    ]
 
 
 @pytest.mark.parametrize(

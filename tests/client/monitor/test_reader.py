@@ -64,6 +64,18 @@ def test_the_first_snapshot_is_a_full_picture_without_rates(reader: MonitorReade
     assert (view.seconds, view.resolved_rate, view.cpu_percent) == (0, 0, 0)
 
 
+def test_counters_tell_when_they_last_grew(reader: MonitorReader) -> None:
+    def feed(sequence: int, died: int, incarnation: int = 5) -> dict[tuple[str, str], float]:
+        deaths = [{"name": "signal 9", "count": died}]
+        clock = {"unixMilliseconds": 1000 * sequence, "incarnation": incarnation}
+        reader.feed(published(sequence, sequence, deaths=deaths, **clock), START)
+        return dict(shown(reader).counter_times)
+
+    assert feed(1, 3) == {}, "when these three died is not known"
+    assert feed(2, 4) == {("deaths", "signal 9"): 2.0} == feed(3, 4)
+    assert feed(4, 9, incarnation=6) == {}, "another scheduler"
+
+
 def test_rates_are_of_the_schedulers_own_time(reader: MonitorReader) -> None:
     reader.feed(
         published(
