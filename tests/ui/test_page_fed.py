@@ -267,6 +267,13 @@ def test_a_worker_that_was_restarted_has_one_row(fed_page: FedPage) -> None:
     assert names == ["south-1", "south-2", "a-worker-that-is-gone", "worker 78"]
 
 
+def test_a_worker_without_a_name_is_shown_by_its_identity(fed_page: FedPage) -> None:
+    chunk = feeds.tasks(4, 1, 50, 4, 950)
+    chunk["workers"], chunk["worker_names"] = ["78"], [""]
+    page = fed_page("tasks", [*beginning(), chunk], viewport={"width": 390, "height": 740})
+    expect(rows(page).first).to_contain_text("worker 78")
+
+
 COLOURS = """async (names) => {
     const { FunctionColours } = await import('/static/function_colours.js');
     const colours = new FunctionColours();

@@ -12,7 +12,7 @@ from tests.ui.test_page_fed import FedPage, beginning, few
 
 WIDTHS = {1280: 800, 1920: 1080, 390: 800}
 WANTED = {
-    ("tasks", 390): {"Task", "Duration", "Error"},
+    ("tasks", 390): {"Task", "Duration", "Error", "Worker"},
     ("tasks", 1280): {"Ended", "Task", "State", "Duration", "Error", "Worker", "Client"},
     ("tasks", 1920): {"Id", "Attempt", "Waited"},
     ("workers", 1280): {"Worker", "State", "Runs", "For", "CPU", "Memory", "Queued", "Done", "Rate", "Host"},

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 
 BUCKETS_PER_OCTAVE = 8
 
@@ -66,10 +65,6 @@ class FunctionDurations:
             if left <= 0:
                 return seconds_of(bucket)
         raise AssertionError("more were asked for than there are")
-
-
-Durations = Mapping[str, FunctionDurations]
-"""By the function's name."""
 
 
 def bucket_of(nanoseconds: int) -> int:

@@ -16,6 +16,8 @@ class Execution {
     const worker = columns.worker[row];
     this.worker = worker < 0 ? "" : chunk.workers[worker];
     this.workerName = worker < 0 ? "" : chunk.worker_names[worker];
+    /** What the page shows: a worker that left before the server could learn its name is shown by its identity. */
+    this.workerLabel = this.workerName || (this.worker && `worker ${this.worker}`);
     this.function = context.functions[columns.function[row]];
     this.name = chunk.names[columns.name[row]];
     this.submitted = milliseconds(context.base, columns.submitted[row]);

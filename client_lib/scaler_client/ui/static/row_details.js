@@ -99,7 +99,7 @@ const COLUMNS = [
   { id: "name", title: "Task", width: 90, grow: 2, text: (row) => cut(row.name, 60), full: (row) => visible(row.name) },
   { id: "state", title: "State", width: 76, from: 480, text: (row) => row.outcome.name, full: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
   { id: "duration", title: "Duration", width: 66, right: true, text: (row) => duration(row.duration) },
-  { id: "worker", title: "Worker", width: 76, grow: 1, from: 640, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
+  { id: "worker", title: "Worker", width: 76, grow: 1, from: 640, text: (row) => visible(row.workerLabel) || "–", full: (row) => visible(row.workerLabel) },
   { id: "error", title: "Error", width: 90, grow: 3, text: (row) => cut(row.error, 120), full: (row) => visible(row.error), style: () => "error" },
 ];
 

@@ -51,7 +51,7 @@ export class TaskDetails {
     const lines = columns.kind.map((kind, row) => {
       const outcome = columns.outcome[row] === null ? "" : outcomes.get(columns.outcome[row]).name;
       const what = kind === "ended" ? outcome : [EVENT_TEXTS[kind] ?? kind, outcome].filter(Boolean).join(": ");
-      const worker = columns.worker[row] ? `on ${visible(columns.worker_name[row])}` : "";
+      const worker = columns.worker[row] ? `on ${visible(columns.worker_name[row]) || `worker ${columns.worker[row]}`}` : "";
       const took = columns.duration[row] ? duration(columns.duration[row] * 1000) : "";
       const attempt = columns.attempt[row] ? `attempt ${columns.attempt[row]}` : "";
       return [clock(columns.time[row] * 1000, 1), [what, attempt, worker, took, visible(columns.error[row])]];
@@ -73,7 +73,7 @@ export class TaskDetails {
     const known = this.model.executions.attemptsOf(this.row.client, this.row.id).filter((each) => each !== this.row);
     const lines = known.map((each) => [
       `Attempt ${each.attempt}`,
-      [each.outcome.name, visible(each.workerName), duration(each.duration), visible(each.error)],
+      [each.outcome.name, visible(each.workerLabel), duration(each.duration), visible(each.error)],
     ]);
     this.story.replaceChildren();
     if (lines.length) this.#showEvents("Other attempts", lines);
@@ -99,7 +99,7 @@ function facts(row) {
     ["Function", row.function ? visible(row.function.name) : visible(row.name)],
     ["Task id", row.id],
     ["Attempt", String(row.attempt)],
-    ["Worker", row.worker ? `${visible(row.workerName)} (${row.worker})` : "none"],
+    ["Worker", row.workerName ? `${visible(row.workerName)} (${row.worker})` : row.workerLabel || "none"],
     ["Client", row.clientName ? `${visible(row.clientName)} (${row.client})` : row.client],
     ["Submitted", when(row.submitted)],
     ["Waited", duration(row.start - row.submitted)],

@@ -18,7 +18,7 @@ export class Tooltip {
       ["Duration", duration(execution.duration)],
       ["Started", clock(execution.start, 1)],
       ["Task id", execution.id],
-      ["Worker", visible(execution.workerName)],
+      ["Worker", visible(execution.workerLabel)],
       ...(execution.clientName ? [["Client", visible(execution.clientName)]] : []),
     ];
     if (execution.error) lines.push(["Error", visible(execution.error), "bad"]);

@@ -149,6 +149,7 @@ function openTask(node, clientName) {
     attempt: "–",
     worker: "",
     workerName: "",
+    workerLabel: "",
     name: node.name,
     submitted: NaN,
     start: NaN,

@@ -25,11 +25,11 @@ const DURATIONS = [[0, "Any duration"], [10, "≥ 10 ms"], [100, "≥ 100 ms"], 
 /** Those that fit: the others are in the details of each. */
 const COLUMNS = [
   { id: "end", title: "Ended", width: 104, from: 480, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
-  { id: "name", title: "Task", width: 94, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name), style: (row) => (row.outcome.kind === "failed" ? "error" : "") },
+  { id: "name", title: "Task", width: 76, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name), style: (row) => (row.outcome.kind === "failed" ? "error" : "") },
   { id: "state", title: "State", width: 88, from: 640, text: shortState, full: (row) => row.outcome.name, style: (row) => STATE_CLASSES[row.outcome.kind] },
   { id: "duration", title: "Duration", width: 66, right: true, text: (row) => duration(row.duration) },
-  { id: "error", title: "Error", width: 100, grow: 4, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
-  { id: "worker", title: "Worker", width: 90, grow: 1, from: 760, text: (row) => visible(row.workerName) || "–", full: (row) => visible(row.workerName) },
+  { id: "error", title: "Error", width: 60, grow: 4, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
+  { id: "worker", title: "Worker", width: 60, grow: 2, text: (row) => cut(row.workerLabel, 24) || "–", full: (row) => visible(row.workerLabel) },
   { id: "client", title: "Client", width: 170, grow: 1, from: 1000, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
   { id: "waited", title: "Waited", width: 70, right: true, from: 1300, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
   { id: "attempt", title: "Attempt", width: 64, right: true, from: 1300, text: (row) => String(row.attempt) },
@@ -142,7 +142,7 @@ class Tasks {
   }
 
   #matches(row) {
-    return this.search.isEmpty || this.search.matches(row.name, row.function?.name ?? "", row.id, row.workerName, row.clientName, row.error);
+    return this.search.isEmpty || this.search.matches(row.name, row.function?.name ?? "", row.id, row.workerLabel, row.clientName, row.error);
   }
 }
 
@@ -157,6 +157,7 @@ export function runningTask(row, model) {
     attempt: row.attempt,
     worker: row.worker,
     workerName: row.worker_name,
+    workerLabel: row.worker_name || `worker ${row.worker}`,
     name: row.name,
     submitted: NaN,
     start: row.start * 1000,
