@@ -58,7 +58,7 @@ def test_who_has_a_key_works_until_it_is_revoked(exposed: Service, tmp_path: Pat
 def test_keys_of_another_user_are_named(exposed: Service) -> None:
     exposed.machine.run("systemctl", "restart", UNIT, status=1)
     said = exposed.machine.journal(UNIT)
-    assert f"cannot read the key {KEYS}/server.secret: it must belong to the user that this runs as" in said
+    assert f"cannot read the key {KEYS}/server.secret: it must belong to the user that runs this program" in said
 
 
 def test_without_keys_nobody_else_reaches_it(service: Service) -> None:

@@ -284,7 +284,7 @@ def test_check_config(toml, capsys):
 
 def test_an_option_below_a_table(toml):
     path = toml("[capabilities]\ngpu = 2\nnum_of_workers = 3\n")
-    wanted = f"{path}:3: num_of_workers: stands below [capabilities] and so belongs to it; move it above"
+    wanted = f"{path}:3: num_of_workers: it is below [capabilities] and so part of that table; move it above"
     assert complaint(ADDRESS, "--config", path) == wanted
     assert load(ADDRESS, "--config", toml("capabilities = {preload = 3}")).capabilities == {"preload": 3}
 
@@ -342,7 +342,7 @@ def test_main_sets_up_the_log_and_hands_the_configuration_on(monkeypatch, tmp_pa
     monkeypatch.setenv("SCALER_CLUSTER_NUM_WORKERS", "3")
     assert cli.main([ADDRESS, "-n", "4", "--logging-paths", str(tmp_path / "log")]) == 7
     warning, line = (tmp_path / "log").read_text().splitlines()
-    assert warning.endswith("NUM_WORKERS is unknown, and ignored (did you mean SCALER_CLUSTER_NUM_OF_WORKERS?)")
+    assert warning.endswith("NUM_WORKERS is unknown and ignored (did you mean SCALER_CLUSTER_NUM_OF_WORKERS?)")
     assert re.fullmatch(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: 4 workers", line)
 
 

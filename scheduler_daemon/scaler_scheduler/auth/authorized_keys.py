@@ -1,6 +1,6 @@
-"""Who may connect: the file `authorized` in the folder of keys, a line each of role, public key and name.
+"""The list of authorized keys: the file `authorized` in the folder of keys, with a role, public key and name a line.
 
-It is replaced whole, so that who reads it sees the old one or the new one.
+The file is always replaced as a whole, so a reader sees either the old list or the new one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from ..commands.options import quoted
 
 FILE_NAME = "authorized"
 LONGEST_NAME = 64  # characters
-_HEADER = "# Who may connect: role, public key, name. For scaler_scheduler authorize and revoke; SIGHUP applies it.\n"
+_HEADER = (
+    "# Authorized keys: role, public key, name. Change with scaler_scheduler authorize and revoke, apply by SIGHUP.\n"
+)
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ class AuthorizedKey:
 
     @property
     def user(self) -> str:
-        """What a connection of this key is called by."""
+        """The user id that ZAP gives to connections with this key."""
         return f"{self.role}:{self.key}"
 
 
 def read(directory: str) -> Dict[str, AuthorizedKey]:
-    """Who may connect, by key. Raises KeyFileError naming the first wrong line."""
+    """The authorized keys by public key. Raises KeyFileError that names the first wrong line."""
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:
@@ -63,15 +65,15 @@ def read(directory: str) -> Dict[str, AuthorizedKey]:
         if not words or words[0].startswith("#"):
             continue
         if len(words) != 3 or words[0] not in ROLES or not re.fullmatch("[0-9a-f]{64}", words[1]):
-            raise KeyFileError(f"{path}:{number}: this is not a role ({', '.join(ROLES)}), 64 hex digits and a name")
+            raise KeyFileError(f"{path}:{number}: expected a role ({', '.join(ROLES)}), 64 hex digits and a name")
         if words[1] in entries:
-            raise KeyFileError(f"{path}:{number}: the key {words[1]} is there more than once")
+            raise KeyFileError(f"{path}:{number}: the key {words[1]} is listed more than once")
         entries[words[1]] = AuthorizedKey(*words)
     return entries
 
 
 def add(directory: str, entry: AuthorizedKey) -> None:
-    """One more who may connect. Raises KeyFileError where key or name are taken."""
+    """Add a key to the list. Raises KeyFileError if its key or name is listed already."""
 
     def change(entries: Dict[str, AuthorizedKey]) -> None:
         for other in entries.values():
@@ -84,13 +86,13 @@ def add(directory: str, entry: AuthorizedKey) -> None:
 
 
 def remove(directory: str, name_or_key: str) -> List[AuthorizedKey]:
-    """Take one away, by its name or key; returns who that was. Raises KeyFileError where there is none such."""
+    """Remove keys from the list by name or key, and return them. Raises KeyFileError if there is none."""
     gone: List[AuthorizedKey] = []
 
     def change(entries: Dict[str, AuthorizedKey]) -> None:
         gone.extend(entry for entry in entries.values() if name_or_key in (entry.name, entry.key))
         if not gone:
-            raise KeyFileError(f"nobody is authorized in {directory} by the name or key {quoted(name_or_key)}")
+            raise KeyFileError(f"no key with the name or value {quoted(name_or_key)} is authorized in {directory}")
         for entry in gone:
             del entries[entry.key]
 
@@ -99,12 +101,12 @@ def remove(directory: str, name_or_key: str) -> List[AuthorizedKey]:
 
 
 def create(directory: str, entries: List[AuthorizedKey]) -> None:
-    """The file, where there is none yet. Raises KeyFileError."""
+    """Make the list, which must not exist yet. Raises KeyFileError."""
     write_new(os.path.join(directory, FILE_NAME), _text(entries))
 
 
 def write_new(path: str, text: str) -> None:
-    """Make a file for its owner alone. Raises KeyFileError; no part of the file is left then."""
+    """Make a file that only its owner can read. Raises KeyFileError; then no part of the file is left."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -118,15 +120,22 @@ def write_new(path: str, text: str) -> None:
 
 
 def checked_name(given: str) -> str:
-    """A name that may stand in the file. Raises KeyFileError."""
+    """A name for the list, unchanged. Raises KeyFileError if it is not allowed."""
     if not 0 < len(given) <= LONGEST_NAME or not given.isprintable() or given.split() != [given] or given[0] == "#":
         raise KeyFileError(f"{quoted(given)} is not a name of 1 to {LONGEST_NAME} printable characters without blanks")
     return given
 
 
 def checked_key(given: str, decode_z85: Callable[[str], bytes]) -> str:
-    """A public key given as 64 hex digits, as ZeroMQ writes them (40 characters), or as a file; in hex. Raises
-    KeyFileError."""
+    """The 64 hex digits of a public key.
+
+    Args:
+        given: 64 hex digits, the 40 characters that ZeroMQ writes, or the path of a file.
+        decode_z85: converts ZeroMQ's characters to bytes.
+
+    Raises:
+        KeyFileError: `given` is none of these.
+    """
     key: Optional[bytes] = None
     if re.fullmatch("[0-9a-fA-F]{64}", given):
         key = bytes.fromhex(given)
@@ -138,13 +147,17 @@ def checked_key(given: str, decode_z85: Callable[[str], bytes]) -> str:
         except (ValueError, KeyError, UnicodeError):
             pass
     if key is None or len(key) != KEY_BYTES:
-        raise KeyFileError(f"{quoted(given)} is no public key: 64 hex digits, ZeroMQ's 40 characters, or a file *.key")
+        raise KeyFileError(
+            f"{quoted(given)} is not a public key: expected 64 hex digits, ZeroMQ's 40 characters, or a file *.key"
+        )
     return key.hex()
 
 
 def check_role(given: str, role: str) -> None:
-    """Raises KeyFileError where the key is given as a file that by its name is for another role: programs take theirs
-    by name, and so it would never be used."""
+    """Raise KeyFileError if a key is given as a file that has the name of another role.
+
+    Programs read the key file of their role, so they would never use this key.
+    """
     name = os.path.basename(given)
     for other in (SERVER, *ROLES):
         if name == other + PUBLIC_SUFFIX and other != role:
@@ -162,7 +175,7 @@ def _update(directory: str, change: Callable[[Dict[str, AuthorizedKey]], None]) 
 
 @contextmanager
 def _locked(directory: str) -> Iterator[None]:
-    """Two that change the file at the same time do so one after the other."""
+    """Hold a lock, so that only one process at a time changes the list."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -177,7 +190,7 @@ def _locked(directory: str) -> Iterator[None]:
 def _replace(directory: str, text: str) -> None:
     path = os.path.join(directory, FILE_NAME)
     try:
-        import tempfile  # here and not above: the daemon only reads
+        import tempfile  # not at the top: the daemon only reads
 
         before = os.stat(path)
         descriptor, temporary = tempfile.mkstemp(prefix=f".{FILE_NAME}-", dir=directory)
@@ -187,7 +200,9 @@ def _replace(directory: str, text: str) -> None:
                 file.flush()
                 os.fchmod(descriptor, before.st_mode & 0o7777)
                 if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-                    os.fchown(descriptor, before.st_uid, before.st_gid)  # root changes what the scheduler's user reads
+                    os.fchown(
+                        descriptor, before.st_uid, before.st_gid
+                    )  # so that the scheduler can read what root wrote
                 os.fsync(descriptor)
             os.rename(temporary, path)
         except BaseException:

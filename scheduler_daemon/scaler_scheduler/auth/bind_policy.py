@@ -1,4 +1,4 @@
-"""Which addresses others than this machine's users reach: those are not bound without keys."""
+"""Which addresses need keys: those that users of other machines can reach."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Optional
 
 from ..commands.addresses import Address
 
-_MONITOR_ACCESS = "sees names of functions, tasks, hosts and clients, and the errors of tasks"
+_MONITOR_ACCESS = "can read the names of functions, tasks, hosts and clients, and the errors of tasks"
 
 
 def is_local(address: Address) -> bool:
-    """Whether the address is reached from this machine alone, as far as can be told before it is bound."""
+    """Whether only this machine can reach the address, as far as this is known before binding."""
     if address.transport != "tcp":
         return True
     if address.host == "*":
@@ -20,12 +20,12 @@ def is_local(address: Address) -> bool:
     try:
         found = socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        return address.host == "lo"  # ZeroMQ also takes the names of interfaces
+        return address.host == "lo"  # ZeroMQ also accepts the names of interfaces
     return all(_is_loopback(str(each[4][0])) for each in found)
 
 
 def insecure_bind_error(address: Address, monitor_address: Optional[Address]) -> str:
-    """Why these are not bound without keys, and what to do instead, in a line; empty where nobody else reaches them."""
+    """Why these addresses must not be bound without keys, and what to do, in one line. Empty if both are local."""
     if not is_local(address):
         return insecure_address_error(address)
     if monitor_address is not None and not is_local(monitor_address):
@@ -34,34 +34,35 @@ def insecure_bind_error(address: Address, monitor_address: Optional[Address]) ->
 
 
 def insecure_address_error(address: Address) -> str:
-    """Of the address where clients and workers connect, which others reach."""
+    """The error for an address of clients and workers that other machines reach."""
     return (
-        f"{address} can be reached from other machines, and whoever reaches it can run code on the workers: make keys "
+        f"{address} can be reached from other machines, which could then run code on the workers: make keys "
         f"with `scaler_scheduler keygen DIR`, start `scaler_scheduler --keys DIR {address}`, and the workers with "
         "`scaler_cluster --keys DIR ADDRESS` (clients: SCALER_KEYS=DIR); or give --insecure"
     )
 
 
 def insecure_monitor_error(monitor_address: Address, address: str) -> str:
-    """Of the monitor's address, which others reach; `address` is where clients and workers connect."""
+    """The error for a monitor address that other machines reach. `address` is the address of clients and workers."""
     return (
-        f"{monitor_address} can be reached from other machines, and whoever reaches it {_MONITOR_ACCESS}: make "
+        f"{monitor_address} can be reached from other machines, and anybody there {_MONITOR_ACCESS}: make "
         f"keys with `scaler_scheduler keygen DIR`, start `scaler_scheduler --keys DIR {address} --monitor-address "
-        f"{monitor_address}`, and who watches, workers and clients with these keys too (`scaler_top --keys DIR`, "
+        f"{monitor_address}`, and monitors, workers and clients with these keys too (`scaler_top --keys DIR`, "
         "`scaler_cluster --keys DIR`, SCALER_KEYS=DIR); or give --insecure"
     )
 
 
 def insecure_warning(address: Address, monitor_address: Optional[Address]) -> str:
-    """What the log says where both are bound without keys all the same; empty where nobody else reaches them."""
+    """The warning in the log if both addresses are bound without keys. Empty if both are local."""
     if not is_local(address):
         return (
-            f"INSECURE: {address} is bound without keys (--insecure): whoever reaches it can run code on the workers, "
-            "and reads what others send"
+            f"INSECURE: {address} is bound without keys (--insecure): anybody who reaches it can run code on the "
+            "workers and read the data of other clients"
         )
     if monitor_address is not None and not is_local(monitor_address):
         return (
-            f"INSECURE: --monitor-address {monitor_address} is bound without keys: whoever reaches it {_MONITOR_ACCESS}"
+            f"INSECURE: --monitor-address {monitor_address} is bound without keys: anybody who reaches it "
+            f"{_MONITOR_ACCESS}"
         )
     return ""
 

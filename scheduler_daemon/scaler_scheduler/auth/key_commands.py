@@ -1,4 +1,4 @@
-"""`scaler_scheduler keygen`, `authorize`, `revoke` and `list`: what is done to a folder of keys."""
+"""The subcommands `keygen`, `authorize`, `revoke` and `list` of scaler_scheduler, which manage a folder of keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .authorized_keys import AuthorizedKey
 _KEY_USERS = {
     "client": "programs with a Client: Client(address, keys=FOLDER), or SCALER_KEYS=FOLDER",
     "worker": "compute hosts: scaler_cluster --keys FOLDER ADDRESS",
-    "monitor": "who watches: scaler_top and the other monitor programs --keys FOLDER",
+    "monitor": "monitor hosts: scaler_top and the other monitor programs --keys FOLDER",
 }
 
 _ONE_ROLE = f"{', '.join(ROLES[:-1])} or {ROLES[-1]}"
@@ -30,7 +30,7 @@ class _UsageError(Exception):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Instead of argparse's page of usage."""
+        """Raise an error. argparse would print the usage and exit."""
         raise _UsageError(f"{self.prog.split()[-1]}: {message}")
 
 
@@ -39,7 +39,7 @@ def is_key_command(arguments: Sequence[str]) -> bool:
 
 
 def mistyped_command(arguments: Sequence[str]) -> str:
-    """Of what stands where one of these commands was meant, probably; empty for everything else."""
+    """The error for a first argument that is probably a misspelled subcommand; else an empty text."""
     if not arguments or arguments[0].startswith("-") or "://" in arguments[0]:
         return ""
     hint = suggestion(arguments[0], list(_COMMANDS))
@@ -47,7 +47,7 @@ def mistyped_command(arguments: Sequence[str]) -> str:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do it; returns the exit status."""
+    """Run a subcommand. Returns the exit status."""
     try:
         parsed = argument_parser().parse_args(arguments)
         _COMMANDS[arguments[0]](parsed)
@@ -57,24 +57,24 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """What takes these commands apart and writes their help."""
+    """The parser of the subcommands, which also writes their help."""
     parser = _Parser(prog=PROGRAM, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True)
-    about = "Makes a folder of keys: the server's pair and one for each role. What is there is never overwritten."
-    keygen = _add(commands, "keygen", "make keys in a new folder", about, "where to make them")
-    only = "make one pair for somebody else alone, and no server's: its *.key is what authorize takes"
+    about = "Makes a folder of keys: the server's key pair and one for each role. Existing files are never overwritten."
+    keygen = _add(commands, "keygen", "make keys in a new folder", about, "the folder to make")
+    only = "make only the key pair of one role, for another user or host; authorize takes its *.key"
     keygen.add_argument("--as", dest="role", metavar="ROLE", choices=ROLES, help=f"{only}; ROLE is {_ONE_ROLE}")
-    about = "Lets one more key in; a scheduler that runs takes it in at SIGHUP."
-    authorize = _add(commands, "authorize", "let one more key in", about, _SCHEDULERS)
+    about = "Authorizes one more key. A running scheduler accepts it after SIGHUP."
+    authorize = _add(commands, "authorize", "authorize one more key", about, _SCHEDULERS)
     key = "64 hex digits, ZeroMQ's 40 characters, or a file *.key"
     authorize.add_argument("key", metavar="PUBLICKEY", help=key)
-    role = f"what it may be: {_ONE_ROLE}"
+    role = f"the role of the key: {_ONE_ROLE}"
     authorize.add_argument("--as", dest="role", metavar="ROLE", choices=ROLES, required=True, help=role)
-    authorize.add_argument("--name", metavar="NAME", required=True, help="whose it is, for logs and for revoke")
-    about = "Lets a key in no more; a scheduler that runs cuts it off at SIGHUP."
-    revoke = _add(commands, "revoke", "let a key in no more", about, _SCHEDULERS)
-    revoke.add_argument("who", metavar="NAME_OR_KEY", help="as authorize was told, or the public key")
-    _add(commands, "list", "say who may connect", "Says who may connect: role, key, name.", _SCHEDULERS)
+    authorize.add_argument("--name", metavar="NAME", required=True, help="the name of the key, for logs and for revoke")
+    about = "Removes a key from the list. A running scheduler cuts its connections after SIGHUP."
+    revoke = _add(commands, "revoke", "remove a key from the list", about, _SCHEDULERS)
+    revoke.add_argument("who", metavar="NAME_OR_KEY", help="the name that authorize was given, or the public key")
+    _add(commands, "list", "list the authorized keys", "Lists the authorized keys: role, key, name.", _SCHEDULERS)
     return parser
 
 
@@ -95,16 +95,16 @@ def _keygen(parsed: argparse.Namespace) -> None:
     files += [] if parsed.role else [authorized_keys.FILE_NAME]
     for name in files:
         if os.path.lexists(os.path.join(directory, name)):
-            raise KeyFileError(f"{os.path.join(directory, name)} is there already: keys are never overwritten")
-    with ExitStack() as undo:  # a folder with some of its files could neither be used nor be completed
+            raise KeyFileError(f"{os.path.join(directory, name)} exists already: keys are never overwritten")
+    with ExitStack() as undo:  # a folder with only some of its files is useless
         public = {name: _make_pair(directory, name, undo) for name in names}
         if not parsed.role:
             authorized_keys.create(directory, [AuthorizedKey(role, public[role], role) for role in ROLES])
         undo.pop_all()
     if parsed.role:
-        print(f"Let it in: scaler_scheduler authorize DIR {public[parsed.role]} --as {parsed.role} --name NAME")
+        print(f"Authorize it: scaler_scheduler authorize DIR {public[parsed.role]} --as {parsed.role} --name NAME")
         copy = f"{SERVER}{PUBLIC_SUFFIX} of the scheduler's folder to {directory}"
-        print(f"Copy {copy}: whoever connects knows the scheduler by it")
+        print(f"Copy {copy}: peers recognize the scheduler by it")
         return
     print(f"The scheduler: scaler_scheduler --keys {directory} ADDRESS; {SERVER}{SECRET_SUFFIX} stays here")
     for role in ROLES:
@@ -113,12 +113,12 @@ def _keygen(parsed: argparse.Namespace) -> None:
 
 
 def _make_pair(directory: str, name: str, undo: ExitStack) -> str:
-    """The public key, in hex. `undo` removes the files."""
+    """Make a key pair. Returns the public key in hex. `undo` removes the files."""
     from ..net.zap import new_key_pair
 
     public, secret = new_key_pair()
     for suffix, text in (
-        (SECRET_SUFFIX, f"# The secret key of {name}: for nobody else.\n{secret.hex()}\n"),
+        (SECRET_SUFFIX, f"# The secret key of {name}: keep it private.\n{secret.hex()}\n"),
         (PUBLIC_SUFFIX, f"# The public key of {name}.\n{public.hex()}\n"),
     ):
         path = os.path.join(directory, name + suffix)
@@ -134,13 +134,13 @@ def _authorize(parsed: argparse.Namespace) -> None:
     authorized_keys.check_role(parsed.key, parsed.role)
     key = authorized_keys.checked_key(parsed.key, decode_z85)
     authorized_keys.add(parsed.directory, AuthorizedKey(parsed.role, key, name))
-    print(f"{name} may connect as {parsed.role} ({key}); a scheduler that runs takes it in at SIGHUP")
+    print(f"{name} may connect as {parsed.role} ({key}); a running scheduler accepts the key after SIGHUP")
 
 
 def _revoke(parsed: argparse.Namespace) -> None:
     for entry in authorized_keys.remove(parsed.directory, parsed.who):
         print(
-            f"{entry.name} may connect no more ({entry.role} {entry.key}); a scheduler that runs cuts it off at SIGHUP"
+            f"{entry.name} is revoked ({entry.role} {entry.key}); a running scheduler cuts its connections after SIGHUP"
         )
 
 
@@ -149,7 +149,7 @@ def _list(parsed: argparse.Namespace) -> None:
     for entry in entries:
         print(f"{entry.role:7} {entry.key} {entry.name}")
     if not entries:
-        print("nobody may connect", file=sys.stderr)
+        print("no key is authorized", file=sys.stderr)
 
 
 _COMMANDS: Dict[str, Callable[[argparse.Namespace], None]] = {

@@ -1,4 +1,4 @@
-"""Who may connect to the scheduler: the folder of keys, as it was read last, and what is said of who may not."""
+"""The authorized keys as they were read last, and log lines about rejected connections and messages."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from . import authorized_keys
 from .authorized_keys import AuthorizedKey
 
 REJECTIONS_LOG_SECONDS = 10.0
-"""At most one line about connections that were refused in this time, and one about messages."""
+"""Rejected connections, and messages, get at most one line in the log in this time."""
 
 _log = logging.getLogger(__name__)
 
 
 class Keyring:
-    """What ZeroMQ asks, in a thread of its own: what it reads is replaced whole, never changed.
+    """The server's key pair and the authorized keys of a folder.
+
+    The ZAP thread reads its attributes. They are replaced as a whole and never changed.
 
     Raises:
-        KeyFileError: the folder has not what a scheduler needs; the text says what.
+        KeyFileError: the folder lacks something, or it is wrong. The text says what.
     """
 
     def __init__(self, directory: str) -> None:
@@ -36,33 +38,36 @@ class Keyring:
         self._connections, self._messages = _RejectionCount(), _RejectionCount()
 
     def __len__(self) -> int:
-        """How many keys may connect."""
+        """The number of authorized keys."""
         return len(self._entries)
 
     def warn_if_empty(self) -> None:
-        """Log what to do where no key may connect."""
+        """Log what to do if no key is authorized."""
         if not self._entries:
             path = os.path.join(self._directory, authorized_keys.FILE_NAME)
             command = f"scaler_scheduler authorize {self._directory} PUBLICKEY --as ROLE --name NAME"
             _log.warning("%s lists nobody, so nobody can connect: %s, then SIGHUP", path, command)
 
     def user(self, domain: bytes, key: bytes) -> bytes:
-        """Who has this public key; empty where it may not connect there."""
+        """The user of a public key; empty if the key is not authorized in this ZAP domain."""
         entry = self._entries.get(key.hex())
         if entry is None or (entry.role == MONITOR) != (domain == MONITOR_DOMAIN):
             return b""
         return entry.user.encode()
 
     def name(self, user: str) -> str:
-        """What its key is called in the list; empty where it is not there."""
+        """The name of a user's key in the list; empty if it is not listed."""
         entry = self._entries.get(user.rpartition(":")[2])
         return "" if entry is None else entry.name
 
     def reload(self, cut_off: Callable[[Set[str]], int]) -> bool:
-        """Take in what the folder says now, and have the users cut off who may be here no more.
+        """Read the list again, and cut off the users whose keys are gone.
+
+        Args:
+            cut_off: ends the peers of these users, and returns their number.
 
         Returns:
-            Whether there are some of the monitor's among them.
+            Whether a key of role monitor is gone.
         """
         before = self._entries
         try:
@@ -82,8 +87,10 @@ class Keyring:
         return any(entry.role == MONITOR for entry in gone)
 
     def log_rejections(self, zap: ZapHandler, router: Router, now: float) -> None:
-        """Log, now and then, how many connections were turned away, and how many messages of connections that are
-        there were dropped. The two are counted apart, so that each line names its own last key."""
+        """Log how many connections and messages were rejected, if the previous lines are old enough.
+
+        Both are counted separately, so that each line names its own last key.
+        """
         connections = self._connections.pop(zap.rejected, now)
         if connections:
             text = logs.on_one_line(zap.last_rejection)
@@ -103,14 +110,19 @@ class Keyring:
 
 
 class _RejectionCount:
-    """When a count of refusals is worth a line."""
+    """Decides when a count of rejections is logged."""
 
     def __init__(self) -> None:
         self._logged = 0
         self._next_line = 0.0
 
     def pop(self, count: int, now: float) -> int:
-        """How many are to be told now, of so many since the start; 0 while the last line is too young."""
+        """The rejections that are to be logged now; 0 while the previous line is too recent.
+
+        Args:
+            count: all rejections since the start.
+            now: the time in seconds of the monotonic clock.
+        """
         if count == self._logged or now < self._next_line:
             return 0
         new, self._logged = count - self._logged, count

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .options import quoted
 
 ADDRESS_VARIABLE = "SCALER_ADDRESS"
-# What fits into the kernel's struct sockaddr_un, without its closing zero byte.
+# The size of struct sockaddr_un's path, without the closing zero byte.
 LONGEST_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 HIGHEST_PORT = 65535
 _HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
@@ -22,25 +22,25 @@ _IPV4_LIKE = re.compile(r"[0-9.]+")
 
 
 class AddressError(ValueError):
-    """A bad address; the text is one line that repeats it and says what is wrong."""
+    """A bad address. The text is one line that repeats it and says what is wrong."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """One address. `str()` of it is what ZeroMQ binds or connects to."""
+    """One address. `str()` of it is the text that ZeroMQ binds or connects to."""
 
     transport: str
     """`tcp` or `ipc`."""
     host: str
-    """For tcp: a name, an IPv4 address, an IPv6 address without its brackets, or `*`; else empty."""
+    """For tcp: a name, an IPv4 address, an IPv6 address without brackets, or `*`. Else empty."""
     port: int
-    """For tcp: 1 to 65535, or 0 for any free port; else 0."""
+    """For tcp: 1 to 65535, or 0 for any free port. Else 0."""
     path: str
-    """For ipc: a file's path, or `@name` for Linux's abstract names; else empty."""
+    """For ipc: a file's path, or `@name` for an abstract name of Linux. Else empty."""
 
     @property
     def is_ipv6(self) -> bool:
-        """Whether a socket needs ZeroMQ's IPV6 option for it."""
+        """Whether a socket needs ZeroMQ's option IPV6 for this address."""
         return ":" in self.host
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Address:
 
 
 def parse_bind_address(text: str) -> Address:
-    """An address to bind: host `*` is every interface, port 0 or `*` any free port. Raises AddressError."""
+    """An address to bind: host `*` is every interface, port 0 or `*` is any free port. Raises AddressError."""
     transport, separator, rest = text.strip().partition("://")
     if separator and transport == "ipc":
         return Address("ipc", "", 0, _checked_path(text, rest))
@@ -63,7 +63,7 @@ def parse_bind_address(text: str) -> Address:
 
 
 def parse_connect_address(text: str) -> Address:
-    """An address to connect to, so with a port and a host. Raises AddressError."""
+    """An address to connect to, with a host and a port. Raises AddressError."""
     address = parse_bind_address(text)
     if address.transport == "tcp" and address.host == "*":
         raise _wrong(text, "the host * is only for binding")
@@ -73,11 +73,17 @@ def parse_connect_address(text: str) -> Address:
 
 
 def default_monitor_address(bound: Address, runtime_directories: str = "") -> Address:
-    """Where a scheduler bound to this address (its port known) publishes its state unless told otherwise.
+    """Where a scheduler publishes its state if `--monitor-address` is not given.
 
-    `ipc:///tmp/<host>_<port>_monitor`; beside an ipc socket, `<path>_monitor`. A service has its own /tmp,
-    that nobody else sees: `runtime_directories` are those that systemd has made for it ($RUNTIME_DIRECTORY), and it is
-    `monitor` in the first. Raises AddressError where that is longer than a socket's path may be.
+    `ipc:///tmp/<host>_<port>_monitor`; for an ipc socket `<path>_monitor`. A systemd service has a private /tmp that
+    other processes do not see, so there it is the file `monitor` in the first of its runtime directories.
+
+    Args:
+        bound: the scheduler's address, with the port that it has.
+        runtime_directories: systemd's $RUNTIME_DIRECTORY, separated by colons.
+
+    Raises:
+        AddressError: the path is longer than a socket's path may be.
     """
     path = f"/tmp/{bound.host}_{bound.port}_monitor" if bound.transport == "tcp" else f"{bound.path}_monitor"
     directory = runtime_directories.split(":")[0]
@@ -95,11 +101,11 @@ def _checked_path(text: str, path: str) -> str:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise _wrong(text, "ZeroMQ takes paths in UTF-8 alone") from None
+        raise _wrong(text, "the path must be UTF-8 text") from None
     if "\0" in path or len(os.fsencode(path)) > LONGEST_PATH_BYTES:
-        raise _wrong(text, f"a socket's path has at most {LONGEST_PATH_BYTES} bytes, none of them zero")
+        raise _wrong(text, f"the path must have at most {LONGEST_PATH_BYTES} bytes, none of them zero")
     if os.path.isdir(path):
-        raise _wrong(text, "this is a directory")
+        raise _wrong(text, "the path is a directory")
     return path
 
 

@@ -1,7 +1,7 @@
-"""A command's line taken apart by its table of options, and put together with the environment and the file.
+"""Parsing of a command line, and the values of options from command line, environment and file.
 
-Arguments go before the environment, the environment before the file, the file before the default. scaler_client has a
-link to this file.
+Arguments override the environment, the environment overrides the file, the file overrides the default. scaler_client
+has a link to this file.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .options import Command, GivenValue, OptionError, parse_text, quoted, sugge
 from .toml_file import check_file, read_file
 
 COMMON_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "--help"]
-"""Of every command, beside those of its table."""
+"""The options of every command that are not in its table."""
 
 VARIABLE_PREFIX = "SCALER_"
 OTHER_PREFIXES = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER CI TEST".split())
-"""How variables begin that are for one command, or for the tests."""
+"""Prefixes of the variables of single commands, and of the tests."""
 CLIENT_VARIABLES = ("SCALER_SCHEDULER_PYTHON", "SCALER_KEYS")
-LEAST_VARIABLE_SIMILARITY = 0.75  # they begin alike
+LEAST_VARIABLE_SIMILARITY = 0.75  # higher than for options, because all variables begin alike
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """A command line taken apart; values are still text."""
+    """A parsed command line. Values are still text."""
 
     help: bool
     version: bool
@@ -39,7 +39,7 @@ class Arguments:
 
 
 def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
-    """Take a command line apart. Raises OptionError for an unknown option or one without its value."""
+    """Parse a command line. Raises OptionError for an unknown option, or for an option without its value."""
     parsed, unknown = argument_parser(command, "").parse_known_args(argv)
     for argument in unknown:
         if argument.startswith("-") and argument != "--":
@@ -56,14 +56,23 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
 def run_common_option(
     command: Command, program: str, version: Callable[[], str], arguments: Arguments
 ) -> Optional[int]:
-    """Do what `-h`, `--version`, `--check-config` and `--print-config` ask for; the exit status, or None where none of
-    them was given. `version` says what stands behind the program's name."""
+    """Handle `-h`, `--version`, `--check-config` and `--print-config`.
+
+    Args:
+        command: the table of options.
+        program: the name of the program.
+        version: returns the text that `--version` prints after the name.
+        arguments: the command line.
+
+    Returns:
+        The exit status; None if none of these options was given.
+    """
     if arguments.help:
         print(argument_parser(command, program, shutil.get_terminal_size().columns).format_help(), end="")
     elif arguments.version:
         print(f"{program} {version()}")
     elif arguments.print_config:
-        from .default_file import default_file  # here and not above: most starts don't need it
+        from .default_file import default_file  # not at the top: most starts do not need it
 
         print(default_file(command, program), end="")
     elif arguments.check_config is not None:
@@ -79,7 +88,7 @@ def run_common_option(
 
 
 def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> Dict[str, Any]:
-    """The value of every option by its key. Raises OptionError at the first wrong or missing one."""
+    """The value of every option by its key. Raises OptionError for the first wrong or missing option."""
     from_arguments = _read_arguments(command, arguments)
     from_environment = _read_environment(command, environ)
     path = _file_to_read(command, arguments, environ)
@@ -104,11 +113,11 @@ def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) 
 
 
 def ignored_variables(command: Command, environ: Mapping[str, str]) -> List[str]:
-    """What to warn of: variables that look like Scaler's and set nothing, a line for each."""
+    """A warning for each variable that begins like Scaler's variables but sets no option."""
     known = [command.variable(option) for option in command.options] + [command.config_variable, *CLIENT_VARIABLES]
     others = tuple(begin for begin in OTHER_PREFIXES if begin != command.environment_prefix + "_")
     return [
-        f"the environment variable {name} is unknown, and ignored{suggestion(name, known, LEAST_VARIABLE_SIMILARITY)}"
+        f"the environment variable {name} is unknown and ignored{suggestion(name, known, LEAST_VARIABLE_SIMILARITY)}"
         for name in sorted(environ)
         if name.startswith(VARIABLE_PREFIX) and environ[name] and name not in known and not name.startswith(others)
     ]
@@ -116,12 +125,12 @@ def ignored_variables(command: Command, environ: Mapping[str, str]) -> List[str]
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Instead of argparse's page of usage."""
+        """Raise an OptionError. argparse would print the usage and exit."""
         raise OptionError(message[len("argument ") :] if message.startswith("argument ") else message)
 
 
 def argument_parser(command: Command, program: str, columns: int = 80) -> argparse.ArgumentParser:
-    """What takes a command line apart and writes the help, that many columns wide; values stay text."""
+    """The parser of a command line, which also writes the help in that many columns. Parsed values stay text."""
 
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.HelpFormatter(prog, max_help_position=32, width=columns)
@@ -146,15 +155,13 @@ def argument_parser(command: Command, program: str, columns: int = 80) -> argpar
             flags = [flag for flag in (option.short, "--" + option.name) if flag]
             action = "append" if option.kind.is_list else "store"
             parser.add_argument(*flags, dest=option.key, action=action, metavar=option.kind.metavar, help=help_text)
-    default_file = f"TOML file to read [default: {command.default_file} where it exists]"
+    default_file = f"TOML file to read [default: {command.default_file} if it exists]"
     parser.add_argument("--config", metavar="FILE", help=default_file)
-    parser.add_argument(
-        "--check-config", metavar="FILE", help="say all that is wrong with a TOML file, by line and key"
-    )
-    printed = "print a TOML file that has every option with its default, as a comment"
+    parser.add_argument("--check-config", metavar="FILE", help="report all errors in a TOML file, by line and key")
+    printed = "print a TOML file that lists every option with its default, as a comment"
     parser.add_argument("--print-config", action="store_true", help=printed)
     parser.add_argument(
-        "--version", action="store_true", help="print the versions: its own and those of what it runs on"
+        "--version", action="store_true", help="print the versions of the program and of what it runs on"
     )
     parser.add_argument("-h", "--help", action="store_true", help="print this text")
     return parser
@@ -167,7 +174,7 @@ def _epilog(command: Command) -> str:
     return (
         f"Every option may also come from the environment or the file: --{example.name} is "
         f"{command.variable(example)} in the environment and {example.key} in the file{others}. "
-        "Arguments go before the environment, the environment before the file."
+        "Arguments override the environment, the environment overrides the file."
     )
 
 

@@ -1,4 +1,4 @@
-"""A configuration file that changes nothing, from a command's table of options.
+"""The default configuration file of a command: every option with its default, from the command's table of options.
 
 scaler_client has a link to this file.
 """
@@ -15,8 +15,10 @@ COLUMNS = 100
 
 
 def default_file(command: Command, program: str) -> str:
-    """The text of a TOML file that has every option with its help and default. The lines that set something are
-    comments (`#` and no space), but those of required options, which have a value to begin with."""
+    """The text of a TOML file with every option, its help and its default.
+
+    A line that sets an option is a comment (`#` without a space). Required options are set to an example.
+    """
     paragraphs = [_introduction(command, program), *(_entry(command, option) for option in command.options)]
     return "\n\n".join(paragraphs) + "\n"
 
@@ -27,10 +29,10 @@ def _introduction(command: Command, program: str) -> str:
         for text in (
             f"The configuration of {program}. It is read at the start, from {command.default_file} or the file that "
             f"--config or {command.config_variable} names.",
-            "Every option is in here with its default. To set one, take the # away before its line; empty quotes leave "
-            "it at its default. Arguments go before the environment, the environment before this file.",
-            f"{program} --check-config FILE says all that is wrong with a file, "
-            f"{program} --print-config prints this one.",
+            "This file lists every option with its default. To set an option, remove the # before its line. Empty "
+            "quotes leave an option at its default. Arguments override the environment, the environment overrides "
+            "this file.",
+            f"{program} --check-config FILE reports all errors in a file, {program} --print-config prints this file.",
         )
     )
 
@@ -55,4 +57,4 @@ def _toml(value: Any) -> str:
         return '""'
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value)  # strings, numbers and booleans are written alike in both
+    return json.dumps(value)  # JSON and TOML write strings, numbers and booleans alike

@@ -1,6 +1,6 @@
-"""Keys of ZeroMQ's CURVE in a folder: a file for the public part of each and one for the secret part.
+"""CURVE keys in a folder: one file for the public part of each key and one for the secret part.
 
-A file has one line of 64 hex digits; lines that begin with # are for people. scaler_client has a link to this file.
+A file has one line of 64 hex digits. Lines that begin with # are comments. scaler_client has a link to this file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLIENT = "client"
 WORKER = "worker"
 MONITOR = "monitor"
 ROLES = (CLIENT, WORKER, MONITOR)
-"""What a key may be for; each program takes the pair of that name from the folder that it is given."""
+"""The roles of keys. A program reads the key pair that has the name of its role."""
 PUBLIC_SUFFIX = ".key"
 SECRET_SUFFIX = ".secret"
 KEY_BYTES = 32
@@ -27,16 +27,16 @@ _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class KeyFileError(ValueError):
-    """A key can't be had; the text is one line that names the file and says what is wrong with it."""
+    """A key cannot be read or used. The text is one line that names the file and says what is wrong."""
 
 
 class KeyAccessError(KeyFileError):
-    """A key can't be read by this user."""
+    """This user may not read a key."""
 
 
 @dataclass(frozen=True)
 class PeerKeys:
-    """What somebody who connects needs: the server's public key, to know it by, and a pair of its own."""
+    """The keys of a peer: the server's public key, by which it recognizes the scheduler, and its own pair."""
 
     directory: str
     role: str
@@ -46,36 +46,43 @@ class PeerKeys:
 
 
 def absolute(directory: Union[str, os.PathLike[str]]) -> str:
-    """A folder's name that holds wherever the process goes; empty stays empty, which means none."""
+    """The absolute path of a folder. An empty path, which means no keys, stays empty."""
     given = os.fspath(directory)
     return os.path.abspath(given) if given else ""
 
 
 def read_peer_keys(directory: str, role: str) -> PeerKeys:
-    """What a program of this role connects with. Raises KeyFileError."""
+    """The keys that a program of this role connects with. Raises KeyFileError."""
     _check_role(directory, role)
     public, secret = read_pair(directory, role)
     return PeerKeys(directory, role, read_public(directory, SERVER), public, secret)
 
 
 def unwanted_secrets(directory: str, role: str) -> List[str]:
-    """Secrets in a folder that a program of this role does not use and must not have on another machine than the
-    scheduler's: who has the server's can pretend to be the scheduler. A worker's host must not have those of other
-    roles either, as tasks of others run there."""
+    """The paths of secrets in a folder that a program of this role must not have on another machine.
+
+    With the server's secret a host can pretend to be the scheduler. A worker's host must not have the secrets of other
+    roles either, because it runs other users' tasks.
+    """
     names = (SERVER, *(each for each in ROLES if each != role)) if role == WORKER else (SERVER,)
     paths = [os.path.join(directory, name + SECRET_SUFFIX) for name in names]
     return [path for path in paths if os.path.exists(path)]
 
 
 def check_writers(path: str) -> None:
-    """Raises KeyFileError where others than the owner can write to a folder of keys or to a file in it: they could
-    authorize keys of their own, or have a program take another scheduler for the right one."""
+    """Check that only the owner can write to a folder of keys, or to a file in it.
+
+    Anybody else could authorize keys, or replace the server's key and so make a program connect to another scheduler.
+
+    Raises:
+        KeyFileError: others can write to it, or it cannot be read.
+    """
     try:
         status = os.stat(path)
         mode = stat.S_IMODE(status.st_mode)
         if not mode & (stat.S_IWGRP | stat.S_IWOTH):
             return
-        # In a folder with the sticky bit files are their owners'. Kubernetes mounts secrets in such ones, read-only.
+        # With the sticky bit only owners can replace files. Kubernetes mounts secrets in such folders, read-only.
         is_sticky = stat.S_ISDIR(status.st_mode) and mode & stat.S_ISVTX
         if is_sticky or os.statvfs(path).f_flag & _READ_ONLY:
             return
@@ -86,7 +93,7 @@ def check_writers(path: str) -> None:
 
 
 def _check_role(directory: str, role: str) -> None:
-    """Raises KeyFileError where the folder has keys, but of other roles."""
+    """Raise KeyFileError if the folder has keys, but none of this role."""
     there = [each for each in ROLES if os.path.exists(os.path.join(directory, each + SECRET_SUFFIX))]
     if there and role not in there:
         needed = f"{SERVER}{PUBLIC_SUFFIX}, {role}{PUBLIC_SUFFIX} and {role}{SECRET_SUFFIX}"
@@ -95,7 +102,7 @@ def _check_role(directory: str, role: str) -> None:
 
 
 def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
-    """A public key and the secret that belongs to it. Raises KeyFileError."""
+    """A public key and its secret key. Raises KeyFileError."""
     path = os.path.join(directory, name + SECRET_SUFFIX)
     secret = _read(directory, path)
     try:
@@ -111,7 +118,7 @@ def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
 
 
 def _is_pair(public: bytes, secret: bytes) -> bool:
-    import zmq  # here and not above: -h and a wrong option get their answer without
+    import zmq  # not at the top: -h and wrong options are answered without it
     from zmq.utils import z85
 
     expected: bytes = zmq.curve_public(z85.encode(secret))
@@ -134,7 +141,7 @@ def _read(directory: str, path: str) -> bytes:
         with open(path, "rb") as file:
             content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
     except PermissionError:
-        raise KeyAccessError(f"cannot read the key {path}: it must belong to the user that this runs as") from None
+        raise KeyAccessError(f"cannot read the key {path}: it must belong to the user that runs this program") from None
     except FileNotFoundError:
         raise KeyFileError(_missing(directory, path)) from None
     except OSError as error:
@@ -142,7 +149,7 @@ def _read(directory: str, path: str) -> bytes:
     lines = [line.strip() for line in content.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     if len(lines) != 1 or not _HEX.fullmatch(lines[0]):
-        raise KeyFileError(f"{path} is no key: it must have one line of 64 hex digits")
+        raise KeyFileError(f"{path} is not a key: it must have one line of 64 hex digits")
     return bytes.fromhex(lines[0])
 
 
@@ -157,7 +164,7 @@ def _missing(directory: str, path: str) -> str:
 
 
 def not_a_scheduler_folder(directory: str, missing: str) -> str:
-    """What is wrong with a folder that was given as the scheduler's."""
+    """The error text for a folder that was given as the scheduler's folder of keys but lacks a file."""
     if not os.path.isdir(directory):
         return f"there is no folder of keys at {directory or 'an empty path'}"
-    return f"{directory} is no scheduler's folder of keys: it has no {missing}"
+    return f"{directory} is not a scheduler's folder of keys: it has no {missing}"

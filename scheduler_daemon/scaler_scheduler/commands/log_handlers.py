@@ -1,7 +1,7 @@
-"""Handlers of a command's log that count the lines which cannot be written, for example because the disk is full.
+"""Handlers of a command's log that count the lines that cannot be written, for example because the disk is full.
 
-The standard library prints a traceback to standard error for every such line. These handlers print one line a minute
-there. When the log can be written again they say in it how many lines were lost.
+The standard library prints a traceback to standard error for every such line. These handlers print one line a minute.
+When the log can be written again, the first line in it says how many lines were lost.
 
 scaler_client has a link to this file.
 """
@@ -22,10 +22,10 @@ TIME_FORMAT = "%Y-%m-%d %H:%M:%S%z"
 
 
 class LostLines:
-    """Counts the lines that one log has lost, and reports them on standard error, at most once a minute."""
+    """Counts the lines that one log has lost. Reports them on standard error, at most once a minute."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """`name` is what the report calls the log."""
+        """`name` is the name of the log in the report."""
         self.lines = 0
         self._name = name
         self._clock = clock
@@ -33,30 +33,30 @@ class LostLines:
         self._next_report: Optional[float] = None
 
     def add(self, error: Exception) -> None:
-        """One more line is lost because of this error."""
+        """Count one more line that is lost because of this error."""
         self.lines += 1
         self._reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         now = self._clock()
         if self._next_report is None or now >= self._next_report:
             self._next_report = now + REPORT_SECONDS
-            lost = f"{_lines(self.lines, 'is', 'are')} lost so far, logging goes on when it can"
+            lost = f"{_lines(self.lines, 'is', 'are')} lost so far, logging continues when the log can be written again"
             _to_standard_error(f"cannot write to the log {self._name}: {self._reason}; {lost}")
 
     def report(self) -> logging.LogRecord:
-        """What the log itself says when it can be written again."""
+        """The line about lost lines for the log itself."""
         text = f"{_lines(self.lines, 'was', 'were')} not written to this log: {self._reason}"
         return logging.LogRecord(__name__, logging.WARNING, "", 0, text, (), None)
 
     def reset(self) -> None:
-        """The log says how many lines it has lost."""
+        """Reset the count, after the log itself has the line about lost lines."""
         self.lines = 0
 
 
 class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
     """Writes each line with one system call to the descriptor of its stream.
 
-    A stream's buffer keeps what could not be written and writes it later, as torn lines and lines that were counted as
-    lost. A stream without a descriptor is written to as it is.
+    The buffer of a stream keeps data that could not be written, and writes it later: torn lines, and lines that were
+    counted as lost. To a stream without a descriptor the handler writes as usual.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
@@ -67,7 +67,7 @@ class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = self.format(record) + "\n"
-        except Exception:  # the message does not fit its arguments
+        except Exception:  # the arguments do not fit the message
             self.handleError(record)
             return
         try:
@@ -81,17 +81,17 @@ class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
             self._lost.reset()
 
     def _prepare(self) -> None:
-        """What is to be done before each line. Raises OSError."""
+        """Called before each line. Raises OSError."""
 
     def _write(self, text: str) -> None:
-        """Raises OSError or ValueError unless all of it is written."""
+        """Write the whole text. Raises OSError or ValueError."""
         try:
             descriptor = self.stream.fileno()
         except (AttributeError, io.UnsupportedOperation):
             self.stream.write(text)
             self.stream.flush()
             return
-        self.stream.flush()  # what others have printed comes before it
+        self.stream.flush()  # so that earlier prints come before the line
         data = text.encode("utf-8", "backslashreplace")
         if self._is_torn:
             data = b"\n" + data
@@ -102,13 +102,13 @@ class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
 
 
 class WatchedFileHandler(LineHandler):
-    """Appends to a file, and goes on in a new one where somebody has moved the old one away.
+    """Appends to a file. If the file is moved away, it goes on in a new file of the same name.
 
-    Costs 2 us a line. The standard library's handler for that imports pickle and sockets.
+    A line costs 2 us. WatchedFileHandler of the standard library imports pickle and sockets.
     """
 
     def __init__(self, path: str) -> None:
-        """Raises OSError when the file cannot be opened."""
+        """Raises OSError if the file cannot be opened."""
         self._path = os.path.abspath(path)
         super().__init__(_appending(self._path), self._path)
 
@@ -121,7 +121,7 @@ class WatchedFileHandler(LineHandler):
         super().close()
 
     def flush(self) -> None:
-        """Nothing waits in a buffer."""
+        """Do nothing: there is no buffer."""
 
     def _prepare(self) -> None:
         if self.stream.closed or not self._is_in_place():
@@ -137,7 +137,7 @@ class WatchedFileHandler(LineHandler):
 
 
 def limit_error_reports(handler: logging.Handler) -> None:
-    """Let a handler of the standard library report lines that it cannot write as the handlers here do."""
+    """Make a handler of the standard library report lost lines like the handlers of this module."""
     lost = LostLines(str(getattr(handler, "baseFilename", None) or handler))
     otherwise = handler.handleError
 
@@ -160,11 +160,11 @@ def _lines(count: int, one: str, many: str) -> str:
 
 
 def _to_standard_error(text: str) -> None:
-    """Write one line past all buffers, which would keep it where standard error cannot be written either."""
+    """Write one line to standard error without a buffer. A buffer would keep a line that cannot be written."""
     record = logging.LogRecord(__name__, logging.WARNING, "", 0, text, (), None)
     line = logging.Formatter(LINE_FORMAT, TIME_FORMAT).format(record) + "\n"
     try:
-        # Not sys.stderr: in a worker that is the output of the task that runs.
+        # Not sys.stderr: in a worker it is the output of the running task.
         os.write(sys.__stderr__.fileno(), line.encode("utf-8", "backslashreplace"))  # type: ignore[union-attr]
     except (AttributeError, OSError, ValueError):
         pass

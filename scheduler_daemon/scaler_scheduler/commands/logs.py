@@ -1,4 +1,4 @@
-"""Logging of a command: lines as in `[INFO]2026-03-19 12:16:10-0400: message`.
+"""Logging of a command, in lines like `[INFO]2026-03-19 12:16:10-0400: message`.
 
 scaler_client has a link to this file.
 """
@@ -17,9 +17,9 @@ from .options import Option, OptionError, choice, text
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 JOURNAL_VARIABLE = "JOURNAL_STREAM"
-LONGEST_LINE = 500  # characters of what somebody else has said
+LONGEST_LINE = 500  # characters of a text from another process
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
-"""syslog's, as systemd's journal takes them at the beginning of a line (sd-daemon(3))."""
+"""syslog's priorities. systemd's journal reads them at the beginning of a line (sd-daemon(3))."""
 
 LOGGING_OPTIONS = (
     Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
@@ -40,9 +40,15 @@ LOGGING_OPTIONS = (
 
 
 def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
-    """Set up the root logger, replacing what was there. Raises OptionError naming a file that can't be used.
+    """Set up the root logger and replace its handlers.
 
-    Where `config_file` is not empty it alone counts.
+    Args:
+        level: one of LEVELS.
+        paths: files to append to.
+        config_file: a configuration of logging.config. If it is not empty, the other arguments are ignored.
+
+    Raises:
+        OptionError: a file cannot be used. The text names it.
     """
     if config_file:
         _set_up_from_file(config_file)
@@ -55,13 +61,13 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
 
 
 def on_one_line(said: str) -> str:
-    """What somebody else has said, fit for the log: it can neither begin lines of its own nor steer a terminal."""
+    """Make a text from another process fit for the log: it cannot begin new lines or control a terminal."""
     cut = said if len(said) <= LONGEST_LINE else said[:LONGEST_LINE] + "..."
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
 
 
 class _JournalFormatter(logging.Formatter):
-    """systemd's journal has the time, and takes the level as a number before each line."""
+    """systemd's journal adds the time itself, and reads the level from a number at the beginning of each line."""
 
     def format(self, record: logging.LogRecord) -> str:
         prefix = f"<{_PRIORITIES.get(record.levelname, 5)}>"
@@ -69,7 +75,7 @@ class _JournalFormatter(logging.Formatter):
 
 
 def _is_journal(handler: logging.Handler) -> bool:
-    """Whether it writes to what the service manager says is its journal."""
+    """Whether the handler writes to the journal that the service manager names."""
     if type(handler) is not LineHandler or not os.environ.get(JOURNAL_VARIABLE):
         return False
     try:
@@ -80,8 +86,8 @@ def _is_journal(handler: logging.Handler) -> bool:
 
 
 def _handler(path: str) -> logging.Handler:
-    # The streams themselves: a socket (systemd's journal) can't be opened by that name, and a file would be written
-    # from two offsets.
+    # Use the streams themselves. A socket (systemd's journal) cannot be opened by this path, and a file would be
+    # written from two offsets.
     if path == "/dev/stdout":
         return LineHandler(sys.stdout, path)
     if path == "/dev/stderr":
@@ -93,7 +99,7 @@ def _handler(path: str) -> logging.Handler:
 
 
 def _set_up_from_file(path: str) -> None:
-    import json  # here, as the next: few need them, and the next brings pickle, sockets and threads along
+    import json  # not at the top: few need these, and logging.config imports pickle, sockets and threads
     import logging.config
 
     try:
@@ -108,7 +114,7 @@ def _set_up_from_file(path: str) -> None:
             logging.config.dictConfig({"disable_existing_loggers": False, **json.loads(content)})
         else:
             logging.config.fileConfig(io.StringIO(content), disable_existing_loggers=False)
-    except Exception as error:  # the file names classes and their arguments, so any error may come out of it
+    except Exception as error:  # any error is possible, because the file names classes and their arguments
         raise OptionError(f"the logging configuration {path} is wrong: {_reason(error)}") from None
     named = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
     for handler in {handler for logger in (logging.root, *named) for handler in logger.handlers}:

@@ -1,4 +1,4 @@
-"""What this machine, and the cgroups that this process is in, let it use.
+"""The memory and cores of this machine, and the limits that cgroups set to this process.
 
 scaler_client has a link to this file.
 """
@@ -14,21 +14,29 @@ _V2_MOUNTS = ("", "unified")
 
 
 def usable_memory(root: str = "/") -> int:
-    """Bytes of memory: the machine's, or a cgroup's limit where that is less; 0 where the system does not tell.
+    """The usable memory in bytes.
 
-    `root` is where /proc and /sys are looked for.
+    It is the machine's memory, or the limit of a cgroup if that is less; 0 if the system does not tell.
+
+    Args:
+        root: the folder with /proc and /sys.
     """
     limits = [_machine_memory()]
     for version, directory in cgroup_directories("memory", root):
         limit = read_kernel_file(directory, "memory.max" if version == 2 else "memory.limit_in_bytes")
-        if limit.isdigit():  # else it is "max", or not there
+        if limit.isdigit():  # else it is "max", or there is no such file
             limits.append(int(limit))
     return min(limits)
 
 
 def usable_cores(root: str = "/") -> int:
-    """How many processes can run at once: the cores of this process' affinity, or fewer where a cgroup's quota (rounded
-    up) says so; at least 1. `root` is where /proc and /sys are looked for."""
+    """The number of processes that can run at once, at least 1.
+
+    It is the number of cores that this process may use, or the quota of a cgroup (rounded up) if that is less.
+
+    Args:
+        root: the folder with /proc and /sys.
+    """
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         cores = len(os.sched_getaffinity(0))
     else:
@@ -38,13 +46,13 @@ def usable_cores(root: str = "/") -> int:
 
 
 def _cgroup_quotas(root: str) -> Iterator[float]:
-    """Every limit, in cores, of this process' cgroups and of those around them: the least of them holds."""
+    """The quotas, in cores, of this process's cgroup and of the cgroups around it. The smallest applies."""
     for version, directory in cgroup_directories("cpu", root):
         if version == 2:
             words = read_kernel_file(directory, "cpu.max").split()
         else:
             words = [read_kernel_file(directory, f"cpu.cfs_{name}_us") for name in ("quota", "period")]
-        # Quota and period in microseconds; `max` or -1 is no limit, an unreadable file none either.
+        # Quota and period are in microseconds. `max`, -1 and an unreadable file are no limit.
         if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]) > 0:
             yield int(words[0]) / int(words[1])
 
@@ -52,13 +60,20 @@ def _cgroup_quotas(root: str) -> Iterator[float]:
 def _machine_memory() -> int:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # no sysconf on Windows, others need not know these names
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems may not know these names
         return 0
 
 
 def cgroup_directories(controller: str, root: str = "/") -> Iterator[Tuple[int, str]]:
-    """This process' cgroups for a controller ("cpu", "memory") and those around them, whose limits hold as well: the
-    cgroup version, 1 or 2, and a directory, which need not exist."""
+    """The cgroup directories of this process for a controller, from the inside to the outside. The limits of all apply.
+
+    Args:
+        controller: "cpu" or "memory".
+        root: the folder with /proc and /sys.
+
+    Returns:
+        For each the cgroup version, 1 or 2, and a directory, which may not exist.
+    """
     for line in read_kernel_file(os.path.join(root, "proc/self"), "cgroup").splitlines():
         hierarchy, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -69,8 +84,8 @@ def cgroup_directories(controller: str, root: str = "/") -> Iterator[Tuple[int, 
 
 
 def _upwards(version: int, root: str, mounts: Tuple[str, ...], path: str) -> Iterator[Tuple[int, str]]:
-    # In a container the path is often the host's, and not there: what is left then is the mount's top, which is the
-    # container's own cgroup.
+    # In a container the path is often that of the host and does not exist there. Then the top of the mount is left,
+    # which is the container's own cgroup.
     parts = [part for part in path.split("/") if part not in ("", "..")]
     for mount in mounts:
         for length in range(len(parts), -1, -1):
@@ -78,7 +93,7 @@ def _upwards(version: int, root: str, mounts: Tuple[str, ...], path: str) -> Ite
 
 
 def read_kernel_file(directory: str, name: str) -> str:
-    """What one of the kernel's files says, without white space around it; nothing where it can't be read."""
+    """The text in a file of the kernel, without white space around it; empty if it cannot be read."""
     try:
         with open(os.path.join(directory, name), encoding="utf-8") as file:
             return file.read().strip()

@@ -1,7 +1,7 @@
 """One table of options per command. Its arguments, environment variables, TOML file and `-h` all come from that table.
 
-Arguments go before the environment, the environment before the file, the file before the default. scaler_client has a
-link to this file: neither may import the other.
+Arguments override the environment, the environment overrides the file, the file overrides the default. scaler_client
+has a link to this file: neither distribution may import the other.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
-LONGEST_TIME_SECONDS = 1e9  # about 30 years; beyond it, sums of deadlines and poll time-outs would overflow
+LONGEST_TIME_SECONDS = 1e9  # about 30 years; with more, sums of deadlines and poll time-outs would overflow
 SIZE_HELP = (
     "bytes, K, M, G or T behind the number for units of 1024, or % for a share of what the machine or its cgroup has, "
     "whichever is less"
 )
-LEAST_MEMORY_BYTES = 1 << 20  # less is a forgotten suffix
+LEAST_MEMORY_BYTES = 1 << 20  # a smaller value is a forgotten suffix
 MOST_MEMORY_BYTES = 1 << 50
-LONGEST_CAPABILITY = 128  # characters of its name
-MOST_CAPABILITY = (1 << 32) - 1  # amount
+LONGEST_CAPABILITY = 128  # characters of the name of a capability
+MOST_CAPABILITY = (1 << 32) - 1  # amount of a capability
 LONGEST_SHOWN = 80  # characters of a wrong value that a message repeats
-LEAST_SIMILARITY = 0.6  # of a name and the one that is suggested for it; 1 is the same
+LEAST_SIMILARITY = 0.6  # of a wrong name and a suggested one; 1 is equality
 
 
 class OptionError(ValueError):
-    """A wrong option; the text is one line that names it and where it came from."""
+    """A wrong option. The text is one line that names the option and its source."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What values of an option look like."""
+    """The type of an option's values."""
 
     metavar: str
     parse: Callable[[str], Any]
-    """Text to value; raises ValueError with the complaint."""
+    """Converts text to a value. Raises ValueError; its text says what is wrong."""
     toml_types: Tuple[type, ...]
     is_list: bool = False
-    """A comma separated list (in TOML, also an array)."""
+    """Whether the value is a comma separated list (in TOML also an array)."""
     combine: Callable[[Tuple[Any, ...]], Any] = tuple
-    """Where there may be many: their values to the option's; raises ValueError with the complaint."""
+    """For a list: converts the tuple of its values to the option's value. Raises ValueError like `parse`."""
     choices: Tuple[str, ...] = ()
-    """All that it may be, where that can be listed."""
+    """All values, if they can be listed."""
     is_file: bool = False
-    """A file's path, or several."""
+    """Whether the value is the path of a file, or a list of paths."""
 
 
 @dataclass(frozen=True)
 class Option:
     name: str
-    """As on the command line, without the dashes."""
+    """The name on the command line, without dashes."""
     kind: Kind
     default: Any
     help: str
@@ -58,12 +58,12 @@ class Option:
     positional: bool = False
     required: bool = False
     environment: str = ""
-    """A variable's name that does not follow from the option's."""
+    """The environment variable, if it does not follow from the name of the option."""
     default_text: str = ""
-    """What `-h` says where the default is worked out at start."""
+    """The default in words, for `-h`, if the default is computed at the start."""
     sample: str = ""
-    """What the default file says where the default can't be written: the text that it is worked out from, or of a
-    required option something to begin with."""
+    """The value in the default file, if the default cannot be written there. It is the text that the default is
+    computed from, or an example for a required option."""
 
     @property
     def key(self) -> str:
@@ -88,7 +88,7 @@ class Option:
 
 @dataclass(frozen=True)
 class GivenValue:
-    """A value and who gave it: an argument, a variable, or a line of a file."""
+    """A value and its source: an argument, a variable, or a line of a file."""
 
     value: Any
     source: str
@@ -99,10 +99,10 @@ class Command:
     description: str
     environment_prefix: str
     default_file: str
-    """Read when it exists and no other is named."""
+    """The file that is read if it exists and no other file is named."""
     options: Tuple[Option, ...]
     check: Callable[[Mapping[str, GivenValue]], Iterable[str]] = lambda _found: ()
-    """Rules that span several options; gives the complaints."""
+    """Checks rules that span several options. Returns a line for each that is broken."""
 
     def variable(self, option: Option) -> str:
         return option.environment or f"{self.environment_prefix}_{option.key.upper()}"
@@ -133,7 +133,7 @@ _SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0
 
 
 def boolean() -> Kind:
-    """On the command line --name and --no-name; elsewhere true or false."""
+    """True or false: --name and --no-name on the command line, true or false elsewhere."""
 
     def parse(given: str) -> bool:
         value = _SWITCH.get(given.lower())
@@ -145,14 +145,14 @@ def boolean() -> Kind:
 
 
 def seconds(*, allow_zero: bool = False) -> Kind:
-    """A time above 0, or 0 as well where there may be `allow_zero`."""
+    """A time above 0 seconds. With `allow_zero` also 0."""
 
     def parse(given: str) -> float:
         try:
             value = float(given)
         except ValueError:
             value = -1.0
-        is_right = 0 < value <= LONGEST_TIME_SECONDS or (allow_zero and value == 0)  # False for nan as well
+        is_right = 0 < value <= LONGEST_TIME_SECONDS or (allow_zero and value == 0)  # False for nan
         if not is_right:
             least = "from 0 to" if allow_zero else "above 0 and at most"
             wanted = f"a number of seconds {least} {LONGEST_TIME_SECONDS:.0f}"
@@ -163,7 +163,7 @@ def seconds(*, allow_zero: bool = False) -> Kind:
 
 
 def choice(metavar: str, names: Sequence[str], fold: Callable[[str], str] = str) -> Kind:
-    """One of some names; `fold` is applied first, to let case be forgiven."""
+    """One of some names. `fold` is applied to the text first, for example to ignore case."""
 
     def parse(given: str) -> str:
         value = fold(given)
@@ -175,7 +175,7 @@ def choice(metavar: str, names: Sequence[str], fold: Callable[[str], str] = str)
 
 
 def memory_size(usable: Callable[[], int]) -> Kind:
-    """Bytes of memory; `usable` says how many a share such as 50% is of, 0 where that is not known."""
+    """Bytes of memory. `usable` returns the total that a share such as 50% refers to, or 0 if it is not known."""
     units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
     def parse(given: str) -> int:
@@ -196,7 +196,7 @@ def memory_size(usable: Callable[[], int]) -> Kind:
 
 
 def capabilities() -> Kind:
-    """Names, each with an amount or for 1; the value is a dict of amounts by name."""
+    """A list of names, each with an amount or without (1). The value is a dict of amounts by name."""
 
     def parse(given: str) -> Tuple[str, int]:
         name, separator, amount = (part.strip() for part in given.partition("="))
@@ -217,23 +217,23 @@ def capabilities() -> Kind:
 
 
 def quoted(given: object) -> str:
-    """A wrong value as a message repeats it: quoted, on one line, not too long."""
+    """A wrong value for an error message: quoted, on one line, at most LONGEST_SHOWN characters."""
     quoted = repr(given)
     return quoted if len(quoted) <= LONGEST_SHOWN else quoted[:LONGEST_SHOWN] + "..."
 
 
 EXIT_WRONG_OPTIONS, EXIT_UNAVAILABLE = 2, 1
-"""Exit statuses: it can't work as it is configured; what it needs is not to be had, now."""
+"""Exit statuses: the options are wrong; something that the command needs is not available now."""
 
 
 def fail(program: str, message: str, status: int = EXIT_WRONG_OPTIONS) -> int:
-    """Print one line to standard error; returns the exit status."""
+    """Print `program: message` on one line to standard error. Returns the exit status."""
     print(f"{program}: {' '.join(message.splitlines())}", file=sys.stderr, flush=True)
     return status
 
 
 def interpreter() -> str:
-    """The running interpreter and its version, as in `PyPy 7.3.11 (Python 3.9.16)`."""
+    """The running interpreter and its version, for example `PyPy 7.3.11 (Python 3.9.16)`."""
     language = ".".join(map(str, sys.version_info[:3]))
     if sys.implementation.name == "cpython":
         return f"CPython {language}"
@@ -242,12 +242,12 @@ def interpreter() -> str:
 
 
 def parse_text(option: Option, given: str, source: str) -> GivenValue:
-    """Read an option's text. Raises OptionError."""
+    """Parse an option's text. Raises OptionError that names `source`."""
     return parse_parts(option, given.split(",") if option.kind.is_list else [given], source)
 
 
 def parse_parts(option: Option, given: Sequence[str], source: str) -> GivenValue:
-    """Read the texts of an option, one unless there may be many. Raises OptionError."""
+    """Parse the texts of an option: one, or several for a list. Raises OptionError that names `source`."""
     kind = option.kind
     try:
         if not kind.is_list:
@@ -261,7 +261,7 @@ def parse_parts(option: Option, given: Sequence[str], source: str) -> GivenValue
 
 
 def suggestion(name: str, known: Sequence[str], similarity: float = LEAST_SIMILARITY) -> str:
-    """What to add to a complaint about an unknown name."""
+    """The text ` (did you mean NAME?)` for an unknown name, or an empty text if no known name is similar."""
     from difflib import get_close_matches
 
     close = get_close_matches(name, known, 1, similarity)

@@ -1,7 +1,7 @@
-"""What systemd is told of a daemon: that it is ready, what it does, that its loop turns, that it stops.
+"""Messages to systemd from a daemon: it is ready, its status, its loop runs, it stops.
 
-systemd's protocol (sd_notify(3)): a datagram of lines to the socket in $NOTIFY_SOCKET. Without that variable nothing
-is told to anybody. scaler_client has a link to this file.
+systemd's protocol (sd_notify(3)) is a datagram of lines to the socket in $NOTIFY_SOCKET. Without this variable nothing
+is sent. scaler_client has a link to this file.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ SOCKET_VARIABLE = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE = "WATCHDOG_USEC"
 WATCHDOG_PROCESS_VARIABLE = "WATCHDOG_PID"
 PINGS_PER_WATCHDOG_INTERVAL = 3
-"""A loop that turns is not to be taken for a hung one because it was busy for a while."""
+"""Three, so that a loop that is busy for a while is not taken for one that hangs."""
 
 _log = logging.getLogger(__name__)
 
 
 def pop_variables(environ: MutableMapping[str, str]) -> Dict[str, str]:
-    """What the service manager has left for this process, and only for it: those that it starts don't see it."""
+    """Remove the service manager's variables from the environment and return them. Child processes do not get them."""
     names = (SOCKET_VARIABLE, WATCHDOG_VARIABLE, WATCHDOG_PROCESS_VARIABLE)
     return {name: environ.pop(name) for name in names if name in environ}
 
 
 class SystemdNotifier:
-    """Tells nobody anything where `environ` names no socket.
+    """Sends messages to the service manager. Without a socket in `environ` it sends nothing.
 
     Args:
-        environ: the process's environment, or what was taken of it.
+        environ: the environment of the process, or the result of `pop_variables`.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -38,10 +38,10 @@ class SystemdNotifier:
         self._socket: Optional[socket.socket] = None
         self._status = ""
         self.watchdog_seconds = 0.0
-        """How often `beat` wants to be called; 0: never."""
+        """How often to call `watchdog`; 0: never."""
         if self._address:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            self._socket.setblocking(False)  # the loop waits for nobody
+            self._socket.setblocking(False)  # the loop must not wait
             self.watchdog_seconds = _watchdog_seconds(environ) / PINGS_PER_WATCHDOG_INTERVAL
 
     @property
@@ -49,15 +49,15 @@ class SystemdNotifier:
         return self._socket is not None
 
     def ready(self) -> None:
-        """What this process is there for can begin: a scheduler is bound, a host agent starts its workers."""
+        """The service has started: a scheduler is bound, or a host agent starts its workers."""
         self._send("READY=1")
 
     def watchdog(self) -> None:
-        """The loop turns."""
+        """The loop runs. Without this message systemd restarts the service."""
         self._send("WATCHDOG=1")
 
     def status(self, text: str) -> None:
-        """What an operator reads in `systemctl status`: one line."""
+        """One line for the output of `systemctl status`."""
         if text != self._status:
             self._status = text
             self._send(f"STATUS={text}")
@@ -80,14 +80,14 @@ class SystemdNotifier:
 
 
 def _address(named: str) -> str:
-    """The socket's, as the operating system takes it; empty: none that can be used."""
+    """The name of the socket for the operating system; empty if it cannot be used."""
     if named.startswith("@"):
         return "\0" + named[1:]
     return named if named.startswith("/") else ""
 
 
 def _watchdog_seconds(environ: Mapping[str, str]) -> float:
-    """After which silence this process is taken for hung; 0: it is not watched."""
+    """The interval of systemd's watchdog; 0: the process has none."""
     if environ.get(WATCHDOG_PROCESS_VARIABLE, str(os.getpid())) != str(os.getpid()):
         return 0.0
     try:

@@ -1,4 +1,4 @@
-"""Options from a TOML file, with complaints that name line and key.
+"""Options from a TOML file. Errors name the line and the key.
 
 scaler_client has a link to this file.
 """
@@ -12,11 +12,11 @@ from typing import Any, Callable, Dict, List, Tuple
 from .options import Command, GivenValue, Kind, Option, OptionError, parse_parts, parse_text, quoted, suggestion
 
 MOST_SYNTAX_ERRORS = 20
-LONGEST_ENTRY = 1000  # lines
+LONGEST_ENTRY = 1000  # in lines
 
 
 def check_file(command: Command, path: str) -> List[str]:
-    """Everything that is wrong with a TOML file, a line for each: `FILE:LINE: KEY: what is wrong`."""
+    """All errors in a TOML file, a line for each: `FILE:LINE: KEY: what is wrong`."""
     try:
         found, problems = read_file(command, path)
     except OptionError as error:
@@ -25,9 +25,13 @@ def check_file(command: Command, path: str) -> List[str]:
 
 
 def read_file(command: Command, path: str) -> Tuple[Dict[str, GivenValue], List[str]]:
-    """What a file sets, and what is wrong with its syntax and single keys. Raises OptionError where it can't be read.
+    """The options that a file sets, by key, and the errors in its syntax and single keys.
 
-    Empty quotes set nothing, as an empty variable in the environment."""
+    An option with empty quotes is not set, like an empty variable in the environment.
+
+    Raises:
+        OptionError: the file cannot be read.
+    """
     content = _read_text(path)
     entries, problems = _entries(path, content)
     options = {option.key: option for option in command.options}
@@ -57,8 +61,11 @@ def _read_text(path: str) -> str:
 
 
 def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, str]]]:
-    """What a file says, and what is wrong with its syntax, by line. A wrong line is passed over, to find the next; of
-    an entry over several lines it is not known where it ends, so that only what stands above it is read."""
+    """The entries of a file, and the errors in its syntax by line.
+
+    A wrong line is skipped to find further errors. The end of a wrong entry of several lines is not known, so only the
+    entries above it are read.
+    """
     loads = _toml_reader()
     lines = content.split("\n")
     problems: List[Tuple[int, str]] = []
@@ -84,7 +91,7 @@ def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, s
 
 
 def _read_entries_above(lines: List[str]) -> Tuple[Dict[str, Any], int]:
-    """What stands above the entry that the last line belongs to, and the line where that begins."""
+    """The entries above the one that the last line belongs to, and the line where that entry begins."""
     loads = _toml_reader()
     for length in range(len(lines) - 1, max(0, len(lines) - LONGEST_ENTRY), -1):
         try:
@@ -95,7 +102,7 @@ def _read_entries_above(lines: List[str]) -> Tuple[Dict[str, Any], int]:
 
 
 def _toml_reader() -> Callable[[str], Dict[str, Any]]:
-    if sys.version_info >= (3, 11):  # here and not above: most starts read no file
+    if sys.version_info >= (3, 11):  # not at the top: most starts read no file
         import tomllib
     else:
         import tomli as tomllib
@@ -104,7 +111,7 @@ def _toml_reader() -> Callable[[str], Dict[str, Any]]:
 
 
 def _syntax_problem(lines: List[str], complaint: str) -> Tuple[int, str]:
-    """The line that a complaint of the reader's is about, and the complaint without that."""
+    """The line number in an error message of the TOML reader, and the message without it."""
     where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", complaint)
     if where is None:
         return 1, complaint
@@ -113,13 +120,13 @@ def _syntax_problem(lines: List[str], complaint: str) -> Tuple[int, str]:
 
 
 def _check_swallowed_by_table(path: str, content: str, options: Dict[str, Option], key: str, value: Any) -> None:
-    """An option below a [table] belongs to the table, for TOML: what was meant has to stand above."""
+    """Raise OptionError for an option below a [table]. TOML makes it part of the table; it must be above."""
     if not isinstance(value, dict) or re.search(rf"^[ \t]*\[[ \t]*{re.escape(key)}\b", content, re.MULTILINE) is None:
         return
     for name in value:
         if name in options:
             place = _place(path, _line_of(content, name))
-            raise OptionError(f"{place}: {name}: stands below [{key}] and so belongs to it; move it above")
+            raise OptionError(f"{place}: {name}: it is below [{key}] and so part of that table; move it above")
 
 
 def _parse_toml(option: Option, value: Any, source: str) -> GivenValue:
@@ -153,6 +160,6 @@ def _place(path: str, line: int) -> str:
 
 
 def _line_of(content: str, key: str) -> int:
-    """The line where a key is set; 0 where that is not seen."""
+    """The line that sets a key; 0 if it is not found."""
     line = re.search(rf"""^[ \t]*\[*[ \t]*["']?{re.escape(key)}["']?[ \t]*[=.\]]""", content, re.MULTILINE)
     return 0 if line is None else content.count("\n", 0, line.start()) + 1

@@ -1,4 +1,4 @@
-"""The scheduler's options and the frozen configuration that comes out of them."""
+"""The scheduler's table of options, and `Config`, the frozen values of the options."""
 
 from __future__ import annotations
 
@@ -27,44 +27,48 @@ DEFAULT_MEMORY_LIMIT = "50%"
 
 @dataclass(frozen=True)
 class Config(PeerLimits):
-    """What a scheduler is told at its start. Every limit with its unit."""
+    """The values of the scheduler's options at its start, with units."""
 
     address: Address
-    """Where clients, workers and host agents connect; port 0: any free one."""
+    """Where clients, workers and host agents connect. Port 0 stands for any free port."""
     io_threads: int
-    """Threads of ZeroMQ's own that move bytes."""
+    """Number of ZeroMQ's I/O threads."""
     event_loop: str
-    """One of EVENT_LOOPS; uvloop is known to be importable."""
+    """One of EVENT_LOOPS. uvloop can be imported."""
     client_timeout_seconds: float
-    """A client silent for longer is given up."""
+    """The scheduler gives up a client that is silent for longer."""
     worker_timeout_seconds: float
-    """A worker or host agent silent for longer is given up."""
+    """The scheduler gives up a worker or host agent that is silent for longer."""
     per_worker_queue_size: int
-    """Tasks: upper bound of what a worker is sent ahead of what it runs."""
+    """The most tasks that a worker is sent in advance of the task it runs."""
     task_retries: int
     """Further attempts of a task whose worker died while it ran."""
     memory_limit_bytes: int
-    """Payload bytes and what goes with them: beyond it clients are granted no more."""
+    """Bytes of payloads and their overhead. Above it clients get no more credit."""
     protected: bool
-    """Whether clients are refused to end the scheduler and its clusters."""
+    """Whether a client's request to end the scheduler and its clusters is refused."""
     keys: str
-    """The folder with the server's key and the list of those who may connect; empty: nobody has keys."""
+    """The folder with the server's key and the list of authorized keys. Empty: peers have no keys."""
     insecure: bool
-    """Whether addresses that others reach are bound without keys."""
+    """Whether addresses that other machines reach are bound without keys."""
     monitor_address: Optional[Address]
-    """Where snapshots are published; None: what `addresses` has for the bound address, or for a service."""
+    """Where snapshots are published. None: `commands.addresses.default_monitor_address`."""
     parent_process: int
-    """End when the process with this id is not the parent any more; 0: never."""
+    """The scheduler ends when the process with this id is no longer its parent. 0: never."""
     logging_level: str
     """One of `logs.LEVELS`."""
     logging_paths: tuple[str, ...]
-    """Files to append to; /dev/stdout and /dev/stderr are the process' own."""
+    """Files to append to. /dev/stdout and /dev/stderr are the streams of the process."""
     logging_config_file: str
-    """A file for Python's logging.config in place of level and paths; empty: none."""
+    """A file for Python's logging.config in place of level and paths. Empty: none."""
 
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
-    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    """The configuration from arguments, environment and file.
+
+    Raises:
+        OptionError: an option is wrong. The text names the first one.
+    """
     values = resolve(COMMAND, arguments, environ)
     limit = values.pop("memory_limit")
     values["memory_limit_bytes"] = limit or parse_text(_MEMORY_LIMIT, DEFAULT_MEMORY_LIMIT, _MEMORY_LIMIT.label).value
@@ -73,7 +77,7 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
 
 
 def fail(message: str, status: int = options.EXIT_WRONG_OPTIONS) -> int:
-    """Print `scaler_scheduler: message` to standard error, on one line; returns the exit status."""
+    """Print `scaler_scheduler: message` on one line to standard error. Returns the exit status."""
     return options.fail(PROGRAM, message, status)
 
 
@@ -97,7 +101,7 @@ def _check(found: Mapping[str, GivenValue]) -> Iterator[str]:
     hosts = {one.host, other.host}
     is_same_host = len(hosts) == 1 or bool(hosts & _EVERY_HOST)
     if one == other if one.transport == "ipc" else is_same_host and one.port == other.port != 0:
-        yield f"{monitor.source}: {other} is taken, by the scheduler's own address {one}: give another port or path"
+        yield f"{monitor.source}: {other} is taken by the scheduler's own address {one}: give another port or path"
 
 
 _EVERY_HOST = {"*", "0.0.0.0", "::"}
@@ -108,15 +112,15 @@ _MEMORY_LIMIT = Option(
     "memory-limit",
     options.memory_size(usable_memory),
     None,
-    "the most that the tasks, results and objects it holds may take; past it clients keep their tasks until there is "
-    "room again, and objects are refused; " + options.SIZE_HELP,
+    "the most memory for the tasks, results and objects that the scheduler holds; above it clients keep their tasks "
+    "until there is room again, and new objects are refused; " + options.SIZE_HELP,
     default_text=DEFAULT_MEMORY_LIMIT,
     sample=DEFAULT_MEMORY_LIMIT,
 )
 
 COMMAND = Command(
-    description="The scheduler: takes tasks from clients and hands them to workers. Who may connect is said by "
-    "scaler_scheduler keygen, authorize, revoke and list (-h behind each explains it).",
+    description="The scheduler: receives tasks from clients and sends them to workers. The subcommands keygen, "
+    "authorize, revoke and list manage the keys that may connect (scaler_scheduler keygen -h).",
     environment_prefix="SCALER_SCHEDULER",
     default_file="/etc/scaler/scheduler.toml",
     check=_check,
@@ -126,7 +130,7 @@ COMMAND = Command(
             _ADDRESS,
             None,
             "where clients and workers connect, tcp://HOST:PORT or ipc://PATH; host * is every interface, port 0 or * "
-            "any free port, and IPv6 is written tcp://[::1]:2345",
+            "is any free port, and an IPv6 address has brackets, as in tcp://[::1]:2345",
             positional=True,
             required=True,
             environment=ADDRESS_VARIABLE,
@@ -140,7 +144,7 @@ COMMAND = Command(
             "event-loop",
             Kind("LOOP", _parse_event_loop, (str,), choices=EVENT_LOOPS),
             "zmq",
-            "what drives the scheduler: zmq is a plain loop on the socket, builtin Python's asyncio, uvloop asyncio on "
+            "the event loop: zmq is a plain loop on the socket, builtin is Python's asyncio, uvloop is asyncio on "
             "uvloop (CPython only)",
         ),
         Option(
@@ -161,14 +165,14 @@ COMMAND = Command(
             "per-worker-queue-size",
             options.integer(1, LONGEST_WORKER_QUEUE),
             1000,
-            "the most tasks that a worker is sent ahead of what it runs; how many it is, is adapted to their run time",
+            "the most tasks that a worker is sent in advance; the scheduler adapts their number to their run times",
             unit="tasks",
         ),
         Option(
             "task-retries",
             options.integer(0, MOST_TASK_RETRIES),
             3,
-            "how many more times a task is run when the worker that ran it died",
+            "how many times a task is run again if its worker died",
             unit="retries",
         ),
         _MEMORY_LIMIT,
@@ -176,37 +180,37 @@ COMMAND = Command(
             "protected",
             options.boolean(),
             True,
-            "refuse clients that ask to end the scheduler and its clusters (Client.shutdown)",
+            "refuse a client's request to end the scheduler and its clusters (Client.shutdown)",
         ),
         Option(
             "keys",
             options.text("DIR", is_file=True),
             "",
             "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only the keys "
-            "that it lists may connect; needed wherever others than this machine reach the address. It belongs to the "
-            "user that this runs as: for the service, chown -R scaler: DIR",
+            "listed there may connect; needed if other machines reach the address. The folder must belong to the user "
+            "that runs the scheduler; for the service: chown -R scaler: DIR",
             environment=KEYS_VARIABLE,
         ),
         Option(
             "insecure",
             options.boolean(),
             False,
-            "bind an address that others reach without keys: whoever reaches it can run code on the workers",
+            "bind an address without keys although other machines reach it: they can run code on the workers",
         ),
         Option(
             "monitor-address",
             _ADDRESS,
             None,
             "where the scheduler publishes its state",
-            default_text="ipc:///tmp/<host>_<port>_monitor, of the address above; of a systemd service with a "
-            "RuntimeDirectory monitor in there, as in ipc:///run/scaler/monitor",
+            default_text="ipc:///tmp/<host>_<port>_monitor, with host and port of the address above; for a systemd "
+            "service with a RuntimeDirectory the file monitor there, as in ipc:///run/scaler/monitor",
         ),
         Option(
             "parent-process",
             options.integer(0, HIGHEST_PROCESS),
             0,
-            "end when the process with this id is not the parent any more, as an application's own local scheduler and "
-            "cluster do; 0 never",
+            "end when the process with this id is no longer the parent, as an application's own local scheduler and "
+            "cluster do; 0 is never",
         ),
         *LIMIT_OPTIONS,
         *LOGGING_OPTIONS,

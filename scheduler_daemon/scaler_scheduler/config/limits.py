@@ -1,4 +1,4 @@
-"""Options that bound what one peer may ask of the scheduler. Beyond each its sender gets one clear error."""
+"""Options that limit what one peer may ask of the scheduler. A peer beyond a limit gets one error that names it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..commands.machine import usable_memory
 from ..commands.options import Option
 
 MOST = 1 << 40
-"""Of anything that is counted: more than there will be."""
+"""The highest value of a limit that counts something. No installation reaches it."""
 
 LEAST_ROWS = 4096
-"""What our own clients send in one message."""
+"""The lowest `--batch-limit`: scaler_client sends this many rows in one message."""
 
 MOST_ROWS = 1 << 28
 MOST_HELLOS = 1_000_000
@@ -21,24 +21,24 @@ MOST_HELLOS = 1_000_000
 
 @dataclass(frozen=True)
 class PeerLimits:
-    """What one peer may ask of the scheduler, with units."""
+    """The limits of what one peer may ask of the scheduler, with units."""
 
     message_size_limit: int
-    """Bytes of one frame; a connection that announces more is cut."""
+    """Bytes of one frame. A connection that announces a longer frame is cut."""
     batch_limit: int
     """Rows of one message."""
     client_task_limit: int
-    """Tasks that a client may have open."""
+    """Open tasks of one client."""
     client_object_limit: int
-    """Objects that a client may have, kept results among them."""
+    """Objects of one client, including kept results."""
     client_object_size_limit: int
     """Bytes of the objects that one client has sent."""
     client_function_limit: int
-    """Functions that a client may name."""
+    """Functions of one client."""
     peer_limit: int
     """Clients, workers and host agents at one time."""
     hello_rate_limit: int
-    """Hellos a second, of all together."""
+    """Hellos a second from all peers together."""
     connection_limit: int
     """Connections at one time, at both addresses together."""
     address_connection_limit: int
@@ -65,57 +65,65 @@ def _count(name: str, default: int, most: int, text: str, unit: str, least: int 
 
 
 LIMIT_OPTIONS = (
-    _size("message-size-limit", "the longest frame that a peer may send; who announces more is disconnected"),
-    _count("batch-limit", 1 << 20, MOST_ROWS, "the most rows of one message", "rows", LEAST_ROWS),
+    _size("message-size-limit", "the longest frame that a peer may send; a connection that announces more is cut"),
+    _count("batch-limit", 1 << 20, MOST_ROWS, "the most rows in one message", "rows", LEAST_ROWS),
     _count(
         "client-task-limit",
         1_000_000_000,
         MOST,
-        "the most tasks that a client may have open; past it the client keeps them until some are done",
+        "the most open tasks of one client; at the limit the client keeps further tasks until some are done",
         "tasks",
     ),
-    _count("client-object-limit", 1_000_000, MOST, "the most objects that a client may have", "objects"),
-    _size("client-object-size-limit", "the most that the objects of one client may take"),
-    _count("client-function-limit", 100_000, MOST, "the most functions that a client may have", "functions"),
+    _count("client-object-limit", 1_000_000, MOST, "the most objects of one client", "objects"),
+    _size("client-object-size-limit", "the most memory for the objects of one client"),
+    _count("client-function-limit", 100_000, MOST, "the most functions of one client", "functions"),
     _count("peer-limit", 100_000, MOST, "the most clients, workers and host agents at one time", "peers"),
     _count(
-        "hello-rate-limit", 10_000, MOST_HELLOS, "the most hellos a second, of all; others are to try again", "hellos"
+        "hello-rate-limit",
+        10_000,
+        MOST_HELLOS,
+        "the most hellos a second from all peers together; further peers are asked to try again",
+        "hellos",
     ),
     _count(
         "connection-limit",
         100_000,
         MOST,
-        "the most connections at one time, of anybody, never more than the system lets the process have files open; "
-        "others are cut at once",
+        "the most connections at one time from all addresses together; further ones are cut at once. The process's "
+        "limit of open files applies as well",
         "connections",
     ),
     _count(
         "address-connection-limit",
         100_000,
         MOST,
-        "the most connections at one time from one address (of IPv6 one network of 64 bits); others are cut at once",
+        "the most connections at one time from one address (IPv6: one /64 network); further ones are cut at once",
         "connections",
     ),
     _count(
         "connection-rate-limit",
         1000,
         MOST_HELLOS,
-        "the most new connections a second from one address; others have to wait",
+        "the most new connections a second from one address; further ones wait",
         "connections",
     ),
     _count(
         "waste-limit",
         2,
         100,
-        "how much of the scheduler's time a connection may waste by what changes nothing; past it the connection is "
-        "not listened to for a second",
+        "the share of the scheduler's time that one connection may waste with messages that change nothing; above it "
+        "the messages of the connection are dropped for a second",
         "percent",
     ),
 )
 
 
 def complete(values: Dict[str, Any]) -> None:
-    """Work out the defaults that depend on the machine."""
+    """Fill in the defaults that depend on the machine.
+
+    Args:
+        values: the options' values by key. None stands for the default.
+    """
     for option in LIMIT_OPTIONS:
         if values[option.key] is None:
             values[option.key] = usable_memory() or options.MOST_MEMORY_BYTES

@@ -1,4 +1,4 @@
-"""What has changed in the configuration since the start, when options are read: it waits for the next start."""
+"""Changes of the configuration since the start of the scheduler. They take effect at its next start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ _log = logging.getLogger(__name__)
 
 
 class PendingConfig:
-    """Between what the options say now and what they say at `tell`. Raises OptionError where one is wrong now."""
+    """Compares the options at the start with those at `log_changes`.
+
+    Args:
+        command: the table of options.
+        arguments: the command line.
+        environ: the environment. A mapping that changes is read again.
+
+    Raises:
+        OptionError: an option is wrong at the start.
+    """
 
     def __init__(self, command: Command, arguments: Arguments, environ: Mapping[str, str]) -> None:
         self._command = command
@@ -21,7 +30,7 @@ class PendingConfig:
         self._before = resolve(command, arguments, environ)
 
     def log_changes(self) -> None:
-        """Log what waits; nothing where nothing does."""
+        """Log the options that have changed, or the error that the next start would end with."""
         try:
             now = resolve(self._command, self._arguments, self._environ)
         except OptionError as error:
@@ -29,4 +38,4 @@ class PendingConfig:
             return
         changed = [key for key, value in now.items() if value != self._before[key]]
         if changed:
-            _log.warning("changed, which holds from the next start on (no task is lost): %s", ", ".join(changed))
+            _log.warning("changed options take effect at the next start (no task is lost): %s", ", ".join(changed))

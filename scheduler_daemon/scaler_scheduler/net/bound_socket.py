@@ -1,4 +1,4 @@
-"""What all bound sockets have, and what ZeroMQ knows of the connection that a message comes from."""
+"""The base class of bound sockets, and ZeroMQ's metadata of the connection that a message comes from."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import zmq.backend
 
 from ..commands.addresses import Address, parse_bind_address
 
-# Plain numbers: pyzmq's enumerations cost as much as the calls that they are for.
+# Plain numbers: pyzmq's enumerations cost as much as the calls that take them.
 EVENTS = int(zmq.EVENTS)
 POLLIN = int(zmq.POLLIN)
 IS_CFFI = not hasattr(zmq.backend.Frame, "get")
-"""Whether it is pyzmq's backend for PyPy, which can't say yet whom a message comes from."""
+"""Whether this is pyzmq's backend for PyPy, which cannot read the metadata of messages."""
 
 
 def metadata_reader(name: str) -> Callable[[Any], bytes]:
-    """What says, of a message's frame, what ZeroMQ knows under this name of the connection that it comes from."""
+    """A function that reads this metadata of a message from one of its frames; empty bytes if there is none."""
     if not IS_CFFI:
         return lambda frame: frame.get(name).encode()
     import ctypes
@@ -36,11 +36,14 @@ def metadata_reader(name: str) -> Callable[[Any], bytes]:
 
 
 class BindError(Exception):
-    """The address can't be bound; the text is one line that says why."""
+    """The address cannot be bound. The text is one line that says why."""
 
 
 def check_path_is_free(address: Address) -> None:
-    """ZeroMQ takes an ipc path away from whoever listens there, and removes any file that is there, without a word."""
+    """Raise BindError if another process listens at an ipc path, or if the path is not a socket.
+
+    ZeroMQ itself takes the path away from the other process, and removes any file there, without an error.
+    """
     if address.transport != "ipc":
         return
     if not address.path.startswith("@") and os.path.lexists(address.path):
@@ -60,11 +63,11 @@ class BoundSocket:
         self._socket = bound
         endpoint: Any = bound.getsockopt(zmq.LAST_ENDPOINT)
         self.address = parse_bind_address(endpoint.rstrip(b"\0").decode())
-        """As bound: with the port that was free."""
+        """The bound address, with the port that it has."""
 
     @property
     def fileno(self) -> int:
-        """A file descriptor that becomes readable, edge-triggered, when there may be something to receive."""
+        """A file descriptor that becomes readable (edge-triggered) when there may be something to receive."""
         descriptor: Any = self._socket.getsockopt(zmq.FD)
         return int(descriptor)
 

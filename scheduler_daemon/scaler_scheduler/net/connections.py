@@ -1,7 +1,8 @@
-"""The connections that there are, known by their file descriptors, and what there may be of them.
+"""The open connections by their file descriptors, and their limits.
 
-ZeroMQ makes and ends them, says so afterwards, and lets nobody choose. What can be done from here: end one, by a word
-to the system that ZeroMQ takes for the other side's end, and have the system keep somebody waiting (`syn_filter.py`).
+ZeroMQ accepts and closes connections by itself and reports both afterwards. This module can do two things. It ends a
+connection by a system call, which looks to ZeroMQ as if the peer had ended it. And it makes the system hold new
+connections from an address (`syn_filter.py`).
 """
 
 from __future__ import annotations
@@ -16,46 +17,48 @@ from .descriptors import Endpoint, duplicate, idle_seconds, local_endpoint, remo
 from .handshake_guard import HandshakeGuard
 
 RESERVED_FILES = 64
-"""Kept for all but connections: log files, keys, ZeroMQ's own, and one to end a connection by. Without any left ZeroMQ
-would try to accept again and again."""
+"""Open files besides connections: log files, keys, ZeroMQ's own, and one to end a connection. Without a free file
+ZeroMQ would try to accept again and again."""
 
 LEAST_CONNECTIONS = 16
 
 LOCAL_MONITORS = 16
-"""Connections to a monitor's ipc address beyond those that there may be: its operator can look, then above all."""
+"""Connections to a monitor's ipc address in excess of the limit, so that the operator can look at a full scheduler."""
 
 HOLD_SECONDS = 1.0
-"""For which rates are counted, and an address that has had its share waits at the most."""
+"""The window in which new connections are counted, and the longest time that an address is held."""
 
 
 @dataclass(frozen=True)
 class ConnectionLimits:
     total: int
-    """Connections at one time, at all addresses together."""
+    """Connections at one time, from all addresses together."""
     per_address: int
-    """From one address (of IPv6 a network of 64 bits)."""
+    """Connections at one time from one address (IPv6: one /64 network)."""
     per_second: int
-    """New ones from one address."""
+    """New connections a second from one address."""
     idle_timeout_seconds: float
-    """A peer that sends nothing for longer is cut off."""
+    """A connection is cut if nothing has come from it for longer."""
 
 
 def raise_file_limit() -> int:
-    """Each connection is a file descriptor, of which many systems allow a process a thousand unless it asks for more.
+    """Raise the process's limit of open files as far as the system allows. Each connection takes one.
+
+    Many systems allow a thousand unless a process asks for more.
 
     Returns:
-        How many there may be.
+        The new limit.
     """
     soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     except (OSError, ValueError):
-        return soft  # some systems say that there is no limit, and set one
+        return soft  # some systems report no limit but have one
     return most
 
 
 def connections_within_files(wanted: int, files: int) -> int:
-    """How many connections there may be where so many files may be open."""
+    """The number of connections that the limit of open files allows, at most `wanted`."""
     return wanted if files == resource.RLIM_INFINITY else min(wanted, max(LEAST_CONNECTIONS, files - RESERVED_FILES))
 
 
@@ -64,11 +67,11 @@ class Listener:
     """A bound socket."""
 
     is_for_peers: bool
-    """Who connects here is to send something now and then."""
+    """Whether its peers must send something now and then."""
     handshakes: HandshakeGuard = field(default_factory=lambda: HandshakeGuard(has_keys=False))
     descriptor: int = -1
     name: Optional[Endpoint] = None
-    """As the system has it; None before it is bound."""
+    """The address as the system has it; None before the socket is bound."""
 
 
 @dataclass
@@ -80,17 +83,17 @@ class _Connection:
 
 
 class Connections:
-    """Used by one thread; others read `cut_count` and call `pop_log_lines`."""
+    """Tracks and limits connections. One thread uses it; others only read `cut_count` and call `pop_log_lines`."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.cut_count = 0
-        """Connections that were ended from here."""
+        """Connections that this object has cut."""
         self._open: Dict[int, _Connection] = {}
         self._count_by_network: Dict[bytes, int] = {}
         self._listeners: List[Listener] = []
         self._window_began = 0.0
-        """When the one began whose new connections are counted."""
+        """When the current window of new connections began."""
         self._new_by_network: Dict[bytes, int] = {}
         self._held_networks: Set[bytes] = set()
         self._next_sweep = 0.0
@@ -101,52 +104,52 @@ class Connections:
 
     @property
     def seconds_to_next_check(self) -> float:
-        """Within which `look` is to be called again."""
+        """Call `check` again within this time."""
         longest = HOLD_SECONDS / 20 if self._held_networks or not self._listeners else HOLD_SECONDS
         return min([longest, *(each.handshakes.seconds_to_next_check for each in self._listeners)])
 
     def pop_log_lines(self) -> List[str]:
-        """What is worth a line in the log, since the last call."""
+        """The lines for the log since the previous call, at most one of each kind."""
         lines, self._log_lines = self._log_lines, {}
         return list(lines.values())
 
-    # ------------------------------------------------------------------------------------------ what ZeroMQ says it did
+    # ------------------------------------------------------------------------------------------------ events of ZeroMQ
 
     def on_listening(self, listener: Listener, descriptor: int) -> None:
         try:
             listener.name = local_endpoint(descriptor)
         except OSError:
-            return  # closed by now
+            return  # the socket is closed already
         listener.descriptor = descriptor
         self._listeners.append(listener)
         if listener.name.address:
             try:
                 save_syn_packets(descriptor)
             except OSError:
-                return  # a system that can't; handshakes are bounded by time alone then
+                return  # not supported by this system: only time limits handshakes
             syn_filter.hold_networks(descriptor, self._held_networks)
 
     def on_closed(self, listener: Listener) -> None:
-        """With all of its connections."""
+        """Forget the socket and all of its connections."""
         self._listeners = [each for each in self._listeners if each is not listener]
         for descriptor in [number for number, each in self._open.items() if each.listener is listener]:
             self.on_disconnected(listener, descriptor)
 
     def on_accepted(self, listener: Listener, descriptor: int, now: float) -> None:
-        self.on_disconnected(listener, descriptor)  # it is a new one, whatever was known of that number
+        self.on_disconnected(listener, descriptor)  # the number was that of an older connection
         if listener.name is not None and listener.name.address:
             listener.handshakes.begin(descriptor, now)
         try:
             with duplicate(descriptor) as connection:
                 self._admit(listener, descriptor, connection, now)
         except OSError:
-            # It is over already, and nobody can say whose it was: somebody who has made many was it rather than others.
+            # It has ended, and its peer is not known. Count it for the network with the most new connections.
             self._count_new_connection(
                 max(self._new_by_network, key=self._new_by_network.__getitem__, default=b""), now
             )
 
     def on_disconnected(self, listener: Listener, descriptor: int) -> Optional[Endpoint]:
-        """Returns its other end where its handshake was not known to be over."""
+        """Forget a connection. Returns its other end if its handshake was not known to be over."""
         failed = listener.handshakes.gone(descriptor)
         gone = self._open.pop(descriptor, None)
         if gone is not None:
@@ -158,7 +161,7 @@ class Connections:
     def _admit(self, listener: Listener, descriptor: int, connection: int, now: float) -> None:
         local = local_endpoint(connection)
         if listener.name is None or (len(local.raw), local.port) != (len(listener.name.raw), listener.name.port):
-            raise OSError("the number is another file's by now")
+            raise OSError("the descriptor is that of another file now")
         limits = self.limits
         peer = remote_endpoint(connection)
         network = _network(peer)
@@ -185,44 +188,44 @@ class Connections:
     def _reject(self, connection: int, kind: str, why: str) -> None:
         shut_down(connection)
         self.cut_count += 1
-        self._log_lines[kind] = f"a connection was cut as soon as it was made: {why}"
+        self._log_lines[kind] = f"a new connection was cut: {why}"
 
     def cut_flooding_subscriber(self, descriptor: int) -> None:
-        """End this one, whose peer subscribes without end. Called by other threads as well."""
+        """Cut a connection whose peer subscribes without end. Other threads may call this method."""
         known = self._open.get(descriptor)
         if known is not None and self._end(descriptor):
             self._log_lines["flooding"] = f"a connection from {known.peer.text} was cut: it subscribes without end"
 
     def _end(self, descriptor: int) -> bool:
-        """Cut this connection; returns whether it was there still."""
+        """Cut a connection. Returns whether it was still open."""
         known = self._open.get(descriptor)
         if known is None:
             return False
         try:
             with duplicate(descriptor) as connection:
                 if remote_endpoint(connection) != known.peer:
-                    return False  # another one by now, of which ZeroMQ is about to tell
+                    return False  # another connection has this number now; ZeroMQ's event is still to come
                 shut_down(connection)
         except OSError:
-            return False  # over by now
+            return False  # it has ended
         self.cut_count += 1
         return True
 
-    # ----------------------------------------------------------------------------------------------- how many a second
+    # -------------------------------------------------------------------------------------- rate of new connections
 
     def _count_new_connection(self, network: bytes, now: float) -> bool:
-        """Returns whether it may stay."""
+        """Count a new connection of a network. Returns whether it may stay."""
         if now - self._window_began >= HOLD_SECONDS:
             self._begin_rate_window(now)
         count = self._new_by_network[network] = self._new_by_network.get(network, 0) + 1
         if count <= self.limits.per_second:
             return True
         if network in self._held_networks:
-            return True  # was on its way when it was held: the system has kept others of it away since
+            return True  # its first packet came before the hold; the system holds further ones
         self._held_networks.add(network)
         self._log_lines["held"] = (
             f"more than {self.limits.per_second} connections in a second from {_text(network)} "
-            "(--connection-rate-limit): more have to wait"
+            "(--connection-rate-limit): further ones wait"
         )
         if self._apply_hold():
             return True
@@ -237,7 +240,7 @@ class Connections:
             self._apply_hold()
 
     def _apply_hold(self) -> bool:
-        """Returns whether the system can do it at all."""
+        """Tell the system which networks to hold. Returns whether the system supports it."""
         can = True
         for listener in self._listeners:
             try:
@@ -245,10 +248,10 @@ class Connections:
                 if name.address and name == listener.name:
                     can = syn_filter.hold_networks(listener.descriptor, self._held_networks) and can
             except OSError:
-                pass  # closed by now
+                pass  # the socket is closed
         return can
 
-    # ------------------------------------------------------------------------------------------------- who says nothing
+    # -------------------------------------------------------------------------------------------- silent connections
 
     def check(self, now: float) -> None:
         if self._held_networks and now - self._window_began >= HOLD_SECONDS:
@@ -269,7 +272,7 @@ class Connections:
         try:
             with duplicate(descriptor) as connection:
                 if remote_endpoint(connection) != known.peer:
-                    return  # another one by now, of which ZeroMQ is about to tell
+                    return  # another connection has this number now; ZeroMQ's event is still to come
                 left = self.limits.idle_timeout_seconds - idle_seconds(connection)
                 known.next_check = now + max(left, 0.0)
                 if left <= 0:
@@ -280,15 +283,15 @@ class Connections:
                         f"{self.limits.idle_timeout_seconds:g} s"
                     )
         except OSError:
-            pass  # over by now
+            pass  # it has ended
 
 
 def _network(name: Endpoint) -> bytes:
-    """Whose connections are counted together; empty for the sockets of a file, whose mode says who may connect."""
+    """The network that a connection is counted for. Empty for an ipc socket: its file mode says who may connect."""
     return name.address if len(name.address) <= 4 else name.address[:8]
 
 
 def _text(network: bytes) -> str:
     if not network:
-        return "somebody"
+        return "this machine"
     return str(ipaddress.ip_address(network if len(network) == 4 else network.ljust(16, b"\0")))

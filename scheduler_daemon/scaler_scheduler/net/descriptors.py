@@ -1,7 +1,7 @@
-"""System calls on sockets that are ZeroMQ's, by their numbers.
+"""System calls on ZeroMQ's sockets by their file descriptors.
 
-Python's own socket objects are not for these: PyPy's make a socket wait when they take it over, for whoever else has it
-as well, and a thread of ZeroMQ's that waits for one connection serves none.
+Python's socket objects cannot be used. PyPy makes a socket blocking when it takes over a descriptor, also for ZeroMQ,
+and a ZeroMQ thread that blocks on one connection serves none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Iterator, Optional, Tuple
 
 _LONGEST_ENDPOINT = 128
 _LAST_RECEIVED, _BYTES_RECEIVED, _BYTES_SENT, _BYTES_RETRANSMITTED = 52, 128, 200, 208
-"""Where the milliseconds since the last byte, and the numbers of bytes are in Linux' `struct tcp_info`."""
+"""Offsets in Linux's `struct tcp_info`: milliseconds since the last byte, and numbers of bytes."""
 
 _SAVE_SYN, _SAVED_SYN = 27, 28  # TCP_SAVE_SYN, TCP_SAVED_SYN
 _LONGEST_SYN = 256
@@ -28,7 +28,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 _DEV_NULL = os.open(os.devnull, os.O_RDONLY)
 _SPARE = os.dup(_DEV_NULL)
-"""For `duplicate`, from the beginning on."""
+"""The descriptor for `duplicate`, open from the start."""
 _lock = threading.Lock()
 
 
@@ -37,9 +37,9 @@ class Endpoint:
     """One end of a connection."""
 
     raw: bytes
-    """As the system has it."""
+    """The address in the system's form."""
     address: bytes
-    """Of IPv4 4 bytes, of IPv6 16; empty for the sockets of a file."""
+    """4 bytes for IPv4, 16 bytes for IPv6, empty for an ipc socket."""
     port: int
 
     @property
@@ -48,25 +48,25 @@ class Endpoint:
 
 
 def local_endpoint(descriptor: int) -> Endpoint:
-    """Raises OSError."""
+    """The own end of a connection, or the address of a listening socket. Raises OSError."""
     return _endpoint(_libc.getsockname, descriptor)
 
 
 def remote_endpoint(descriptor: int) -> Endpoint:
-    """Raises OSError."""
+    """The peer's end of a connection. Raises OSError."""
     return _endpoint(_libc.getpeername, descriptor)
 
 
 def shut_down(descriptor: int) -> None:
-    """Both ways, at once. Closing it is ZeroMQ's, which takes this for the other side's end."""
-    _libc.shutdown(descriptor, socket.SHUT_RDWR)  # fails where the other side was first
+    """End a connection in both directions. ZeroMQ sees this as the end by the peer, and closes the descriptor."""
+    _libc.shutdown(descriptor, socket.SHUT_RDWR)  # fails if the peer has ended it already
 
 
 def idle_seconds(descriptor: int) -> float:
-    """Since the last byte that has come, or since the connection was made; 0 where the system does not tell.
+    """Seconds since the last byte that was received, or since the start of the connection; 0 if not known.
 
     Raises:
-        OSError: it is no connection of TCP's, or closed.
+        OSError: it is not a TCP connection, or it is closed.
     """
     if not sys.platform.startswith("linux"):
         return 0.0
@@ -76,10 +76,10 @@ def idle_seconds(descriptor: int) -> float:
 
 
 def traffic(descriptor: int) -> Tuple[int, int]:
-    """Bytes that were sent and bytes that were received on a connection of TCP's, each byte counted once.
+    """Bytes sent and bytes received on a TCP connection. Each byte counts once.
 
     Raises:
-        OSError: it is closed, or the system does not tell (Linux does, from 4.19 on).
+        OSError: it is closed, or the system does not count bytes (Linux does since 4.19).
     """
     information = _tcp_option(descriptor, socket.TCP_INFO, _BYTES_RETRANSMITTED + 8)
     if len(information) < _BYTES_RETRANSMITTED + 8:
@@ -91,16 +91,16 @@ def traffic(descriptor: int) -> Tuple[int, int]:
 
 
 def save_syn_packets(listener: int) -> None:
-    """Have the system keep each new connection's first packet, for `initial_sequence`. Raises OSError."""
+    """Make the system keep the first packet of each new connection, for `initial_sequence`. Raises OSError."""
     value = ctypes.c_int(1)
     _check(_libc.setsockopt(listener, socket.IPPROTO_TCP, _SAVE_SYN, ctypes.byref(value), ctypes.sizeof(value)))
 
 
 def initial_sequence(descriptor: int) -> Optional[int]:
-    """TCP's number of the first byte that the other side sends. The system tells it once for each connection.
+    """The TCP sequence number of the first byte that the peer sends. The system tells it once for each connection.
 
     Returns:
-        None where the system has not kept the packet that names it.
+        None if the system has not kept the first packet.
     """
     try:
         packet = _tcp_option(descriptor, _SAVED_SYN, _LONGEST_SYN)
@@ -118,7 +118,7 @@ def initial_sequence(descriptor: int) -> Optional[int]:
 
 
 def set_socket_option(descriptor: int, option: int, value: ctypes.Array[ctypes.c_char]) -> None:
-    """Of the socket's own level. Raises OSError."""
+    """Set an option of level SOL_SOCKET. Raises OSError."""
     _check(_libc.setsockopt(descriptor, socket.SOL_SOCKET, option, value, len(value)))
 
 
@@ -131,12 +131,12 @@ def _tcp_option(descriptor: int, option: int, size: int) -> bytes:
 
 @contextmanager
 def duplicate(descriptor: int) -> Iterator[int]:
-    """The same connection by a number of our own, that of no other whatever ZeroMQ closes.
+    """A descriptor of our own for a connection. It stays valid when ZeroMQ closes its own and the number is reused.
 
-    Needs no further file: when there are too many connections there may be none.
+    It is a reserved descriptor, because with too many connections none may be free.
 
     Raises:
-        OSError: it is closed.
+        OSError: the descriptor is closed.
     """
     with _lock:
         os.dup2(descriptor, _SPARE)
@@ -151,7 +151,7 @@ def _endpoint(call: ctypes._NamedFuncPointer, descriptor: int) -> Endpoint:
     length = ctypes.c_uint(_LONGEST_ENDPOINT)
     _check(call(descriptor, found, ctypes.byref(length)))
     raw = found.raw[: length.value]
-    if len(raw) < 4:  # of a file's socket that has no name of its own
+    if len(raw) < 4:  # an ipc socket without a name
         return Endpoint(raw, b"", 0)
     family = struct.unpack_from("=H", raw)[0] if sys.platform.startswith("linux") else raw[1]
     if family not in (socket.AF_INET, socket.AF_INET6):

@@ -5,7 +5,7 @@ this module a connection without a key could make the scheduler store large fram
 connection's socket makes the kernel drop everything beyond MOST_BYTES. The filter is removed when the handshake is
 over. TCP sends dropped bytes again, so nothing is lost if the filter is removed late.
 
-libzmq tells that a handshake has succeeded, but not whose. Three rules find the connection. A rule that
+libzmq reports that a handshake has succeeded, but not of which connection. Three rules find the connection. A rule that
 fails to find it is harmless: the filter only stays longer.
 
 1. The scheduler has sent more bytes than it sends within a handshake. With keys this is true at the end of the
@@ -53,14 +53,14 @@ _SUSPICIOUS_SECONDS = 1.0
 
 _SHORTEST_CHECK_SECONDS, _UNLIMITED_CHECK_SECONDS, _LONGEST_CHECK_SECONDS = 0.001, 0.005, 1.0
 _CHECK_COST_FACTOR = 10
-"""The pause after a look is at least this many times its cost, so looks take at most a tenth of the thread's time."""
+"""The pause after a check is at least this many times its cost, so checks take at most a tenth of the thread's time."""
 
 
 @dataclass
 class _Handshake:
     began: float
     peer: Optional[Endpoint] = None
-    """None if nothing is known of the connection: it has ended or is about to be cut."""
+    """None if the connection has ended or is about to be cut."""
     is_limited: bool = True
     is_reported: bool = False
 
@@ -68,16 +68,16 @@ class _Handshake:
 class HandshakeViolation(NamedTuple):
     descriptor: int
     text: str
-    """What the connection does, for the log, where it follows the address."""
+    """What the connection does. In the log it follows the address."""
     must_cut: bool
-    """Whether the connection is to be cut."""
+    """Whether to cut the connection."""
 
 
 class HandshakeGuard:
-    """The open handshakes of one listening socket. Used by one thread; times are in seconds of the monotonic clock.
+    """The open handshakes of one listening socket. One thread uses it. Times are in seconds of the monotonic clock.
 
     Args:
-        has_keys: whether the handshakes are those of CURVE.
+        has_keys: whether the handshakes use CURVE.
     """
 
     def __init__(self, has_keys: bool) -> None:
@@ -97,7 +97,7 @@ class HandshakeGuard:
 
     @property
     def seconds_to_next_check(self) -> float:
-        """Call `look` again within this time."""
+        """Call `check` again within this time."""
         return self._pause if self._open else float("inf")
 
     def begin(self, descriptor: int, now: float) -> None:
@@ -111,19 +111,17 @@ class HandshakeGuard:
         try:
             traffic(connection)
         except OSError:
-            syn_filter.remove_filter(
-                connection
-            )  # it has ended, or the system does not count bytes: no limit is possible
+            syn_filter.remove_filter(connection)  # no limit is possible: it has ended, or the system counts no bytes
             return
         first = initial_sequence(connection)
         if first is None and descriptor in self._first:
-            # The system tells it only once for each connection. Events may be late: this connection may have been asked
-            # already, in the place of an earlier one with the same descriptor.
+            # The system tells the number only once for each connection. Events may be late: the system may have been
+            # asked for this connection already, in the place of an earlier one with the same descriptor.
             whose, found = self._first[descriptor]
             first = found if whose == peer else None
         if first is not None:
             self._first[descriptor] = peer, first
-        # Else it keeps its listener's filter, which makes it slow, and it is cut beyond MOST_BYTES_UNLIMITED.
+        # Else the connection keeps its listener's filter, which makes it slow. Beyond MOST_BYTES_UNLIMITED it is cut.
         is_limited = first is not None and syn_filter.limit_bytes(connection, first, MOST_BYTES)
         self._open[descriptor] = _Handshake(now, peer, is_limited)
         if not is_limited:
@@ -147,10 +145,10 @@ class HandshakeGuard:
     def check(self, now: float) -> List[HandshakeViolation]:
         """Find handshakes that are over and remove the filters of their connections.
 
-        All events of libzmq must have been taken before.
+        Call it after all waiting events of libzmq were handled.
 
         Returns:
-            Complaints about connections that send no handshake.
+            The connections that send something else than a handshake.
         """
         if not self._open or now < self._next_check:
             return []
@@ -209,5 +207,5 @@ class HandshakeGuard:
 def _traffic(descriptor: int, peer: Endpoint) -> Tuple[int, int]:
     with duplicate(descriptor) as connection:
         if remote_endpoint(connection) != peer:
-            raise OSError("the number is another file's by now")
+            raise OSError("the descriptor is that of another file now")
         return traffic(connection)

@@ -1,4 +1,4 @@
-"""The socket at which the scheduler publishes."""
+"""The XPUB socket at which the scheduler publishes its state."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from .rate_limit import RateLimits
 _REBIND_SECONDS = 2.0
 
 _MESSAGES_PER_READ = 1000
-"""Taken in one look: more would keep the loop from its work."""
+"""The most messages of subscribers that one call reads, so that the loop is not delayed."""
 
 _SUBSCRIPTION_BURST, _SUBSCRIPTIONS_PER_SECOND = 1000, 10
-"""Of one connection, at once and in the long run: who watches has three, and one more for a question."""
+"""The subscriptions of one connection: at once, and a second in the long run. A monitor has three, and one more for
+each story that it requests."""
 
 
 class MonitorSocket(BoundSocket):
-    """Where the scheduler publishes. What it publishes begins with a topic; subscriptions are beginnings of topics.
+    """Publishes messages that begin with a topic. A subscription is a prefix of topics.
 
     Args:
         bind: makes the socket.
-        cut: ends the connection of this number, whose peer subscribes without end.
+        address: the address to bind.
+        cut: cuts the connection with this file descriptor, because its peer subscribes without end.
+
+    Raises:
+        BindError: the address cannot be bound.
     """
 
     def __init__(
@@ -38,10 +43,10 @@ class MonitorSocket(BoundSocket):
         self._subscription_rates = RateLimits(_SUBSCRIPTION_BURST, _SUBSCRIPTIONS_PER_SECOND)
         self._subscriptions: Set[bytes] = set()
         self.has_more = False
-        """Whether subscribers may have said more than was taken at the last look."""
+        """Whether more messages of subscribers may wait than the previous call has read."""
 
     def rebind(self) -> None:
-        """Cut everybody off: whoever may connect does so again. Raises BindError."""
+        """Cut all connections by binding again. Peers with an authorized key reconnect. Raises BindError."""
         self.close()
         self._subscriptions.clear()
         deadline = time.monotonic() + _REBIND_SECONDS
@@ -49,20 +54,20 @@ class MonitorSocket(BoundSocket):
             try:
                 self._socket = self._bind(self.address)
                 return
-            except BindError:  # ZeroMQ closes in a thread of its own
+            except BindError:  # ZeroMQ closes the old socket in another thread
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.005)
 
-    def read_subscriptions(self, topics: Sequence[bytes], question: bytes) -> List[bytes]:
-        """Take what subscribers have said, up to a bound.
+    def read_subscriptions(self, topics: Sequence[bytes], request: bytes) -> List[bytes]:
+        """Read subscriptions, up to a limit.
 
         Args:
-            topics: what is published to whoever has subscribed.
-            question: the begin of topics that are questions, which are answered once.
+            topics: what is published to all subscribers.
+            request: the prefix of topics that are requests. Each is answered once.
 
         Returns:
-            New subscriptions to topics, and questions.
+            New subscriptions to topics, and requests.
         """
         found: List[bytes] = []
         self.has_more = False
@@ -72,7 +77,7 @@ class MonitorSocket(BoundSocket):
                 return found
             frame: Any = self._socket.recv(zmq.NOBLOCK, copy=False)
             message = frame.bytes
-            # ZeroMQ has kept it already, and would keep any number of them.
+            # ZeroMQ has stored the subscription already, and stores any number of them.
             if message[:1] == b"\1":
                 whose = self._descriptor_of(frame)
                 if self._subscription_rates.exceeds(whose, time.monotonic()):
@@ -80,24 +85,25 @@ class MonitorSocket(BoundSocket):
             if IS_CFFI:
                 frame.close()
             subscription = message[1:]
-            if message[:1] == b"\0":  # of the last one that had this subscription
+            if message[:1] == b"\0":  # no subscriber is left with this subscription
                 self._subscriptions.discard(subscription)
             elif message[:1] == b"\1" and any(topic.startswith(subscription) for topic in topics):
-                # Of all others nothing is kept here: anybody may subscribe to anything, a million times.
+                # Other subscriptions are not stored: a peer can send a million different ones.
                 self._subscriptions.add(subscription)
                 found.append(subscription)
-            elif message[:1] == b"\1" and subscription.startswith(question):
+            elif message[:1] == b"\1" and subscription.startswith(request):
                 found.append(subscription)
         self.has_more = True
         return found
 
     def has_subscribers(self, topic: bytes) -> bool:
-        """Whether anybody has subscribed to it."""
+        """Whether a topic has subscribers."""
         for subscription in self._subscriptions:
             if topic.startswith(subscription):
                 return True
         return False
 
     def publish(self, topic: bytes, frame: bytes) -> None:
-        """In one frame, as ZeroMQ keeps the newest only of such; whoever does not read misses it."""
+        """Publish a message in one frame: ZeroMQ keeps only the newest of these. A subscriber that does not read misses
+        it."""
         self._socket.send(topic + frame, zmq.NOBLOCK)

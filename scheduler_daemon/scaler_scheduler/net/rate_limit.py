@@ -1,25 +1,35 @@
-"""How often something may be done: so many times at once, and so many times a second in the long run."""
+"""Rate limits by key: a number of operations at once, and a number a second in the long run."""
 
 from __future__ import annotations
 
 from typing import Dict, Tuple
 
 _LOOK_SECONDS = 10.0
-"""How often what was done long ago is forgotten."""
+"""How often old entries are removed."""
 
 
 class RateLimits:
-    """One each, by name."""
+    """Counts operations by key (a token bucket for each).
+
+    Args:
+        burst: operations of one key that are allowed at once.
+        per_second: operations of one key that are allowed a second, in the long run.
+    """
 
     def __init__(self, burst: int, per_second: float) -> None:
         self._burst = burst
         self._per_second = per_second
         self._used: Dict[bytes, Tuple[float, float]] = {}
-        """How much of it, and when that was worked out, in seconds of the caller's clock."""
+        """For each key the level of its bucket, and when it had this level, in seconds of the caller's clock."""
         self._next_check = 0.0
 
     def exceeds(self, name: bytes, now: float) -> bool:
-        """It is done once more; returns whether that is too often. The count begins anew then."""
+        """Count an operation. Returns whether the limit is exceeded; then the count begins anew.
+
+        Args:
+            name: the key.
+            now: the time in seconds.
+        """
         used, then = self._used.get(name, (0.0, now))
         used = max(0.0, used - (now - then) * self._per_second) + 1
         if used > self._burst:

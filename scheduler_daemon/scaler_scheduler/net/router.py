@@ -1,5 +1,7 @@
-"""The scheduler's sockets. Only this file, `bound_socket.py`, `monitor_socket.py`, `zap.py` and `key_files.py`
-(to make keys) import zmq."""
+"""ZeroMQ's context, and the ROUTER socket of clients, workers and host agents.
+
+Only this file, `bound_socket.py`, `monitor_socket.py`, `zap.py` and `commands/key_files.py` (to check keys) import zmq.
+"""
 
 from __future__ import annotations
 
@@ -19,45 +21,45 @@ from .zap import MAIN_DOMAIN, MONITOR_DOMAIN, Access, ZapHandler
 ZMQ_VERSION = zmq.zmq_version()
 
 WAIT_MILLISECONDS = 250
-"""The longest wait for a message: how late a timer can be."""
+"""The longest wait for a message. A timer may be this late."""
 
-# A plain number: pyzmq's enumerations cost as much as the calls that they are for.
+# A plain number: pyzmq's enumerations cost as much as the calls that take them.
 _RCVMORE = int(zmq.RCVMORE)
 _ROUTER_QUEUE = 500_000
-"""Messages that are kept for a peer that does not read; one that has so many is given up. An honest client that stands
-still for its lease, while its tasks end at the rate of 5,000 messages a second, has 300,000."""
+"""Messages that are queued for a peer that does not read. A peer with a full queue is given up. An honest client that
+stands still for its lease has 300,000, if its tasks end at the rate of 5,000 messages a second."""
 
 _STUCK_MILLISECONDS = 120_000
-"""A connection that takes no byte for so long is cut: its peer has lost its lease."""
+"""A connection that accepts no byte for so long is cut. Its peer has lost its lease by then."""
 
 _BACKLOG = 4096
-"""Connections that may wait to be accepted: after a restart all peers come at once."""
+"""Connections that may wait to be accepted. After a restart all peers connect at once."""
 
 _LONGEST_SUBSCRIPTION = 1024
-"""In bytes."""
+"""The longest message of a subscriber, in bytes."""
 
 _MONITOR_QUEUE = 8
-"""Messages that are kept for a subscriber that does not read."""
+"""Messages that are queued for a subscriber that does not read."""
 
 _SOCKET_FILE_MASK = 0o077
-"""An ipc socket is its owner's alone: whoever can connect can run code on the workers."""
+"""Only the owner may connect to an ipc socket, because a client can run code on the workers."""
 
 _MONITOR_FILE_MASK = 0o007
-"""Whoever can connect there can only watch: that is for the group as well."""
+"""The group may connect to the monitor's ipc socket as well, because a monitor can only watch."""
 
 _REJECTED_PER_CALL = 256
-"""One call passes over so many messages of senders without an authorized key at most."""
+"""The most messages without an authorized key that one call of `receive` drops."""
 
 _ROUTE_BYTES = 5
-"""Of ZeroMQ's own names of connections, which begin with a zero."""
+"""The length of ZeroMQ's own connection names, which begin with a zero byte."""
 
 
 class ZmqContext:
-    """ZeroMQ's threads, and the sockets made in them.
+    """ZeroMQ's context with its threads, and the factory of bound sockets.
 
     Args:
         limits: of connections.
-        access: who may connect; None: whoever reaches the addresses.
+        access: the authorized keys; None: peers have no keys.
     """
 
     def __init__(self, io_threads: int, limits: ConnectionLimits, access: Optional[Access]) -> None:
@@ -65,12 +67,12 @@ class ZmqContext:
         self.zap = ZapHandler(self._context, Connections(limits), access)
 
     def bind_router(self, address: Address, longest_frame: int) -> Router:
-        """`longest_frame` in bytes: a connection that announces more is cut."""
+        """Bind the ROUTER. A connection that announces a frame of more than `longest_frame` bytes is cut."""
         bound = self._bind(zmq.ROUTER, address, longest_frame, MAIN_DOMAIN)
         return Router(bound, self.zap.access)
 
     def bind_monitor(self, address: Address) -> MonitorSocket:
-        # Who may connect to a file is the file's to say.
+        # The file mode of an ipc socket says who may connect.
         domain = b"" if address.transport == "ipc" else MONITOR_DOMAIN
 
         def bind(wanted: Address) -> zmq.Socket[bytes]:
@@ -90,19 +92,19 @@ class ZmqContext:
         bound.setsockopt(zmq.TCP_MAXRT, _STUCK_MILLISECONDS)
         bound.setsockopt(zmq.BACKLOG, _BACKLOG)
         if kind == zmq.ROUTER:
-            # What is queued for a peer is bounded by what it asked for (prefetch, its own tasks) and its lease: this
-            # bound is for those who go on asking and never read.
+            # The messages for an honest peer are limited by its requests (prefetch, its own tasks) and its lease. This
+            # limit is for peers that send requests and never read.
             bound.setsockopt(zmq.SNDHWM, _ROUTER_QUEUE)
             bound.setsockopt(zmq.RCVHWM, 1000)
             bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
             bound.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
         else:
             bound.setsockopt(zmq.SNDHWM, _MONITOR_QUEUE)
-            bound.setsockopt(zmq.XPUB_VERBOSE, 1)  # also say of the second one with a subscription that it has come
+            bound.setsockopt(zmq.XPUB_VERBOSE, 1)  # report every subscriber, not only the first one of a topic
         has_keys = bool(domain) and self.zap.access is not None
         self.zap.watch(bound, kind == zmq.ROUTER, has_keys)
         if has_keys:
-            self.zap.guard(bound, domain)
+            self.zap.require_keys(bound, domain)
         mask = os.umask(_SOCKET_FILE_MASK if kind == zmq.ROUTER else _MONITOR_FILE_MASK)
         try:
             bound.bind(str(address))
@@ -119,52 +121,52 @@ class ZmqContext:
 
 
 class Router(BoundSocket):
-    """The socket where clients, workers and agents connect. A message is a list of frames, the route first.
+    """The socket of clients, workers and host agents. A message is a list of frames, the route first.
 
-    A route without keys is ZeroMQ's name of the connection. With keys it is that name followed by the user of the key,
-    so a connection that has the name of another one, but another key, has another route.
+    A route without keys is ZeroMQ's name of the connection. With keys the user of the key follows the name. So two
+    connections with the same name but different keys have different routes.
 
-    Every message leaves the socket through `_read`: without keys it is the socket's own method, with keys it is
+    Every message leaves the socket through `_read`. Without keys this is the socket's own method, with keys it is
     `UserCheck.read`. No other code may receive from the socket (tests/scheduler/net/test_router.py).
 
     Args:
-        access: who may connect; None: peers have no keys.
+        access: the authorized keys; None: peers have no keys.
     """
 
     def __init__(self, bound: zmq.Socket[bytes], access: Optional[Access]) -> None:
         super().__init__(bound)
         self._stuck: Set[bytes] = set()
         self._check = None if access is None else UserCheck(bound, access)
-        # The socket's method itself, as a method of ours around it would cost each message one more call. It copies:
-        # under PyPy frames that borrow ZeroMQ's memory are slower, and hold it until a collection.
+        # The socket's own method: a wrapper would cost each message one more call. It copies frames, because under PyPy
+        # frames that borrow ZeroMQ's memory are slower and hold the memory until a collection.
         self._read: Callable[[int], Optional[List[bytes]]]
         self._read = bound.recv_multipart if self._check is None else self._check.read
 
     @property
     def rejected(self) -> int:
-        """Messages that were dropped because no authorized key sent them."""
+        """Messages that were dropped because their sender has no authorized key."""
         return 0 if self._check is None else self._check.rejected
 
     @property
     def last_rejected_user(self) -> str:
-        """The user of the last one of them; empty where none was dropped, or its connection has no user."""
+        """The user of the last dropped message. Empty if none was dropped, or if its connection has no user."""
         return "" if self._check is None else self._check.last_rejected_user.decode(errors="replace")
 
     def wait(self) -> Optional[List[bytes]]:
-        """The next message, waited for at most WAIT_MILLISECONDS; None when none came."""
+        """The next message. Waits at most WAIT_MILLISECONDS; None if none has come."""
         try:
             return self._read(0)
         except zmq.Again:
             return None
 
     def wait_up_to(self, milliseconds: int) -> Optional[List[bytes]]:
-        """The next message, waited for at most so long; None when none came."""
+        """The next message. Waits at most this long; None if none has come."""
         return self.receive() if self._socket.poll(milliseconds) else None
 
     def receive(self) -> Optional[List[bytes]]:
-        """The next message if one has come, else None."""
+        """The next message that has come already, else None."""
         for _ in range(_REJECTED_PER_CALL):
-            # Asking first: the exception of a receive that finds nothing costs three times as much.
+            # Ask first: the exception of a receive without a message costs three times as much.
             events: Any = self._socket.getsockopt(EVENTS)
             if not events & POLLIN:
                 return None
@@ -174,12 +176,15 @@ class Router(BoundSocket):
         return None
 
     def user(self, route: bytes) -> str:
-        """The user whose key this connection has; empty without keys."""
+        """The user of a route; empty without keys."""
         return "" if self._check is None else route[_ROUTE_BYTES:].decode()
 
     def send(self, route: bytes, frames: List[bytes]) -> bool:
-        """Queue a message for a connection; False where there is no such connection any more, or too much waits for it,
-        which `pop_stuck` then names."""
+        """Queue a message for a connection.
+
+        Returns:
+            False if the connection is gone, or if its queue is full. `pop_stuck` returns connections with a full queue.
+        """
         name = route if self._check is None else route[:_ROUTE_BYTES]
         try:
             self._socket.send_multipart([name, *frames], zmq.NOBLOCK)
@@ -192,26 +197,26 @@ class Router(BoundSocket):
         return True
 
     def pop_stuck(self) -> Set[bytes]:
-        """Connections for which there was no room, since the last call."""
+        """The connections whose queue was full since the previous call."""
         stuck, self._stuck = self._stuck, set()
         return stuck
 
 
 class UserCheck:
-    """Receives messages where peers have keys: ZeroMQ tells of each message which user's connection it came from."""
+    """Receives messages if peers have keys. ZeroMQ's metadata names the user of each message."""
 
     def __init__(self, bound: zmq.Socket[bytes], access: Access) -> None:
         self.rejected = 0
         self.last_rejected_user = b""
         self._socket = bound
         self._access = access
-        self._user_of = metadata_reader("User-Id")  # that the ZAP handler has named
+        self._user_of = metadata_reader("User-Id")  # the name that the ZAP handler has returned
 
     def read(self, flags: int) -> Optional[List[bytes]]:
-        """The next message, its user in the route; None where its sender may not speak.
+        """The next message with the user in its route. None if its sender is not authorized.
 
         Raises:
-            zmq.Again: there is none (with zmq.NOBLOCK), or none came within the socket's RCVTIMEO.
+            zmq.Again: there is no message (with zmq.NOBLOCK), or none has come within the socket's RCVTIMEO.
         """
         route = self._socket.recv(flags)
         frames = [route]
@@ -224,8 +229,8 @@ class UserCheck:
             user = self._user_of(frame)
             frames.append(frame.bytes)
             if IS_CFFI:
-                frame.close()  # under PyPy it would hold ZeroMQ's memory until a collection
-        # A name that the peer has chosen may be one that was somebody else's.
+                frame.close()  # else the frame holds ZeroMQ's memory until a collection
+        # A name that the peer itself has chosen may be the former name of another connection.
         if user not in self._access.allowed or len(route) != _ROUTE_BYTES or route[0]:
             self.rejected += 1
             self.last_rejected_user = user

@@ -1,9 +1,9 @@
-"""Packet filters on sockets: the kernel drops packets before they wake a thread. Linux lets a process without any right
-put such filters on its own sockets.
+"""Packet filters on sockets: the kernel drops packets before they wake a thread. Linux lets any process put such
+filters on its own sockets.
 
 On a listening socket a filter drops the first packets of addresses that may not connect for a while. TCP sends a first
 packet again after a second, so these peers wait and are not refused. Established connections send no first packets and
-are not affected. On a connection whose handshake is not over a filter drops what it sends beyond a number of bytes.
+are not affected. On a connection whose handshake is not over, a filter drops all data beyond a number of bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHORTEN = (_RETURN, 0, 0, _LONGEST_PACKET)
 is called for it. In this time a handshake and a hello get through, and larger messages arrive slowly."""
 
 _HALF_OF_ALL = 0x80000000
-_NETWORK_HEADER = 0xFFF00000  # from here on offsets are of IP's header
+_NETWORK_HEADER = 0xFFF00000  # offsets from here on are in the IP header
 _SOURCE_4, _SOURCE_6 = _NETWORK_HEADER + 12, _NETWORK_HEADER + 8
 
 Instruction = Tuple[int, int, int, int]
@@ -46,10 +46,11 @@ def hold_networks(listener: int, networks: Iterable[bytes]) -> bool:
 
     Args:
         listener: the descriptor of a listening tcp socket.
-        networks: each the 4 bytes of an IPv4 address, or the first 8 of an IPv6 address; an empty one stands for all.
+        networks: each is the 4 bytes of an IPv4 address, or the first 8 bytes of an IPv6 address. An empty one stands
+            for all networks.
 
     Returns:
-        Whether this system can do it.
+        Whether this system supports it.
     """
     wanted = list(networks)
     return _attach(listener, _hold_program(wanted)) or not wanted
@@ -64,7 +65,7 @@ def limit_bytes(connection: int, first: int, most: int) -> bool:
         most: the limit in bytes.
 
     Returns:
-        Whether this system can do it.
+        Whether this system supports it.
     """
     return _attach(connection, _limit_program(first, most))
 
@@ -75,7 +76,7 @@ def remove_filter(socket: int) -> None:
         try:
             descriptors.set_socket_option(socket, _DETACH, _buffer(bytes(4)))
         except OSError:
-            pass  # there was no filter, or the system has none
+            pass  # there was no filter, or the system does not support filters
 
 
 def _attach(socket: int, instructions: List[Instruction]) -> bool:
@@ -96,7 +97,7 @@ def _buffer(content: bytes) -> ctypes.Array[ctypes.c_char]:
 
 
 def _hold_program(networks: List[bytes]) -> List[Instruction]:
-    """A filter that drops only first packets: connections that are being made at this time inherit it."""
+    """A filter that drops only first packets, because connections that are being made at this time inherit it."""
     begin = [(_LOAD_BYTE, 0, 0, _FLAGS), (_IF_SET, 1, 0, _SYN), _SHORTEN]
     if b"" in networks or len(networks) > MOST_NETWORKS:
         return [*begin, _DROP]
@@ -119,7 +120,7 @@ def _hold_program(networks: List[bytes]) -> List[Instruction]:
 def _limit_program(first: int, most: int) -> List[Instruction]:
     """A filter by sequence number. Packets without content (acknowledgements, ends) always pass."""
     return [
-        (_LOAD_BYTE, 0, 0, _HEADER_WORDS),  # in the upper half of the byte
+        (_LOAD_BYTE, 0, 0, _HEADER_WORDS),  # the upper half of the byte
         (_SHIFT_RIGHT, 0, 0, 2),
         (_AND, 0, 0, 0x3C),
         (_TO_INDEX, 0, 0, 0),
@@ -129,7 +130,7 @@ def _limit_program(first: int, most: int) -> List[Instruction]:
         (_LOAD_WORD, 0, 0, _SEQUENCE),
         (_SUBTRACT, 0, 0, first),
         (_IF_NOT_LESS, 0, 1, most),
-        (_IF_NOT_LESS, 0, 1, _HALF_OF_ALL),  # a packet before the first byte, sent again
+        (_IF_NOT_LESS, 0, 1, _HALF_OF_ALL),  # a repeated packet from before the first byte
         _KEEP,
         _DROP,
     ]

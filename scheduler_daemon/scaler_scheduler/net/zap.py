@@ -1,6 +1,6 @@
-"""Who wants in: ZeroMQ's questions who may (ZAP), and what it tells of connections (its sockets' monitors).
+"""Authentication of new connections (ZAP), and the events of ZeroMQ's socket monitors.
 
-All of it in a thread of its own, as nobody shall wait for the loop's next turn to be let in.
+Both run in one thread of their own, so that a new connection does not wait for the next turn of the loop.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .connections import Connections, Listener
 from .handshake_guard import HandshakeGuard
 
 MAIN_DOMAIN, MONITOR_DOMAIN = b"main", b"monitor"
-"""What ZeroMQ calls the two addresses when it asks who may connect."""
+"""The ZAP domains of the two addresses."""
 
 REQUESTS_PER_ROUND = 64
 ROUND_SECONDS = 0.01
-"""So many answers are given in that time to those who want to connect: a flood of them takes an eighth of the
-interpreter at most, and a question of somebody else's waits for what ZeroMQ's own threads are slower with anyway."""
+"""The thread answers at most this many ZAP requests in this time. So a flood of them takes an eighth of the interpreter
+at most. An honest request waits no longer than ZeroMQ's own threads take in such a flood anyway."""
 
 EVENTS_PER_ROUND = 500
-"""Taken in one look at a socket: a question in between waits no longer."""
+"""The most events that are read from a socket at once. ZAP requests wait meanwhile."""
 
 _EVENT_QUEUE = 100_000
-"""ZeroMQ's thread stands still where there is no room for what it tells."""
+"""The length of the queue of events. ZeroMQ's thread blocks when the queue is full."""
 
 _FAILED_AUTH = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH)
 _FAILURES = _FAILED_AUTH | int(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
@@ -41,41 +41,41 @@ _EVENT = struct.Struct("=Hi")
 _POLLIN = int(zmq.POLLIN)
 
 _RETRY_SECONDS = 0.1
-"""After a failure, until it is tried again."""
+"""The pause after an error."""
 
 _log = logging.getLogger(__name__)
 
 
 class Access(Protocol):
-    """Who may connect."""
+    """The server's secret key and the authorized keys."""
 
     secret: bytes
-    """The server's."""
+    """The server's secret key."""
     allowed: FrozenSet[bytes]
-    """The users of all keys that may speak."""
+    """The users of all authorized keys."""
 
     def user(self, domain: bytes, key: bytes) -> bytes:
-        """Who has this public key; empty where it may not connect there."""
+        """The user of a public key; empty if the key is not authorized in this domain."""
 
 
 def new_key_pair() -> Tuple[bytes, bytes]:
-    """A public key and its secret."""
+    """A new public key and its secret key, 32 bytes each."""
     public, secret = zmq.curve_keypair()
     return decode_z85(public.decode()), decode_z85(secret.decode())
 
 
 def decode_z85(text: str) -> bytes:
-    """A key as ZeroMQ writes it. Raises ValueError or KeyError where it is none."""
+    """The bytes of a key in ZeroMQ's text form. Raises ValueError or KeyError if it is not a key."""
     from zmq.utils import z85
 
     return z85.decode(text)
 
 
 class ZapHandler:
-    """Counts those who could not get in, and tells `connections` of those who are.
+    """Answers ZAP requests, counts rejected connections, and reports events to `connections`.
 
     Args:
-        access: who may connect; None: whoever reaches the addresses.
+        access: the authorized keys; None: any peer may connect.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class ZapHandler:
     ) -> None:
         self.access = access
         self.rejected = 0
-        """Connections."""
+        """Rejected connections."""
         self.last_rejection = ""
-        """About the last one of them, for the log."""
+        """The reason of the last rejection, for the log."""
         self._context = context
         self.connections = connections
         self._requests = context.socket(zmq.REP)
@@ -93,43 +93,49 @@ class ZapHandler:
         if access is not None:
             self._requests.bind("inproc://zeromq.zap.01")
         self._monitors: List[Tuple[zmq.Socket[bytes], Listener]] = []
-        """Sockets that tell of others."""
+        """The sockets that deliver the events of the bound sockets."""
         self._wakeup_receiver, self._wakeup_sender = os.pipe()
-        """Readable when there is one more of them."""
+        """Readable when a socket was added."""
         _warm_up_cffi(context)
         threading.Thread(target=self._run, name="zap", daemon=True).start()
 
     def watch(self, bound: zmq.Socket[bytes], is_for_peers: bool, has_keys: bool) -> None:
-        """Before the socket is bound."""
+        """Watch the connections of a socket. Call it before the socket is bound.
+
+        Args:
+            bound: the socket.
+            is_for_peers: whether its peers must send something now and then.
+            has_keys: whether its handshakes use CURVE.
+        """
         address = f"inproc://connections-{id(bound)}-{time.monotonic_ns()}"
         bound.monitor(address, _EVENTS)
-        told = self._context.socket(zmq.PAIR)
-        told.setsockopt(zmq.LINGER, 0)
-        told.setsockopt(zmq.RCVHWM, _EVENT_QUEUE)
-        told.connect(address)
-        self._monitors.append((told, Listener(is_for_peers, HandshakeGuard(has_keys))))
+        events_socket = self._context.socket(zmq.PAIR)
+        events_socket.setsockopt(zmq.LINGER, 0)
+        events_socket.setsockopt(zmq.RCVHWM, _EVENT_QUEUE)
+        events_socket.connect(address)
+        self._monitors.append((events_socket, Listener(is_for_peers, HandshakeGuard(has_keys))))
         os.write(self._wakeup_sender, b"\0")
 
-    def guard(self, bound: zmq.Socket[bytes], domain: bytes) -> None:
-        """Have those alone connect who may; before the socket is bound."""
+    def require_keys(self, bound: zmq.Socket[bytes], domain: bytes) -> None:
+        """Require authorized keys at a socket. Call it before the socket is bound."""
         if self.access is not None:
             bound.setsockopt(zmq.CURVE_SERVER, 1)
             bound.setsockopt(zmq.CURVE_SECRETKEY, self.access.secret)
             bound.setsockopt(zmq.ZAP_DOMAIN, domain)
 
     def _run(self) -> None:
-        """Whatever fails, somebody must be there to let others in."""
+        """Serve for ever. No error may end this thread: without it nobody can connect."""
         while True:
             try:
                 self._serve()
             except zmq.ContextTerminated:
-                for one in (self._requests, *(told for told, _ in self._monitors)):
+                for one in (self._requests, *(events_socket for events_socket, _ in self._monitors)):
                     one.close()
                 os.close(self._wakeup_sender)
                 os.close(self._wakeup_receiver)
                 return
             except Exception:
-                _log.exception("failed at who connects; going on")
+                _log.exception("an error in the ZAP thread; it continues")
                 time.sleep(_RETRY_SECONDS)
 
     def _serve(self) -> None:
@@ -140,8 +146,8 @@ class ZapHandler:
                 poller.register(self._requests, zmq.POLLIN)
                 poller.register(self._wakeup_receiver, zmq.POLLIN)
                 watched = list(self._monitors)
-                for told, _ in watched:
-                    poller.register(told, zmq.POLLIN)
+                for events_socket, _ in watched:
+                    poller.register(events_socket, zmq.POLLIN)
             if (self._wakeup_receiver, _POLLIN) in poller.poll(int(self.connections.seconds_to_next_check * 1000)):
                 os.read(self._wakeup_receiver, 1)
             if self._answer_requests() == REQUESTS_PER_ROUND:
@@ -168,15 +174,15 @@ class ZapHandler:
         verdict = [b"200", b"OK"] if user else [b"400", b"not authorized"]
         self._requests.send_multipart([version, number, *verdict, user, b""])
 
-    def _read_events(self, told: zmq.Socket[bytes], listener: Listener) -> bool:
-        """Take what ZeroMQ tells of a socket; returns False where that is closed."""
+    def _read_events(self, events_socket: zmq.Socket[bytes], listener: Listener) -> bool:
+        """Read the events of a socket. Returns False if the socket is closed."""
         now = time.monotonic()
         connections = self.connections
         has_failed = False
         for _ in range(EVENTS_PER_ROUND):
-            if not told.getsockopt(zmq.EVENTS) & _POLLIN:  # type: ignore[operator]
+            if not events_socket.getsockopt(zmq.EVENTS) & _POLLIN:  # type: ignore[operator]
                 break
-            event, value = _EVENT.unpack(told.recv_multipart()[0])
+            event, value = _EVENT.unpack(events_socket.recv_multipart()[0])
             if event == _ACCEPTED:
                 connections.on_accepted(listener, value, now)
             elif event == _SUCCEEDED:
@@ -188,11 +194,11 @@ class ZapHandler:
                 has_failed = False
             elif event & _FAILURES:
                 self.rejected += 1
-                # ZAP's answer has named the one whose key is not authorized. Of all others libzmq does not tell the
-                # address, but says next which connection has ended.
+                # ZAP's answer has named a key that is not authorized. For all other failures libzmq reports no address,
+                # but its next event tells which connection has ended.
                 has_failed = event != _FAILED_AUTH
                 if has_failed:
-                    self.last_rejection = "somebody has no key, or the key of another server"
+                    self.last_rejection = "a peer has no key, or the key of another server"
             elif event == _LISTENING:
                 connections.on_listening(listener, value)
             elif event == _STOPPED:
@@ -202,8 +208,11 @@ class ZapHandler:
 
 
 def _warm_up_cffi(context: zmq.Context[zmq.Socket[bytes]]) -> None:
-    """Each that the thread makes, before it is there: PyPy's cffi reads the name of a type at its first use, and two
-    threads that do so at once may get each other's type, for good."""
+    """Make each call of the thread once, before the thread starts.
+
+    PyPy's cffi reads the name of a type at its first use. If two threads do that at once, each may get the other's type
+    for good.
+    """
     one, other = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
     address = f"inproc://once-{time.monotonic_ns()}"
     one.bind(address)

@@ -48,7 +48,7 @@ Key readKey(const std::string& path) {
         isKey = high >= 0 && low >= 0;
         key[i] = uint8_t(high << 4 | low);
     }
-    if (!isKey) throw std::runtime_error(path + " is no key: it must have one line of 64 hex digits");
+    if (!isKey) throw std::runtime_error(path + " is not a key: it must have one line of 64 hex digits");
     return key;
 }
 

@@ -72,9 +72,9 @@ def test_keygen_makes_a_pair_for_each_and_says_what_goes_where(tmp_path, capsys)
 def test_no_key_is_ever_overwritten(keys, capsys):
     before = {path: path.read_bytes() for path in Path(keys).iterdir()}
     assert complaint(capsys, "keygen", keys) == (
-        f"scaler_scheduler: {keys}/server.key is there already: keys are never overwritten"
+        f"scaler_scheduler: {keys}/server.key exists already: keys are never overwritten"
     )
-    assert complaint(capsys, "keygen", keys, "--as", "client").endswith("client.key is there already: keys are never "
+    assert complaint(capsys, "keygen", keys, "--as", "client").endswith("client.key exists already: keys are never "
                                                                         "overwritten")  # fmt: skip
     assert {path: path.read_bytes() for path in Path(keys).iterdir()} == before
 
@@ -125,7 +125,7 @@ def test_a_key_as_zeromq_writes_it():
 
 @pytest.mark.parametrize("given", ["", "abc", KEY[:-1], KEY + "0", "~" * 40, "g" * 64, "--help"])
 def test_what_is_no_public_key(given):
-    with pytest.raises(KeyFileError, match="is no public key"):
+    with pytest.raises(KeyFileError, match="is not a public key"):
         authorized_keys.checked_key(given, decode_z85)
 
 
@@ -143,7 +143,9 @@ def test_keys_and_names_are_there_once(keys, capsys):
         "scaler_scheduler: this key is authorized already, as worker rack1: revoke it first"
     )
     assert "this name is authorized already" in complaint(capsys, *authorize, KEY2, "--as", "client", "--name", "rack1")
-    assert complaint(capsys, "revoke", keys, "nobody").endswith(f"{keys} by the name or key 'nobody'")
+    assert complaint(capsys, "revoke", keys, "nobody").endswith(
+        f"no key with the name or value 'nobody' is authorized in {keys}"
+    )
     assert "--as" in complaint(capsys, *authorize, KEY2, "--name", "x")
     assert "invalid choice" in complaint(capsys, *authorize, KEY2, "--as", "boss", "--name", "x")
 
@@ -169,11 +171,11 @@ def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
 @pytest.mark.parametrize(
     "line, text",
     [
-        ("client", "3: this is not a role"),
-        (f"boss {KEY} x", "3: this is not a role"),
-        (f"client {KEY[:-1]} x", "3: this is not a role"),
-        (f"client {KEY} a b", "3: this is not a role"),
-        (f"client {KEY} a\nclient {KEY} b", f"4: the key {KEY} is there more than once"),
+        ("client", "3: expected a role"),
+        (f"boss {KEY} x", "3: expected a role"),
+        (f"client {KEY[:-1]} x", "3: expected a role"),
+        (f"client {KEY} a b", "3: expected a role"),
+        (f"client {KEY} a\nclient {KEY} b", f"4: the key {KEY} is listed more than once"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, text):
@@ -226,7 +228,7 @@ def test_a_secret_of_another_pair_is_named(keys, tmp_path):
 def test_a_file_that_is_no_key_is_named(keys, content):
     path = os.path.join(keys, "worker.key")
     Path(path).write_text(content)
-    with pytest.raises(KeyFileError, match=f"{path} is no key"):
+    with pytest.raises(KeyFileError, match=f"{path} is not a key"):
         read_peer_keys(keys, WORKER)
 
 
@@ -244,7 +246,7 @@ def test_missing_folders_and_files_are_named(keys, tmp_path):
 
 
 def test_a_folder_of_another_role_is_named(tmp_path, capsys):
-    alice, text = str(tmp_path / "alice"), "is no scheduler's folder of keys: it has no"
+    alice, text = str(tmp_path / "alice"), "is not a scheduler's folder of keys: it has no"
     assert cli.main(["keygen", alice, "--as", "client"]) == 0
     with pytest.raises(KeyFileError) as caught:
         read_peer_keys(alice, WORKER)
@@ -379,7 +381,7 @@ def test_a_monitor_address_runs_no_code():
     assert "`scaler_scheduler --keys DIR tcp://127.0.0.1:2390 --monitor-address tcp://0.0.0.0:2391`" in text
     assert "`scaler_top --keys DIR`" in text
     for line in (text, bind_policy.insecure_warning(*both)):
-        assert "sees names of functions" in line and "run code" not in line and "--monitor-address" in line
+        assert "read the names of functions" in line and "run code" not in line and "--monitor-address" in line
 
 
 def test_a_list_of_nobody_is_a_list(keys, caplog):

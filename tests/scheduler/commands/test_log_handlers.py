@@ -61,7 +61,8 @@ def test_a_full_disk_is_one_line_on_standard_error_and_the_log_counts_what_it_lo
     disk.room = 0
     for number in range(1000):
         logging.info("lost %d", number)
-    text = f"cannot write to the log {path}: {REASON}; 1 line is lost so far, logging goes on when it can\n"
+    text = f"cannot write to the log {path}: {REASON}; 1 line is lost so far, "
+    text += "logging continues when the log can be written again\n"
     out, err = capfd.readouterr()
     assert out == "" and re.fullmatch(STAMP + re.escape(text), err)
     disk.room = None

@@ -176,11 +176,10 @@ def test_unknown_variables_are_told_with_the_one_that_was_meant():
     }
     told = command_line.ignored_variables(config.COMMAND, environ)
     assert told == [
-        "the environment variable SCALER_ADRESS is unknown, and ignored (did you mean SCALER_ADDRESS?)",
-        "the environment variable SCALER_COLOUR is unknown, and ignored",
-        "the environment variable SCALER_IO_THREADS is unknown, and ignored "
-        "(did you mean SCALER_SCHEDULER_IO_THREADS?)",
-        "the environment variable SCALER_SCHEDULER_IO_THREAD is unknown, and ignored "
+        "the environment variable SCALER_ADRESS is unknown and ignored (did you mean SCALER_ADDRESS?)",
+        "the environment variable SCALER_COLOUR is unknown and ignored",
+        "the environment variable SCALER_IO_THREADS is unknown and ignored (did you mean SCALER_SCHEDULER_IO_THREADS?)",
+        "the environment variable SCALER_SCHEDULER_IO_THREAD is unknown and ignored "
         "(did you mean SCALER_SCHEDULER_IO_THREADS?)",
     ]
 
@@ -224,7 +223,7 @@ def test_no_address_anywhere():
         (["--config", "/"], "cannot read /: Is a directory"),
         (
             ["--monitor-address", ADDRESS],
-            f"--monitor-address: {ADDRESS} is taken, by the scheduler's own address {ADDRESS}: give another port or "
+            f"--monitor-address: {ADDRESS} is taken by the scheduler's own address {ADDRESS}: give another port or "
             "path",
         ),
         (["--monitor-address", "x"], "--monitor-address: bad address 'x': it must be tcp://HOST:PORT or ipc://PATH"),
@@ -456,7 +455,7 @@ def test_check_config(toml, capsys):
         ("io_threads = 1\naddress = 'tcp://*:2345'\n", ":2: address: tcp://*:2345 can be reached from other machines"),
         ("address = 'ipc://@x'\nmonitor_address = 'tcp://0.0.0.0:1'\n", ":2: monitor_address: tcp://0.0.0.0:1 can be"),
         ("address = 'tcp://*:2345'\nkeys = '/no/such'\n", ":2: keys: there is no folder of keys at /no/such"),
-        ("keys = '/'\ninsecure = true\n", ":1: keys: / is no scheduler's folder of keys: it has no server.secret"),
+        ("keys = '/'\ninsecure = true\n", ":1: keys: / is not a scheduler's folder of keys: it has no server.secret"),
         ("address = 'tcp://*:2345'\ninsecure = true\n", ""),
     ],
 )
@@ -603,7 +602,7 @@ def test_changes_wait_for_the_next_start(tmp_path, caplog):
     assert caplog.messages == []
     file.write_text(f'address = "{ADDRESS}"\nio_threads = 3\nmemory_limit = "1G"\ntask_retries = 2\n')
     pending.log_changes()
-    wanted = "changed, which holds from the next start on (no task is lost): io_threads, memory_limit"
+    wanted = "changed options take effect at the next start (no task is lost): io_threads, memory_limit"
     assert caplog.messages == [wanted], "what an argument says goes before the file"
     file.write_text("io_threads = 0\n")
     pending.log_changes()

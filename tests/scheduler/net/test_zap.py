@@ -43,7 +43,7 @@ def test_a_failure_does_not_keep_others_out(caplog: pytest.LogCaptureFixture) ->
     try:
         bound, client = context.socket(zmq.ROUTER), context.socket(zmq.DEALER)
         zap.watch(bound, is_for_peers=True, has_keys=True)
-        zap.guard(bound, MAIN_DOMAIN)
+        zap.require_keys(bound, MAIN_DOMAIN)
         assert has_failed.wait(SECONDS)
         bound.bind("tcp://127.0.0.1:*")
         client.curve_serverkey = access.public
