@@ -63,7 +63,7 @@ suites_of_others() {
     mypy_of_all
     [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/scheduler tests/wire tests/top tests/fuzz
     for environment in .venv-3.*; do
-        [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" tests/client tests/worker
+        [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" -m "not one_interpreter" tests/client tests/worker
     done
 }
 

@@ -53,6 +53,7 @@ def graphs(draw: st.DrawFn) -> tuple[dict[str, Any], list[int]]:
 
 
 @needs_graphblas
+@pytest.mark.one_interpreter
 @given(graphs())
 @settings(max_examples=200, deadline=None)
 def test_both_say_the_same(drawn: tuple[dict[str, Any], list[int]]) -> None:

@@ -394,6 +394,7 @@ class Pickled:
         return cloudpickle.loads(payload[3:])
 
 
+@pytest.mark.one_interpreter
 @given(graphs())
 @settings(max_examples=300, deadline=None)
 def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
@@ -401,6 +402,7 @@ def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     assert run(graph, keys) == [evaluate(graph, key) for key in keys]
 
 
+@pytest.mark.one_interpreter
 @given(graphs())
 @settings(max_examples=100, deadline=None)
 def test_any_graph_with_a_serializer_of_the_user_s(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:

@@ -67,6 +67,7 @@ def frames_for_peers(draw: Any) -> bytes:
 
 
 @PATIENT
+@pytest.mark.one_interpreter
 @given(frames_for_peers(), st.lists(PAYLOAD, max_size=1))
 def test_both_ways_read_the_same(frame: bytes, further: list[bytes]) -> None:
     assert_both_ways_agree([memoryview(frame)])
@@ -119,6 +120,7 @@ PAYLOADS = PAYLOAD | PAYLOAD.map(bytearray) | PAYLOAD.map(memoryview)
 
 
 @PATIENT
+@pytest.mark.one_interpreter
 @given(LONG, WORD, PAYLOADS, st.booleans())
 def test_both_ways_write_the_same_submit(task_id: int, function: int, payload: Any, asks: bool) -> None:
     message = messages.Submit([task_id], [function], [payload], messages.Options(depth=1) if asks else None)
@@ -136,6 +138,7 @@ def test_a_row_that_reads_or_becomes_an_object_goes_the_general_way(reads: dict[
 
 
 @PATIENT
+@pytest.mark.one_interpreter
 @given(LONG, LONG, WORD, BYTE, LONG, PAYLOADS, st.booleans())
 def test_both_ways_write_the_same_results(
     client: int, task_id: int, attempt: int, outcome: int, duration: int, payload: Any, is_profiled: bool
