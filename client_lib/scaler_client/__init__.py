@@ -74,7 +74,7 @@ __all__ = [
     "register_joblib",
 ]
 
-_HOMES = {
+_MODULES = {
     "AddressError": "commands.addresses",
     "ArgumentLoadError": "errors",
     "AsyncClient": "api.async_client",
@@ -111,15 +111,17 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is used first. So programs that only watch a scheduler also run under PyPy, where
-    libraries of the client are missing."""
-    home = _HOMES.get(name)
-    if home is None:
+    """Import a public name at its first use.
+
+    Programs that only watch a scheduler also run under PyPy, where libraries that the client needs are missing.
+    """
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
     return value
 
 
 def __dir__() -> list[str]:
-    """What completion offers: the names above, without the modules that they come from."""
+    """List the public names for completion, without the modules that define them."""
     return [*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"]

@@ -1,4 +1,4 @@
-"""Errors that the client library raises beside the standard library's."""
+"""The exceptions of the client library, beside those of the standard library."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from concurrent.futures import BrokenExecutor
 
 
 class ScalerError(Exception):
-    """Base of every error that is Scaler's own."""
+    """The base class of Scaler's own errors."""
 
 
 class WorkerDiedError(ScalerError):
-    """The task's worker died while it ran, in every attempt; the text is the attempts' history."""
+    """The worker of the task died in every attempt.
+
+    The text is the history of the attempts: host, exit code or signal, and peak memory.
+    """
 
 
 class TaskTimeoutError(ScalerError, TimeoutError):
@@ -19,40 +22,57 @@ class TaskTimeoutError(ScalerError, TimeoutError):
 
 
 class FunctionLoadError(ScalerError):
-    """The function's bytes could not be turned into a function on the worker; the text names worker, host and
-    interpreter, and `__cause__` is the worker's error."""
+    """A worker could not unpickle the task's function.
+
+    The text names the worker, the host and the interpreter. `__cause__` is the error on the worker.
+    """
 
 
 class ArgumentLoadError(ScalerError):
-    """A task's arguments could not be unpickled on the worker, as where a module is missing there; the text names
-    worker, host and interpreter, and `__cause__` is the worker's error."""
+    """A worker could not unpickle the task's arguments, for example because a module is missing there.
+
+    The text names the worker, the host and the interpreter. `__cause__` is the error on the worker.
+    """
 
 
 class ResultPickleError(ScalerError):
-    """The task's result or exception could not be serialized on the worker, or unpickled in the client; the text names
-    the function, and `__cause__` is the client's error where there is one."""
+    """The result or the exception of a task could not be pickled on the worker, or unpickled in the client.
+
+    The text names the function. If the client failed to unpickle, `__cause__` is its error.
+    """
 
 
 class MessageTooLargeError(ScalerError, ValueError):
-    """A task's arguments, its function or an object have more bytes than the scheduler takes in one frame; see its
-    option `--message-size-limit`."""
+    """The arguments of a task, its function or an object are larger than the scheduler accepts in one frame.
+
+    The scheduler's option `--message-size-limit` sets the limit.
+    """
 
 
 class TaskRefusedError(ScalerError):
-    """The scheduler does not take the task, as its client would go beyond one of the scheduler's limits, such as its
-    option `--client-function-limit`; the text names it."""
+    """The scheduler refused the task because its client is at a limit.
+
+    The text names the limit, for example the scheduler's option `--client-function-limit`.
+    """
 
 
 class RemoteError(ScalerError):
-    """What a function that a worker offers by name has raised; the text is the worker's, as its language has it."""
+    """A function that a worker offers by name raised an error; the text is the worker's."""
 
 
 class SerializerError(ScalerError, TypeError):
-    """A serializer of the user's raised; the text names what it was given and on which side."""
+    """A custom serializer raised.
+
+    The text names the value that the serializer was given, and whether the client or a worker called it.
+    """
 
 
 class RemoteTraceback(Exception):
-    """The cause of every exception of a task: its text is the traceback on the worker."""
+    """The cause of a task's exception; its text is the traceback on the worker.
+
+    Args:
+        text: the formatted traceback.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -63,28 +83,31 @@ class RemoteTraceback(Exception):
 
 
 class SchedulerLostError(ScalerError, BrokenExecutor):
-    """The scheduler has been gone for longer than the client's `timeout_seconds`, or refuses the client."""
+    """The scheduler was gone for longer than the client's `timeout_seconds`, or it refuses the client."""
 
 
 class UnauthorizedError(ScalerError, ConnectionError):
-    """The scheduler does not let this client in: its key is not authorized, is missing or is another scheduler's."""
+    """The scheduler rejects the client's key: it is missing, not authorized, or made for another scheduler."""
 
 
 class ClientClosedError(ScalerError, RuntimeError):
-    """The client was used after it was disconnected, or in a process forked from the one that made it."""
+    """The client is disconnected, or it belongs to the parent process of a fork."""
 
 
 class ObjectNotFoundError(ScalerError, LookupError):
-    """An object that a task was to read is not kept any more: nobody referred to it, or its client was cleared."""
+    """An object that a task reads is gone: its last reference is gone, or its client was cleared."""
 
 
 class GraphCycleError(ScalerError, graphlib.CycleError):
-    """Nodes of a graph need one another in a circle. It is a ValueError too; `args[1]` is the list of their keys, of
-    which the first is the last again."""
+    """Nodes of a graph need one another in a circle.
+
+    It is also a `graphlib.CycleError`, and so a `ValueError`. `args[1]` is the list of the keys in the circle, in
+    order; the first key comes again at the end.
+    """
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ProtectedSchedulerError(ScalerError, PermissionError):
-    """A client asked a scheduler to shut down that takes this from none; see its option `--no-protected`."""
+    """The scheduler does not let clients shut it down; its option `--no-protected` allows it."""

@@ -60,7 +60,7 @@ def test_a_key_that_is_asked_for_twice(client: Client) -> None:
         ({"a": "b", "b": "a"}, ["a"], ValueError, "the graph has a cycle: 'a' -> 'b' -> 'a'"),
         ({"a": (inc, [("x", {"k": "a"})])}, ["a"], ValueError, "the graph has a cycle: 'a' -> 'a'"),
         (GRAPH, ["e", "y", "z"], ValueError, "the graph has no 'y', 'z'"),
-        ([GRAPH], ["e"], TypeError, "a graph is a dict of keys and nodes, not list"),
+        ([GRAPH], ["e"], TypeError, "a graph must be a dict of keys and nodes, not list"),
         (GRAPH, "e", TypeError, "keys must be a list of a graph's keys, not 'e'"),
         (GRAPH, [["e"]], TypeError, r"\['e'\] can't be a graph's key: unhashable type: 'list'"),
     ],

@@ -1,6 +1,6 @@
-"""What applications call: clients, executors, map, graphs, objects, local clusters, helpers for futures.
+"""The public API: clients, executors, map, graphs, objects, local clusters, waiting for futures.
 
-Begin with `client.py` (the life of a client) and `submit.py` (its tasks). Applications import these names from
-`scaler_client`.
-May import: every room but adapters and the programs.
+Begin with `client.py` (connecting and disconnecting) and `submit.py` (submitting tasks). Applications import the public
+names from `scaler_client`.
+May import: every room except adapters and the programs.
 """

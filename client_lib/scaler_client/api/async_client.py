@@ -1,4 +1,4 @@
-"""`AsyncClient`: a client for programs that run in an event loop of asyncio."""
+"""`AsyncClient`: a client for programs that run in an asyncio event loop."""
 
 from __future__ import annotations
 
@@ -33,16 +33,40 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """A `Client` whose futures are the event loop's, and which never blocks the loop.
+    """A `Client` for asyncio: its futures belong to the event loop, and no method blocks the loop.
 
-    Used in `async with`, or between `await client.connect()` and `await client.disconnect()`, in one event loop.
+    Use it in `async with`, or between `await client.connect()` and `await client.disconnect()`, in one event loop.
 
     Args:
-        address, profiling, timeout_seconds, heartbeat_interval_seconds, serializer, graph_backend, stream_output,
-            keys: as for Client.
+        address: the address of the scheduler, or a `LocalCluster`; as for `Client`.
+        profiling: whether every task is measured; see `AsyncTaskFuture.profiling_info`.
+        timeout_seconds: how many seconds to wait for the scheduler, at the start and whenever it is gone.
+        heartbeat_interval_seconds: the number of seconds between two messages that tell the scheduler that the client
+            is alive.
+        serializer: the class that turns functions, arguments and results into bytes; None: cloudpickle.
+        graph_backend: the library that analyses graphs before they are submitted: `"python"` or `"graphblas"`.
+        stream_output: whether to show here what the tasks print.
+        keys: the folder of keys, for a scheduler that requires keys; as for `Client`.
 
     Raises:
-        TypeError, ValueError, RuntimeError, ImportError: as for Client, of its arguments.
+        TypeError: an argument has a wrong type; the text names it.
+        ValueError: an argument is out of range; the text names it.
+        RuntimeError: the local cluster is shut down.
+        ImportError: the library of the graph backend is not installed.
+
+    Example:
+        ```python
+        import asyncio
+        from scaler_client import AsyncClient
+
+
+        async def main():
+            async with AsyncClient("tcp://127.0.0.1:2345") as client:
+                print(await client.submit(pow, 2, 10))  # 1024
+
+
+        asyncio.run(main())
+        ```
     """
 
     def __init__(
@@ -71,11 +95,15 @@ class AsyncClient:
         self._completions: CompletionQueue | None = None
 
     async def connect(self) -> None:
-        """Find the scheduler.
+        """Connect to the scheduler.
 
         Raises:
-            RuntimeError: it is connected already, or as for Client.
-            ConnectionError, ModuleNotFoundError: as for Client.
+            RuntimeError: the client is already connected, or a local cluster cannot be started.
+            ConnectionError: no scheduler answers in time, or the scheduler refuses the client.
+            UnauthorizedError: the key is missing or not authorized. It is a `ConnectionError`.
+            KeyFileError: the folder of keys lacks a file that a client needs. It is a `ValueError`.
+            OSError: the process may open too few files; the text names the limit.
+            ModuleNotFoundError: a package that a local cluster needs is not installed; the text names it.
         """
         if self._client is not None and not self._client._io_thread.is_closed:
             raise RuntimeError(f"{self!r} is connected already")
@@ -88,7 +116,7 @@ class AsyncClient:
         self._completions = CompletionQueue(asyncio.get_running_loop())
 
     async def disconnect(self) -> None:
-        """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
+        """Leave the scheduler, and cancel all tasks that are not done. A second call does nothing."""
         if self._client is not None:
             await asyncio.wrap_future(run_in_thread(self._client.disconnect))
 
@@ -109,7 +137,11 @@ class AsyncClient:
 
     @property
     def address(self) -> str:
-        """The scheduler's address. Raises RuntimeError where the client was never connected."""
+        """The address of the scheduler.
+
+        Raises:
+            RuntimeError: the client was never connected.
+        """
         return self._connected.address
 
     def options(
@@ -123,7 +155,29 @@ class AsyncClient:
         capabilities: Mapping[str, int] | Iterable[str] | None = None,
         profiling: bool | None = None,
     ) -> A:
-        """A view of this client whose tasks ask for more; arguments and errors are those of `Client.options`."""
+        """Return a view of this client whose tasks have these options.
+
+        The view has the same methods and shares the connection. An option that is None keeps the value of this client
+        or view.
+
+        Args:
+            timeout: how many seconds a task may run. Then it is stopped, and its future raises `TaskTimeoutError`.
+            retries: how many more times a task is run if its worker died, or if it raised an exception of `retry_on`.
+            retry_on: an exception class or a tuple of them. A task that raises one is run again.
+            priority: tasks with a higher priority start first. The default is 0; inside a task, it is the priority of
+                that task.
+            name: the name that people see instead of the name of the function.
+            capabilities: what a worker must offer: names, or a dict of names and minimum amounts.
+            profiling: whether tasks are measured; see `AsyncTaskFuture.profiling_info`.
+
+        Returns:
+            The view.
+
+        Raises:
+            RuntimeError: the client is not connected.
+            TypeError: an option has a wrong type; the text names it.
+            ValueError: an option is out of range; the text names it.
+        """
         view = copy.copy(self)
         view._client = self._connected.options(
             timeout=timeout,
@@ -139,17 +193,21 @@ class AsyncClient:
     def submit(
         self, fn: Callable[..., T], /, *args: Any, profiling: Any = NOT_GIVEN, **kwargs: Any
     ) -> AsyncTaskFuture[T]:
-        """Have `fn(*args, **kwargs)` called on a worker.
+        """Call `fn(*args, **kwargs)` on a worker. Returns at once.
 
         Args:
-            profiling: as for `Client.submit`.
+            fn: the function; any callable, or a function by name (`named`).
+            args: the positional arguments. An `ObjectRef` among them stands for its object.
+            profiling: whether this task is measured, True or False; as for `Client.submit`.
+            kwargs: the keyword arguments.
 
         Returns:
-            Its future, an `asyncio.Future`: to be awaited, or cancelled, which stops the task.
+            The future of the task, an `asyncio.Future`. Await it for the result, or cancel it to stop the task.
 
         Raises:
-            TypeError: the function or an argument can't be pickled, or `fn` can't be called.
-            RuntimeError: the client is not connected, as ClientClosedError where it was.
+            TypeError: the function or an argument cannot be pickled, or `fn` is not callable.
+            RuntimeError: the client is not connected.
+            ClientClosedError: the client was disconnected. It is a `RuntimeError`.
         """
         client = self._connected
         assert self._completions is not None
@@ -161,9 +219,24 @@ class AsyncClient:
     async def map(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *others: NoReturn, progress: bool = False
     ) -> list[T]:
-        """Call `fn(*arguments)` on the workers for each tuple of arguments; returns the results, in order.
+        """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all results.
 
-        Arguments and errors are those of `Client.map`. Cancelled, it cancels its tasks.
+        If this coroutine is cancelled, its tasks are cancelled.
+
+        Args:
+            fn: the function.
+            iterable: one tuple or list of arguments for each call; for one argument `[(x,) for x in items]`.
+            others: must be empty. Further iterables raise a `TypeError` that says how to pass them.
+            progress: whether to show a progress bar; needs tqdm, the extra `scaler-client[progress]`.
+
+        Returns:
+            The results, in the order of the arguments.
+
+        Raises:
+            TypeError: as for `submit`, or an item is neither a tuple nor a list; the text names the item.
+            ImportError: `progress` is True, but tqdm is not installed.
+            RuntimeError: the client is not connected.
+            BaseException: the exception of the first task that failed. Tasks that have not begun are then cancelled.
         """
         check_one_iterable("AsyncClient", others, "client.map(fn, zip(xs, ys))")
         io_thread = self._connected._io_thread
@@ -173,7 +246,7 @@ class AsyncClient:
             run = MapRun(io_thread, plan, changed, bar)
             try:
                 for _ in run.submit():
-                    await asyncio.sleep(0)  # the loop's others have their turn
+                    await asyncio.sleep(0)  # other coroutines get their turn
                 for _ in run.collect():
                     await changed.wait(REFRESH_SECONDS if progress else None)
                 return run.results
@@ -182,20 +255,32 @@ class AsyncClient:
                 raise
 
     async def gather(self, futures: Iterable[asyncio.Future[T]]) -> list[T]:
-        """The futures' results, in order. Cancelled, it cancels them all.
+        """Wait for futures and return their results. If this coroutine is cancelled, all the futures are cancelled.
+
+        Args:
+            futures: any asyncio futures.
+
+        Returns:
+            The results, in the order of the futures.
 
         Raises:
-            TypeError: one is no future of an event loop.
-            BaseException: what the first one that fails has raised, at once; the others are left as they are.
+            TypeError: an item is not an asyncio future.
+            BaseException: the exception of the first future that fails, as soon as it fails. The other futures go on.
         """
         gathered: asyncio.Future[list[T]] = asyncio.gather(*checked_futures(futures, asyncio.Future))
         return await SlotFreeAwait(self._connected._io_thread, gathered)
 
     def as_completed(self, futures: Iterable[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
-        """The futures in the order in which they end, for `async for`.
+        """Yield futures in the order in which they are done, for `async for`.
+
+        Args:
+            futures: any asyncio futures.
+
+        Returns:
+            An asynchronous iterator of the futures.
 
         Raises:
-            TypeError: one is no future of an event loop.
+            TypeError: an item is not an asyncio future.
         """
         return self._completed(list(dict.fromkeys(checked_futures(futures, asyncio.Future))))
 
@@ -226,14 +311,45 @@ class AsyncClient:
     async def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
 
     async def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "") -> ObjectRef:
-        """Have the scheduler keep an object, as `Client.send_object` does; it is pickled in another thread."""
+        """Send an object to the scheduler once, so that many tasks can read it. It is pickled in another thread.
+
+        Call it as `send_object(obj)`, `send_object("name", obj)` or `send_object(obj, name="name")`; see
+        `Client.send_object`.
+
+        Args:
+            first: the object; or its name, if a second argument is given.
+            second: the object, if the first argument is its name.
+            name: the name that people see.
+
+        Returns:
+            The reference. Pass it in the arguments of `submit`, `map` and graphs: tasks receive the object.
+
+        Raises:
+            TypeError: the object cannot be pickled, or the name is not a string.
+            ValueError: UTF-8 cannot encode the name.
+            MessageTooLargeError: the object has more bytes in one frame than the scheduler accepts.
+            RuntimeError: the client is not connected.
+        """
         return await async_graphs.send_object(self._connected, first, second, name)
 
     def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[AsyncTaskFuture[Any]]:
-        """Have a graph's nodes run on the workers, as far as these keys need them; returns a future for each key.
+        """Run a graph of tasks on the workers.
 
-        The graph is analysed here and now, some microseconds a node; `get` does that in another thread. Arguments and
-        errors are those of `Client.submit_graph`.
+        The graph is analysed in this call, which takes some microseconds a node; `get` does that in another thread.
+
+        Args:
+            graph: a dict of nodes by key; as for `Client.submit_graph`.
+            keys: the keys whose values are requested.
+
+        Returns:
+            One future for each key, in the order of `keys`.
+
+        Raises:
+            TypeError: the graph is not a dict, or a node cannot be pickled; the text names the node.
+            ValueError: a requested key is not in the graph; the text names it.
+            GraphCycleError: nodes need one another in a circle; the text names them. It is a `ValueError`.
+            ObjectNotFoundError: a node reads an object that is gone.
+            RuntimeError: the client is not connected.
         """
         client = self._connected
         assert self._completions is not None
@@ -244,21 +360,46 @@ class AsyncClient:
         ]
 
     async def get(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
-        """The values of a graph's keys, as a dict. Cancelled, it cancels what of the graph has not begun.
+        """Run a graph of tasks on the workers, and wait for the values of the requested keys.
 
-        The graph is analysed in another thread, and must not change meanwhile. Arguments and errors are those of
-        `Client.get`.
+        The graph is analysed in another thread: do not change it meanwhile. If this coroutine is cancelled, nodes that
+        have not begun are cancelled.
+
+        Args:
+            graph: a dict of nodes by key; as for `Client.submit_graph`.
+            keys: the keys whose values are requested.
+
+        Returns:
+            The values by key.
+
+        Raises:
+            BaseException: the exception of the first node that failed. Nodes that have not begun are then cancelled.
+            TypeError: as for `submit_graph`.
+            ValueError: as for `submit_graph`.
+            RuntimeError: the client is not connected.
         """
         return await async_graphs.get(self._connected, graph, keys)
 
     async def clear(self) -> None:
-        """Cancel this client's tasks that have not begun, as `Client.clear` does."""
+        """Cancel all tasks of this client that have not begun, and forget all its objects.
+
+        Waits until the scheduler has confirmed it. Tasks that run go on, and the client stays usable.
+
+        Raises:
+            RuntimeError: the client is not connected.
+        """
         cleared = LoopEvent(self._connected._io_thread)
         self._connected._begin_clear(cleared.set)
         await cleared.wait()
 
     async def shutdown(self) -> None:
-        """End the scheduler, its clusters, and this client with them. Raises as `Client.shutdown` does."""
+        """Shut down the scheduler and its clusters, and disconnect this client.
+
+        Raises:
+            ProtectedSchedulerError: the scheduler does not let clients shut it down. That is the default; the
+                scheduler's option `--no-protected` allows it.
+            RuntimeError: the client is not connected.
+        """
         await async_graphs.shutdown_scheduler(self._connected)
         await self.disconnect()
 
@@ -272,6 +413,6 @@ class AsyncClient:
 
 
 def _disconnect_unclaimed(connecting: Future[Client]) -> None:
-    """Nobody waits for this client any more."""
+    """Disconnect a client whose `connect` was cancelled."""
     if connecting.exception() is None:
         connecting.result().disconnect()

@@ -1,4 +1,4 @@
-"""Futures of an event loop: each follows a `TaskFuture`, and ends in the loop's thread."""
+"""`AsyncTaskFuture`: the asyncio future of a task, which completes in the thread of its event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class CompletionQueue:
-    """Carries futures that have ended into a loop: many at a time, as each call from another thread wakes the loop."""
+    """Passes finished tasks to an event loop, many at a time: each call from another thread wakes the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -28,8 +28,8 @@ class CompletionQueue:
         self._is_scheduled = False
 
     def put(self, future: AsyncTaskFuture[Any]) -> None:
-        """Called by any thread."""
-        # Appended before the look; `_deliver` says that it is not called any more before it takes anything.
+        """Add a future whose task is done. Any thread may call this."""
+        # The future is appended before the flag is read; `_deliver` clears the flag before it takes futures.
         self._done_futures.append(future)
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -42,9 +42,10 @@ class CompletionQueue:
 
 
 class AsyncTaskFuture(asyncio.Future[T]):
-    """The future of one task in an event loop. Made by `AsyncClient.submit`, never by users.
+    """The future of a task in an event loop. `AsyncClient.submit` makes it.
 
-    It is an `asyncio.Future` to whatever takes one. Cancelling it, or the coroutine that awaits it, stops the task.
+    It is an `asyncio.Future`: use it in `await`, `asyncio.gather` or `asyncio.wait_for`. Cancelling the future, or the
+    coroutine that awaits it, stops the task. Inside a task, `await` gives up the task's slot.
     """
 
     def __init__(self, io_thread: IoThread, task: TaskFuture[T], completions: CompletionQueue) -> None:
@@ -55,25 +56,31 @@ class AsyncTaskFuture(asyncio.Future[T]):
         task.add_done_callback(self._task_ended)
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Cancel the future; the task does not run any more, or is stopped. Does not wait for that.
+        """Cancel the future, and stop its task. Does not wait until the task is stopped.
+
+        Args:
+            msg: the message of the `asyncio.CancelledError`.
 
         Returns:
-            False when the future is done.
+            False if the future is already done, else True.
         """
         if not super().cancel(msg):
             return False
         try:
             self._io_thread.cancel_many(lambda: [self._task.task_id], force=True)
         except ClientClosedError:
-            pass  # it took all its tasks along
+            pass  # the client was closed, which cancelled all its tasks
         return True
 
     def profiling_info(self) -> ProfilingInfo:
-        """What the worker measured.
+        """Return what the worker measured. Does not wait: await the future first.
+
+        Returns:
+            The durations and the peak memory of the last attempt.
 
         Raises:
-            ValueError: the task is not done, was not submitted with profiling, or did not come to its end on a worker.
-            asyncio.CancelledError: it was cancelled.
+            ValueError: the task is not done, was submitted without profiling, or did not end on a worker.
+            asyncio.CancelledError: the task was cancelled.
         """
         if not self.done():
             raise ValueError(NOT_DONE)
@@ -95,20 +102,20 @@ class AsyncTaskFuture(asyncio.Future[T]):
         return self._task._repr_html_()
 
     def _task_ended(self, task: Any) -> None:
-        """Called in the client's thread of callbacks: large results are unpickled there, not in the loop's."""
+        """Called in the client's callback thread, so that large results are not unpickled in the loop's thread."""
         if not task.cancelled():
             task.exception()
         self._completions.put(self)
 
     def _complete(self) -> None:
-        """End as the task has ended; called in the loop's thread."""
+        """Take over the outcome of the task. Called in the loop's thread."""
         if self.done():
             return
         if self._task.cancelled():
             super().cancel()
             return
         error = self._task.exception()
-        if isinstance(error, StopIteration):  # asyncio does not take it
+        if isinstance(error, StopIteration):  # asyncio futures reject it
             error = RuntimeError("the task raised StopIteration")
             error.__cause__ = self._task.exception()
         if error is None:

@@ -1,4 +1,4 @@
-"""Objects, graphs and shutting down for `AsyncClient`: what is long to compute is computed in threads."""
+"""Objects, graphs and shutdown for `AsyncClient`. Pickling and analysing graphs happen in threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def send_object(client: Client, first: Any, second: Any, name: str) -> ObjectRef:
-    """What `Client.send_object` does."""
+    """Do what `Client.send_object` does; pickle in a thread."""
     name, value = parse_send_object(first, second, name)
     task = client._current_task()
     parent = None if task is None else task.name
@@ -26,8 +26,8 @@ async def send_object(client: Client, first: Any, second: Any, name: str) -> Obj
 
 
 async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
-    """What `Client.get` does. Cancelled, it cancels what has not begun."""
-    task = client._current_task()  # which the thread below is not
+    """Do what `Client.get` does; if cancelled, cancel the nodes that have not begun."""
+    task = client._current_task()  # read here: the thread below runs no task
     plan = await asyncio.wrap_future(run_in_thread(lambda: GraphPlan(client, graph, keys, task)))
     changed = LoopEvent(client._io_thread)
     plan.submit(changed.set)
@@ -43,7 +43,7 @@ async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> 
 
 
 async def shutdown_scheduler(client: Client) -> None:
-    """What `Client.shutdown` does, but for leaving."""
+    """Do what `Client.shutdown` does, except disconnecting."""
     answered = LoopEvent(client._io_thread)
     refusals = request_shutdown(client._io_thread, answered.set)
     await answered.wait()

@@ -1,4 +1,4 @@
-"""The client: what applications use."""
+"""`Client`: connects to a scheduler, and disconnects."""
 
 from __future__ import annotations
 
@@ -26,36 +26,51 @@ _log = logging.getLogger(__name__)
 
 
 class Client(DataApi):
-    """A connection to a scheduler, for any number of threads.
+    """A connection to a scheduler. Any number of threads may use it.
 
-    It can be passed to tasks. A subclass arrives as itself, with its attributes; its `__init__` is not called there.
-    Inside a worker it is a handle on the one connection that the process has to that
-    scheduler: tasks submitted there are children of the task that submits them, which gives up its slot while it waits
-    for them, and `disconnect` ends the handle alone.
+    Use it in a `with` statement, or call `disconnect` at the end.
+
+    A client can be passed to tasks. An instance of a subclass keeps its class and its attributes; its `__init__` is not
+    called on the worker. Inside a task, all clients of one scheduler share one connection. Tasks that are submitted
+    there are children of the submitting task. The submitting task gives up its slot while it waits for them, and
+    `disconnect` ends this client only.
 
     Args:
-        address: the scheduler's, as in `tcp://127.0.0.1:2345`, or a local cluster. None takes it from SCALER_ADDRESS,
-            inside a task from the task's worker; where there is none it starts a local cluster, which ends with the
-            client.
-        profiling: whether every task is measured, for its future's `profiling_info()`.
-        timeout_seconds: how long to wait for the scheduler, at the start and whenever it is gone.
-        heartbeat_interval_seconds: how often the scheduler hears that the client lives.
-        serializer: how functions, arguments and results become bytes; None: cloudpickle.
-        graph_backend: how graphs are analysed before they are submitted: "python", or "graphblas" for very large ones,
-            with the same results; that needs the extra `scaler-client[graphblas]`.
-        stream_output: whether what the tasks print is shown here too, each line with its host, process and task.
-        keys: the folder of keys (`scaler_scheduler keygen`), for a scheduler that wants them; None takes it from
-            SCALER_KEYS, of a local cluster from that, inside a task from the task's worker. Empty: none.
+        address: the address of the scheduler, such as `tcp://127.0.0.1:2345`, or a `LocalCluster`. If it is None, the
+            environment variable `SCALER_ADDRESS` counts; inside a task, the scheduler of the task. If there is no
+            address at all, a local cluster is started, which ends with the client.
+        profiling: whether every task is measured; see `TaskFuture.profiling_info`.
+        timeout_seconds: how many seconds to wait for the scheduler, at the start and whenever it is gone. After that
+            time, futures raise `SchedulerLostError`.
+        heartbeat_interval_seconds: the number of seconds between two messages that tell the scheduler that the client
+            is alive.
+        serializer: the class that turns functions, arguments and results into bytes; None: cloudpickle.
+        graph_backend: the library that analyses graphs before they are submitted: `"python"`, or `"graphblas"` for very
+            large graphs. Results are the same. `"graphblas"` needs the extra `scaler-client[graphblas]`.
+        stream_output: whether to show here what the tasks print, each line with its host, process and task.
+        keys: the folder of keys (made by `scaler_scheduler keygen`), for a scheduler that requires keys. If it is None,
+            the local cluster's folder counts, or the environment variable `SCALER_KEYS`; inside a task, the worker's
+            keys. An empty string means no keys.
 
     Raises:
-        TypeError, ValueError: an argument is of a wrong type or out of range; the text names it.
-        AddressError (a ValueError): the address is none; the text repeats it.
-        ImportError: the graph backend's library is not installed.
-        ConnectionError: no scheduler answers at the address in time, or it refuses the client: UnauthorizedError where
-            the key is wrong or missing.
-        KeyFileError (a ValueError): the folder of keys has not what a client needs.
-        OSError: this process may open too few files; the text names the limit.
-        RuntimeError, ModuleNotFoundError: a local cluster is shut down, or can't be started.
+        TypeError: an argument has a wrong type; the text names it.
+        ValueError: an argument is out of range; the text names it.
+        AddressError: the address is malformed; the text repeats it. It is a `ValueError`.
+        KeyFileError: the folder of keys lacks a file that a client needs. It is a `ValueError`.
+        ImportError: the library of the graph backend is not installed.
+        ConnectionError: no scheduler answers at the address in time, or the scheduler refuses the client.
+        UnauthorizedError: the key is missing or not authorized. It is a `ConnectionError`.
+        OSError: the process may open too few files; the text names the limit.
+        RuntimeError: the local cluster is shut down, or cannot be started.
+        ModuleNotFoundError: a package that a local cluster needs is not installed; the text names it.
+
+    Example:
+        ```python
+        from scaler_client import Client
+
+        with Client("tcp://127.0.0.1:2345") as client:
+            print(client.submit(pow, 2, 10).result())  # 1024
+        ```
     """
 
     def __init__(
@@ -134,13 +149,14 @@ class Client(DataApi):
 
     @property
     def address(self) -> str:
-        """The scheduler's address."""
+        """The address of the scheduler."""
         return self._connection.address
 
     def clear(self) -> None:
-        """Cancel this client's tasks that have not begun, and wait until that is done; the client stays usable.
+        """Cancel all tasks of this client that have not begun, and forget all its objects.
 
-        Tasks that run go on. Inside a task it is what this task has submitted. A view's is its client's.
+        Waits until the scheduler has confirmed it. Tasks that run go on, and the client stays usable. Inside a task,
+        this concerns only tasks and objects of the calling task. On a view, this concerns the whole client.
 
         Raises:
             ClientClosedError: the client is disconnected.
@@ -162,34 +178,40 @@ class Client(DataApi):
         self._io_thread.clear(None if task is None else task.name, on_done)
 
     def dask_get(self, dsk: Any, keys: Any, **_options: Any) -> Any:
-        """dask's graphs on the workers: `dask.compute(collection, scheduler=client.dask_get)`.
+        """Run a dask graph on the workers. Pass this method to dask as its scheduler.
 
-        Each node is a task, a chain of nodes is one; the values between them go from worker to worker. The workers need
-        dask too. Options that dask hands to its own schedulers, as `num_workers`, mean nothing here.
+        Each node is one task; a chain of nodes is one task. Values between tasks go from worker to worker. The workers
+        need dask too. Options for dask's own schedulers, such as `num_workers`, are ignored.
 
         Args:
-            dsk: a dask graph, or a collection's expression.
-            keys: a key of it, or a list of keys and of such lists.
+            dsk: a dask graph, or the expression of a collection.
+            keys: a key of the graph, or a list of keys, nested to any depth.
 
         Returns:
-            The key's value; for a list a tuple of what its items ask for.
+            The value of the key. For a list of keys a tuple of values, nested in the same way.
 
         Raises:
             ImportError: dask is not installed, or older than 2024.12.
-            TypeError: it is no dask graph, or a node can't be pickled.
-            KeyError, ValueError: a key is not in the graph; the text names it.
+            TypeError: `dsk` is no dask graph, or a node cannot be pickled.
+            KeyError: a requested key is not in the graph.
+            ValueError: a key that another node needs is not in the graph; the text names both.
             RuntimeError: keys need one another in a circle.
-            BaseException: whatever a node raised.
+            BaseException: the exception of the first node that failed.
+
+        Example:
+            ```python
+            dask.compute(collection, scheduler=client.dask_get)
+            ```
         """
         from ..graphs.dask import dask_get  # not at the top: dask is an extra
 
         return dask_get(self, dsk, keys)
 
     def disconnect(self) -> None:
-        """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing.
+        """Leave the scheduler, and cancel all tasks that are not done. A second call does nothing.
 
-        A view's is its client's. Inside a worker only this client is ended: its tasks go on. A local cluster that the
-        client has started ends as well.
+        On a view, this disconnects the whole client. Inside a task, it ends this client only, and its tasks go on. A
+        local cluster that the client started ends too.
         """
         if self._nested_handle is None:
             self._connection.close(DISCONNECTED)
@@ -199,10 +221,11 @@ class Client(DataApi):
             self._nested_handle.is_closed = True
 
     def shutdown(self) -> None:
-        """End the scheduler, its clusters, and this client with them.
+        """Shut down the scheduler and its clusters, and disconnect this client.
 
         Raises:
-            ProtectedSchedulerError: the scheduler is not to be ended by clients, which is the default.
+            ProtectedSchedulerError: the scheduler does not let clients shut it down. That is the default; the
+                scheduler's option `--no-protected` allows it.
             ClientClosedError: the client is disconnected.
         """
         shutdown_scheduler(self)

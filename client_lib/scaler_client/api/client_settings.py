@@ -1,4 +1,4 @@
-"""The checked arguments of a client, which travel with it when it is pickled."""
+"""The checked arguments of a client, which are pickled with it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _DEFAULT_OPTIONS = TaskOptions()
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """What a client was made with, apart from its connection."""
+    """The arguments of a client, checked. They are enough to make the same client elsewhere."""
 
     address: str | None
-    """The scheduler's address; None or empty: it was not given."""
+    """The address of the scheduler; None: it was not given."""
     timeout_seconds: float
     heartbeat_interval_seconds: float
     serializer: Any = None
     keys: str | None = None
-    """The absolute path of the folder of keys; None: it was not given; empty: no keys."""
+    """The absolute path of the folder of keys. None: it was not given. Empty: no keys."""
     options: TaskOptions = _DEFAULT_OPTIONS
 
     def __reduce__(self) -> Any:
-        # The path of the folder travels, not the keys: another host has its own there, or none.
+        # The path of the folder is pickled, not the keys: another host has its own keys there, or none.
         parts = self.address, self.timeout_seconds, self.heartbeat_interval_seconds, self.serializer, self.keys
         return ClientSettings, parts if self.options == _DEFAULT_OPTIONS else (*parts, self.options)
 
@@ -46,7 +46,14 @@ def checked_settings(
     stream_output: Any,
     keys: Any,
 ) -> ClientSettings:
-    """Check the arguments of `Client`; raises what `Client` raises for its arguments."""
+    """Check the arguments of `Client`.
+
+    Raises:
+        TypeError: an argument has a wrong type; the text names it.
+        ValueError: an argument is out of range, or the address is malformed.
+        RuntimeError: the local cluster is shut down.
+        ImportError: the library of the graph backend is not installed.
+    """
     if serializer is not None:
         check_serializer(serializer)
     checked_bool("profiling", profiling)
@@ -70,7 +77,7 @@ def _address_text(address: Any) -> str | None:
         return None
     if isinstance(address, LocalCluster):
         if address.is_shut_down:
-            raise RuntimeError(f"{address!r} takes no clients any more")
+            raise RuntimeError(f"{address!r} accepts no more clients")
         return address.address
     if not isinstance(address, str):
         raise TypeError(f"address must be a string or a local cluster, not {address!r}")

@@ -1,4 +1,4 @@
-"""What a client offers beside calls: objects that the scheduler keeps, and graphs of tasks."""
+"""The part of a client for objects that the scheduler keeps, and for graphs of tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .submit import NOT_GIVEN, Submitter, as_client_members
 
 @as_client_members
 class DataApi(Submitter):
-    """The part of a client that makes the scheduler keep values."""
+    """Submits tasks, objects and graphs."""
 
     @overload
     def send_object(self, obj: Any, /, *, name: str = "") -> ObjectRef: ...
@@ -27,63 +27,97 @@ class DataApi(Submitter):
     def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
 
     def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "") -> ObjectRef:
-        """Have the scheduler keep an object, and hosts that tasks read it on: `send_object(obj)`,
-        `send_object("name", obj)` or `send_object(obj, name="name")`.
+        """Send an object to the scheduler once, so that many tasks can read it.
 
-        It goes to the scheduler once, and once to each host. Arrays, and whatever else pickles to buffers, are not
-        copied here, and are read-only in tasks; they must not be changed as long as there is the reference.
+        Call it as `send_object(obj)`, `send_object("name", obj)` or `send_object(obj, name="name")`. The object goes to
+        the scheduler once, and once to each host with tasks that read it.
+
+        Arrays, and other objects that pickle to buffers, are not copied: do not change them while the reference exists.
+        In tasks they are read-only.
+
+        Args:
+            first: the object; or its name, if a second argument is given.
+            second: the object, if the first argument is its name.
+            name: the name that people see.
 
         Returns:
-            Its reference, for the arguments of `submit`, `map` and graphs. When there is none any more, and no task
-            that reads it, the object is freed everywhere.
+            The reference. Pass it in the arguments of `submit`, `map` and graphs: tasks receive the object. When the
+            last reference is gone, and no task reads the object, it is freed everywhere.
 
         Raises:
-            TypeError: it can't be pickled, or the name is no string.
-            ValueError: UTF-8 can't encode the name.
-            MessageTooLargeError: it has more bytes in one frame than the scheduler takes.
+            TypeError: the object cannot be pickled, or the name is not a string.
+            ValueError: UTF-8 cannot encode the name.
+            MessageTooLargeError: the object has more bytes in one frame than the scheduler accepts.
             ClientClosedError: the client is disconnected.
+
+        Example:
+            ```python
+            prices = client.send_object(array)
+            futures = [client.submit(simulate, prices, seed) for seed in range(100)]
+            ```
         """
         name, value = parse_send_object(first, second, name)
         task = self._current_task()
         return objects.send_object(self._io_thread, value, name, self._serializer, None if task is None else task.name)
 
     def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
-        """Have a graph's nodes run on the workers, as far as these keys need them.
+        """Run a graph of tasks on the workers. Returns at once.
+
+        Only nodes that the requested keys need are run.
 
         Args:
-            graph: a dict of keys, which are whatever is hashable, and nodes. A node is a tuple of a function and its
-                arguments, the name of another node, or a value. In arguments, keys stand for their nodes' values, in
-                lists, tuples and dicts as well, and tuples that begin with a function for what it returns. What nodes
-                read of one another is shared by the workers of a host, where it is large: arrays are read-only.
-            keys: what is asked for.
+            graph: a dict of nodes by key; keys are any hashable values. A node is a call (a tuple of a function and its
+                arguments), the key of another node, or a value. In arguments, a key stands for the value of its node,
+                also inside lists, tuples and dicts. A tuple that begins with a function stands for the result of that
+                call. The workers of a host share large values: arrays from other nodes are read-only.
+            keys: the keys whose values are requested.
 
         Returns:
-            A future for each key.
+            One future for each key, in the order of `keys`.
 
         Raises:
-            TypeError: the graph is no dict, or a node can't be pickled; the text names it.
-            ValueError: a key is not in the graph, or, as `graphlib.CycleError`, nodes need one another in a circle; the
-                text names them.
-            ObjectNotFoundError: a node reads an object that is not kept any more.
+            TypeError: the graph is not a dict, or a node cannot be pickled; the text names the node.
+            ValueError: a requested key is not in the graph; the text names it.
+            GraphCycleError: nodes need one another in a circle; the text names them. It is a `ValueError`.
+            ObjectNotFoundError: a node reads an object that is gone.
             ClientClosedError: the client is disconnected.
+
+        Example:
+            ```python
+            graph = {"a": (pow, 2, 3), "b": (pow, 3, 2), "sum": (sum, ["a", "b"])}
+            (future,) = client.submit_graph(graph, ["sum"])
+            print(future.result())  # 17
+            ```
         """
         return graphs.submit_graph(self, graph, keys)
 
     def get(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
-        """The values of a graph's keys, as a dict. Takes, and raises, what `submit_graph` does.
+        """Run a graph of tasks on the workers, and wait for the values of the requested keys.
+
+        Args:
+            graph: a dict of nodes by key, as for `submit_graph`.
+            keys: the keys whose values are requested.
+
+        Returns:
+            The values by key.
 
         Raises:
-            BaseException: what the first node that fails has raised; what has not begun is then cancelled.
+            BaseException: the exception of the first node that failed. Nodes that have not begun are then cancelled.
+            TypeError: as for `submit_graph`.
+            ValueError: as for `submit_graph`.
+            GraphCycleError: as for `submit_graph`.
+            ObjectNotFoundError: as for `submit_graph`.
+            ClientClosedError: the client is disconnected.
         """
         return graphs.get(self, graph, keys)
 
 
 def parse_send_object(first: Any, second: Any, name: Any) -> tuple[str, Any]:
-    """What `send_object` was given.
+    """Return the name and the object that `send_object` was given.
 
     Raises:
-        TypeError: the name is no string, or there are two.
-        ValueError: UTF-8 can't encode the name.
+        TypeError: the name is not a string, or there are two names.
+        ValueError: UTF-8 cannot encode the name.
     """
     value = first
     if second is not NOT_GIVEN:
@@ -96,10 +130,10 @@ def parse_send_object(first: Any, second: Any, name: Any) -> tuple[str, Any]:
 
 
 def shutdown_scheduler(client: Submitter) -> None:
-    """End the scheduler and its clusters; returns when it is going.
+    """Ask the scheduler to shut itself and its clusters down, and wait for the answer.
 
     Raises:
-        ProtectedSchedulerError: it is not to be ended by clients.
+        ProtectedSchedulerError: the scheduler does not let clients shut it down.
         ClientClosedError: the client is disconnected.
     """
     answered = slot_wait.make_event(client._io_thread)
@@ -132,6 +166,6 @@ def request_shutdown(io_thread: IoThread, on_answer: Callable[[], None]) -> list
 
 
 def raise_if_refused(refusals: list[str]) -> None:
-    """Raise ProtectedSchedulerError where there is one."""
+    """Raise ProtectedSchedulerError if the list holds a refusal."""
     if refusals:
         raise ProtectedSchedulerError(refusals[0])

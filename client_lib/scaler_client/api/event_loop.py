@@ -1,4 +1,4 @@
-"""The boundary between an event loop and other threads: events, calls into the loop, blocking calls out of it."""
+"""Between an event loop and other threads: events, calls into the loop, blocking calls in a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class LoopEvent:
-    """An event that any thread sets and one coroutine waits for; a task gives up its slot meanwhile."""
+    """An event that any thread sets and one coroutine waits for. A task gives up its slot while it waits."""
 
     def __init__(self, io_thread: IoThread) -> None:
         self._io_thread = io_thread
@@ -26,11 +26,11 @@ class LoopEvent:
         self._waiter: asyncio.Future[None] | None = None
 
     def set(self) -> None:
-        """Called by any thread."""
+        """Set the event. Any thread may call this."""
         call_in_loop(self._loop, self.set_in_loop)
 
     def set_in_loop(self) -> None:
-        """The same, called in the loop's thread."""
+        """Set the event, in the loop's thread."""
         self._is_set = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -39,7 +39,7 @@ class LoopEvent:
         self._is_set = False
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Until it is set, or the time is over."""
+        """Wait until the event is set, at most this many seconds."""
         if self._is_set:
             return
         waiter = self._waiter = self._loop.create_future()
@@ -52,15 +52,18 @@ class LoopEvent:
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, call: Any) -> None:
-    """Have it called in the loop's thread, unless the loop is closed."""
+    """Call a function in the loop's thread, unless the loop is closed."""
     try:
         loop.call_soon_threadsafe(call)
     except RuntimeError:
-        pass  # nobody waits there any more
+        pass  # the loop is closed: no coroutine waits
 
 
 def run_in_thread(work: Callable[[], T]) -> Future[T]:
-    """Have something done that blocks. Not in the loop's own pool, which is waited for when the loop ends."""
+    """Run a blocking function in a thread of its own.
+
+    The loop's own thread pool would be joined when the loop ends.
+    """
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
 

@@ -1,4 +1,4 @@
-"""`Client.executor`: a cluster in the place of a `concurrent.futures.ProcessPoolExecutor`."""
+"""`ClusterExecutor`: a `concurrent.futures.Executor` whose calls run on a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class CallSubmitter(Protocol):
-    """A client, or a view of one, as its executors see it."""
+    """The part of a client, or of a view, that an executor uses."""
 
     @property
     def _io_thread(self) -> IoThread: ...
@@ -32,28 +32,42 @@ class CallSubmitter(Protocol):
 
 
 class ClusterExecutor(concurrent.futures.Executor):
-    """An executor whose calls run on a client's cluster; made by `Client.executor`.
+    """A `concurrent.futures.Executor` whose calls run on a client's cluster. `Client.executor` makes it.
 
-    Shutting it down ends the executor alone: the client stays connected. Once the scheduler is lost it is broken, as an
-    executor of the standard library is whose process has died; another one can be made when the scheduler is back.
+    Shutting the executor down leaves the client connected. If the scheduler is lost, the executor is broken, like a
+    `ProcessPoolExecutor` whose process died. When the scheduler is back, make another executor.
+
+    Example:
+        ```python
+        with client.executor() as executor:
+            print(list(executor.map(abs, [-1, -2])))  # [1, 2]
+        ```
     """
 
     def __init__(self, client: CallSubmitter) -> None:
         self._client = client
         self._io_thread = client._io_thread
         self._loss = self._io_thread.loss
-        self._submit_lock = threading.RLock()  # pickling arguments runs foreign code
+        self._submit_lock = threading.RLock()  # reentrant: pickling arguments runs user code, which may submit
         self._is_shut_down = False
-        # What is waited for at the end. Futures that nobody has kept leave it as soon as they are done.
+        # The futures that `shutdown` waits for. Weak: a future that no one keeps is dropped when it is done.
         self._futures: weakref.WeakSet[TaskFuture[Any]] = weakref.WeakSet()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> TaskFuture[T]:
-        """Have `fn(*args, **kwargs)` called on a worker.
+        """Call `fn(*args, **kwargs)` on a worker. Returns at once.
+
+        Args:
+            fn: the function.
+            args: the positional arguments.
+            kwargs: the keyword arguments.
+
+        Returns:
+            The future of the task.
 
         Raises:
-            RuntimeError: the executor is shut down, or the client disconnected.
-            concurrent.futures.BrokenExecutor: the scheduler was lost, as SchedulerLostError.
-            TypeError: the function or an argument can't be pickled, or `fn` can't be called.
+            RuntimeError: the executor is shut down, or the client is disconnected.
+            SchedulerLostError: the scheduler was lost. It is a `concurrent.futures.BrokenExecutor`.
+            TypeError: the function or an argument cannot be pickled, or `fn` is not callable.
         """
         with self._submit_lock:
             if self._is_shut_down:
@@ -72,16 +86,25 @@ class ClusterExecutor(concurrent.futures.Executor):
         chunksize: int = 1,
         buffersize: int | None = None,
     ) -> Iterator[T]:
-        """Call `fn` with the first items of all iterables, with the second ones, and so on.
+        """Call `fn` with the first items of all iterables, then with the second items, and so on.
+
+        Tasks are submitted in this call. If a call fails, or if the iterator is closed, tasks that have not begun are
+        cancelled.
 
         Args:
-            timeout: seconds from this call on after which the iterator raises TimeoutError instead of waiting.
+            fn: the function.
+            iterables: the iterables; the shortest one ends the map.
+            timeout: seconds from this call until the iterator raises `TimeoutError` instead of waiting; None: no limit.
             chunksize: how many calls make one task.
-            buffersize: how many tasks may be ahead of who reads; None: all.
+            buffersize: how many tasks may be submitted before their results are read; None: all.
 
         Returns:
-            An iterator of the results, in order. What a call raised is raised when it comes to its place; what has not
-            begun then, or when the iterator is closed, is cancelled.
+            An iterator of the results, in order. It raises the exception of a call at the place of its result.
+
+        Raises:
+            TypeError: `chunksize`, `buffersize` or `timeout` has a wrong type; or as for `submit`.
+            ValueError: `chunksize` or `buffersize` is below 1.
+            RuntimeError: the executor is shut down, or the client is disconnected.
         """
         _check_count("chunksize", chunksize)
         if buffersize is not None:
@@ -97,11 +120,11 @@ class ClusterExecutor(concurrent.futures.Executor):
         return _flatten(self._results(futures, deadline, buffersize, chunksize))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls. The client stays as it is.
+        """Accept no more calls. The client stays connected.
 
         Args:
-            wait: until all calls are over.
-            cancel_futures: cancel those that have not begun.
+            wait: whether to wait until all calls are done.
+            cancel_futures: whether to cancel calls that have not begun.
         """
         with self._submit_lock:
             self._is_shut_down = True
@@ -114,7 +137,7 @@ class ClusterExecutor(concurrent.futures.Executor):
     def _results(
         self, submitted: Iterator[TaskFuture[T]], deadline: float | None, buffersize: int | None, chunksize: int
     ) -> Iterator[T]:
-        """Submits at once, as no generator would."""
+        """Submit now, which a generator would put off, and return an iterator of the results."""
         futures = deque(itertools.islice(submitted, buffersize))
         first = 0
 
@@ -136,7 +159,7 @@ class ClusterExecutor(concurrent.futures.Executor):
         def results() -> Iterator[T]:
             try:
                 while futures:
-                    yield next_result()  # no name here: it would keep the result until the next one is asked for
+                    yield next_result()  # a local name would keep the result alive until the next one is requested
             finally:
                 self._cancel(futures)
 
@@ -147,7 +170,7 @@ class ClusterExecutor(concurrent.futures.Executor):
         try:
             self._io_thread.cancel_many(lambda: [future.task_id for future in open_futures])
         except ClientClosedError:
-            pass  # they are cancelled
+            pass  # closing the client has cancelled them
 
     def __reduce__(self) -> Any:
         raise TypeError("an executor can't be pickled: pass its client to the task instead")
@@ -157,7 +180,7 @@ class ClusterExecutor(concurrent.futures.Executor):
 
 
 def _call_chunk(fn: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> list[T]:
-    """What one task of a `map` with chunks does."""
+    """Run the calls of one task of a `map` with chunks, on the worker."""
     return [fn(*arguments) for arguments in calls]
 
 

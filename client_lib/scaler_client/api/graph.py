@@ -1,4 +1,4 @@
-"""Graphs: what `Client.submit_graph` and `Client.get` do."""
+"""The implementation of `Client.submit_graph` and `Client.get`."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ from ..protocol.messages import Keep
 from .submit import Submitter
 
 MAX_NAMED_KEYS = 3
-"""Keys that the scheduler is told of a graph, for people."""
+"""The most keys of a graph that the scheduler shows to people."""
 MAX_KEY_LENGTH = 50
-"""Characters of each."""
+"""The most characters of each shown key."""
 
 _DASK_NODES = "dask._task_spec"
 
 
 class GraphPlan:
-    """A graph that is ready to be submitted, nothing of which has been sent. Any thread may make it.
+    """A graph that is analysed and pickled, but not sent. Any thread may make it.
 
     Args:
-        client, graph, keys: as for `submit_graph`.
-        task: the one that submits it, where one does.
+        client: the client that submits the graph.
+        graph: a dict of nodes by key.
+        keys: the requested keys.
+        task: the task that submits the graph; None outside of tasks.
 
     Raises:
-        TypeError: the graph is no mapping, keys are no keys, or a node can't be pickled; the text names it.
-        ValueError: a key is not in the graph, nodes need one another in a circle, or a reference is another client's.
-        ObjectNotFoundError: a reference is stale.
+        TypeError: the graph is not a mapping, a key is not hashable, or a node cannot be pickled; the text names it.
+        ValueError: a key is not in the graph, nodes need one another in a circle, or a reference belongs to another
+            client.
+        ObjectNotFoundError: the object of a reference is gone.
     """
 
     def __init__(
@@ -59,11 +62,14 @@ class GraphPlan:
             self._targets.get(locations[each]) or self._future(each, nodes)  # type: ignore[arg-type]
             for each in wanted
         ]
-        """One for each key."""
+        """One future for each key."""
         self._tasks = self._graph_tasks() if self._targets else None
 
     def submit(self, on_change: Callable[[], None] | None = None) -> None:
-        """Hand it over. `on_change` is called, in another thread, when a key has failed, and when all are there.
+        """Hand the graph to the I/O thread.
+
+        Args:
+            on_change: called by the I/O thread when a key has failed, and when all values have arrived.
 
         Raises:
             ClientClosedError: the client is disconnected.
@@ -74,11 +80,11 @@ class GraphPlan:
 
     @property
     def is_open(self) -> bool:
-        """Whether values are missing, and none has failed."""
+        """Whether values are missing and no key has failed."""
         return self._tasks is not None and bool(self._tasks.targets) and self._tasks.failed is None
 
     def raise_failure(self) -> None:
-        """What the first key that has failed raises, if one has."""
+        """Raise the exception of the first key that failed, if one did."""
         if self._tasks is None or self._tasks.failed is None:
             return
         try:
@@ -89,16 +95,16 @@ class GraphPlan:
             raise
 
     def cancel_rest(self) -> None:
-        """Nobody waits for this any more: what has not begun need not."""
+        """Cancel the tasks that have not begun."""
         if self._tasks is None:
             return
         try:
             self._io_thread.cancel_many(self._tasks.open_ids)
         except ClientClosedError:
-            pass  # they are cancelled
+            pass  # closing the client has cancelled them
 
     def values(self) -> dict[Any, Any]:
-        """Of the keys, once they are there."""
+        """Return the values by key, once all have arrived."""
         return {key: future.result() for key, future in zip(self.keys, self.futures)}
 
     def _submit_all(self, session: Any) -> None:
@@ -140,14 +146,17 @@ class GraphPlan:
 
 
 def submit_graph(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
-    """Have the nodes run that these keys need; returns the keys' futures. Raises as Plan does."""
+    """Submit a graph; returns the futures of the keys. Raises what GraphPlan raises."""
     plan = GraphPlan(client, graph, keys, client._current_task())
     plan.submit()
     return plan.futures
 
 
 def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
-    """The same, and wait: the keys' values. What the first node that fails raises is raised; the rest is cancelled."""
+    """Submit a graph, and wait for the values of the keys.
+
+    If a node fails, its exception is raised and the nodes that have not begun are cancelled.
+    """
     plan = GraphPlan(client, graph, keys, client._current_task())
     changed = slot_wait.make_event(client._io_thread)
     plan.submit(changed.set)
@@ -164,14 +173,14 @@ def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dic
 
 
 def _keys_text(keys: Sequence[Hashable]) -> str:
-    """The first keys, as people see them, for drawings of the graph."""
+    """Return the first keys as text, for views of the graph."""
     text = ", ".join(map(_key_text, keys[:MAX_NAMED_KEYS]))
     more = len(keys) - MAX_NAMED_KEYS
     return f"{text} and {more:,} more" if more > 0 else text
 
 
 def _key_text(key: Hashable) -> str:
-    """One key. Whatever its `__repr__` does, the graph is submitted, and the text can be encoded."""
+    """Return one key as text. The text can be encoded, and an error in `__repr__` does not stop the submission."""
     try:
         text = key if isinstance(key, str) else repr(key)
     except Exception:
@@ -184,13 +193,13 @@ def _key_text(key: Hashable) -> str:
 def _check_graph(graph: Any) -> None:
     is_mapping = isinstance(graph, Mapping)
     if type(graph).__module__.startswith("dask.") or (is_mapping and _DASK_NODES in _modules(graph)):
-        raise TypeError("this is dask's graph, which client.dask_get takes, as in compute(scheduler=client.dask_get)")
+        raise TypeError("this is a graph of dask: pass it to client.dask_get, as in compute(scheduler=client.dask_get)")
     if not is_mapping:
-        raise TypeError(f"a graph is a dict of keys and nodes, not {type(graph).__name__}: {graph!r}")
+        raise TypeError(f"a graph must be a dict of keys and nodes, not {type(graph).__name__}: {graph!r}")
 
 
 def _modules(graph: Mapping[Any, Any]) -> set[str]:
-    """Where the types of the nodes are from."""
+    """Return the modules that define the types of the nodes."""
     return {kind.__module__ for kind in set(map(type, graph.values()))}
 
 

@@ -1,4 +1,4 @@
-"""Addresses of a local cluster: where its processes bind, and how this process reaches them."""
+"""The addresses that the processes of a local cluster bind, and the addresses to reach them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def checked_bind_address(address: Any) -> Address:
 
 
 def choose_monitor_port(options: dict[str, Any]) -> dict[str, Any]:
-    """The options with a number in the place of any free port in `monitor_address`: the port must be known here."""
+    """Return the options with a port number in `monitor_address`: if it asks for any free port, one is chosen here."""
     try:
         monitor = parse_bind_address(options["monitor_address"])
-    except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler says what is wrong
+    except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler reports the error
         return options
     return {**options, "monitor_address": str(_choose_port(monitor))}
 
@@ -36,12 +36,12 @@ def free_port() -> int:
 
 
 def reachable_address(bind: Address) -> Address:
-    """The address to connect to from this machine: the loopback interface if the scheduler binds every interface."""
+    """Return the address to connect to from this machine: the loopback interface if the scheduler binds them all."""
     return dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
 
 
 def is_local(bind: Address) -> bool:
-    """Whether only this machine reaches the address, as far as its text shows."""
+    """Return whether only this machine can reach the address, judged by its text."""
     return bind.transport == "ipc" or bind.host in ("127.0.0.1", "::1", "localhost")
 
 

@@ -1,4 +1,4 @@
-"""A scheduler and a cluster on this machine, as the real commands in processes of their own."""
+"""`LocalCluster`: runs the real commands of a scheduler and a cluster as processes of this machine."""
 
 from __future__ import annotations
 
@@ -39,39 +39,52 @@ JOIN_SECONDS = 10.0
 PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
 
 _page_addresses: dict[str, str] = {}
-"""The addresses of the pages of this process' clusters, by the scheduler's address."""
+"""The page addresses of the clusters of this process, by the address of the scheduler."""
 
 Cluster = TypeVar("Cluster", bound="LocalCluster")
 
 
 def page_address(address: str) -> str:
-    """The address of the page for this scheduler, if a local cluster of this process has one; else empty."""
-    return _page_addresses.get(address, "").partition("?")[0]  # a token may follow, which is not shown
+    """Return the address of the page of a scheduler; empty if no local cluster of this process has such a page."""
+    return _page_addresses.get(address, "").partition("?")[0]  # a token may follow, which must not be shown
 
 
 class LocalCluster:
-    """One `scaler_scheduler` and one `scaler_cluster`, as subprocesses that end with this process.
+    """A scheduler and a cluster on this machine. Its processes end with this process.
+
+    It runs one `scaler_scheduler` and one `scaler_cluster`. Use it in a `with` statement, or call `shutdown` at the
+    end.
 
     Args:
         n_workers: the number of worker processes; None: one for each usable core.
-        address: where the scheduler binds; None: a free local port.
-        scheduler_python: the interpreter that runs the scheduler. None takes the first that exists:
-            $SCALER_SCHEDULER_PYTHON, a PyPy that has the scheduler, a `scaler_scheduler` command on the path, this
+        address: the address that the scheduler binds, such as `tcp://127.0.0.1:2345`; None: a free local port.
+        scheduler_python: the interpreter that runs the scheduler. None takes the first one of: the interpreter in
+            `SCALER_SCHEDULER_PYTHON`, a PyPy with the scheduler, a `scaler_scheduler` command on the path, this
             interpreter.
-        logging_level: the lowest level that both commands log to standard error; None: as they are configured.
-        keys: the folder of keys (`scaler_scheduler keygen`) for both commands and the cluster's clients. None: the
-            folder in SCALER_KEYS if other machines reach the address, else no keys.
+        logging_level: the lowest level that both commands log to standard error; None: as configured.
+        keys: the folder of keys (made by `scaler_scheduler keygen`) for both commands and for the clients of the
+            cluster. If it is None, the folder in `SCALER_KEYS` counts if other machines reach the address; else there
+            are no keys.
         ui: whether to start `scaler_ui` too, on a free port of this machine; see `ui_address`.
-        options: every other option of `scaler_scheduler` and `scaler_cluster`, by its name in their TOML files and with
-            a value as there. For example event_loop="builtin", worker_memory_limit="2G", capabilities={"gpu": 1}. An
-            option that both commands have is for both. None stands for the default. With event_loop="uvloop" the
-            scheduler runs under the first interpreter that has uvloop. A warning says so if this is another interpreter
-            than usual, or if none has uvloop. With `scheduler_python` too, a missing uvloop raises ValueError.
+        options: all other options of `scaler_scheduler` and `scaler_cluster`, with names and values as in their TOML
+            files: `event_loop="builtin"`, `worker_memory_limit="2G"`, `capabilities={"gpu": 1}`. An option that both
+            commands have is set for both. None stands for the default. With `event_loop="uvloop"`, the scheduler runs
+            under the first interpreter that has uvloop; a warning says so if this changes the interpreter, or if none
+            has uvloop. If `scheduler_python` is given and has no uvloop, a `ValueError` is raised.
 
     Raises:
-        TypeError, ValueError: an argument has a wrong type or value; the text names it.
-        ModuleNotFoundError: the worker's or the scheduler's package is not installed, or a library that `ui` needs.
-        RuntimeError: the address is in use, or a command can't start.
+        TypeError: an argument has a wrong type, or neither command has such an option; the text names it.
+        ValueError: an argument has a wrong value; the text names it.
+        ModuleNotFoundError: a package is missing: scaler-worker, scaler-scheduler, or one that `ui` needs.
+        RuntimeError: the address is in use, or a command cannot start.
+
+    Example:
+        ```python
+        from scaler_client import Client, LocalCluster
+
+        with LocalCluster(n_workers=4) as cluster, Client(cluster) as client:
+            print(client.submit(pow, 2, 10).result())  # 1024
+        ```
     """
 
     def __init__(
@@ -102,7 +115,7 @@ class LocalCluster:
                 may_leave_out_uvloop=scheduler_python is None,
                 keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
             )
-        else:  # most clusters: asking the commands takes some tenths of a second
+        else:  # most clusters: asking the commands would take some tenths of a second
             chosen = LaunchCommands(next(schedulers), [], [])
         self._address = reachable_address(bind)
         if is_listening(self._address):
@@ -117,7 +130,7 @@ class LocalCluster:
         self._join_deadline = time.monotonic() + JOIN_SECONDS
         self._processes: list[subprocess.Popen[bytes]] = []
         self._owner_pid = os.getpid()
-        self._stop_lock = threading.RLock()  # a signal's handler may come in between
+        self._stop_lock = threading.RLock()  # reentrant: a signal handler may call shutdown during shutdown
         atexit.register(self.shutdown)
         parent = ["--parent-process", str(os.getpid())]
         common = [*parent, "--keys", self._keys, *level]
@@ -139,12 +152,12 @@ class LocalCluster:
 
     @property
     def address(self) -> str:
-        """The scheduler's address, for `Client(address=...)`. `Client` also takes the cluster itself."""
+        """The address of the scheduler, for `Client(address=...)`. `Client` also takes the cluster itself."""
         return str(self._address)
 
     @property
     def keys(self) -> str:
-        """The folder of keys that clients of this cluster need; empty: they need none."""
+        """The folder of keys that clients of this cluster need; empty: no keys."""
         return self._keys
 
     @property
@@ -153,12 +166,12 @@ class LocalCluster:
         return self._ui_address
 
     def get_address(self) -> str:
-        """The scheduler's address, like `address`."""
+        """Return the address of the scheduler, which is also the property `address`."""
         return str(self._address)
 
     @property
     def n_workers(self) -> int | None:
-        """The number of worker processes that was asked for; None: one for each usable core."""
+        """The requested number of worker processes; None: one for each usable core."""
         return self._n_workers
 
     @property
@@ -168,14 +181,19 @@ class LocalCluster:
 
     @property
     def scheduler_pid(self) -> int:
+        """The process id of `scaler_scheduler`."""
         return self._processes[0].pid
 
     @property
     def cluster_pid(self) -> int:
+        """The process id of `scaler_cluster`."""
         return self._processes[1].pid
 
     def shutdown(self) -> None:
-        """End all processes, the scheduler last, and wait for them. A second call, or one in a child, does nothing."""
+        """End all processes, the scheduler last, and wait for them.
+
+        A second call does nothing. Nor does a call in a child process.
+        """
         if os.getpid() != self._owner_pid:
             return
         with self._stop_lock:
@@ -192,7 +210,7 @@ class LocalCluster:
 
     def _start(self, command: list[str], variables: dict[str, str], stdout: int | None = None) -> None:
         environment = {**os.environ, **variables}
-        # A process group of its own: Ctrl-C in the terminal goes to the application alone.
+        # A session of its own: Ctrl-C in the terminal reaches only the application.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True, env=environment
         )
@@ -204,7 +222,11 @@ class LocalCluster:
         self._start(command, module_folders.variables(), subprocess.PIPE)
 
     def _wait_until_bound(self) -> None:
-        """Wait until the scheduler listens at the address. Raises RuntimeError."""
+        """Wait until the scheduler listens at the address.
+
+        Raises:
+            RuntimeError: a command has ended, or the scheduler does not bind in time.
+        """
         deadline = time.monotonic() + START_SECONDS
         while not is_listening(self._address):
             self._check_running()
@@ -213,7 +235,11 @@ class LocalCluster:
             time.sleep(POLL_SECONDS)
 
     def _wait_for_page(self) -> None:
-        """Wait until scaler_ui prints the address of its page, in its first line. Raises RuntimeError."""
+        """Wait until scaler_ui prints its first line, which is the address of its page.
+
+        Raises:
+            RuntimeError: a command has ended, or scaler_ui does not start in time.
+        """
         output = self._processes[-1].stdout
         assert output is not None
         deadline = time.monotonic() + START_SECONDS
@@ -228,7 +254,11 @@ class LocalCluster:
         _page_addresses[self.address] = self._ui_address
 
     def _check_running(self) -> None:
-        """Raises RuntimeError if a command has ended; the command itself has said why."""
+        """Check that all commands run.
+
+        Raises:
+            RuntimeError: a command has ended. It has written the reason to standard error.
+        """
         for name, process in zip(PROGRAMS, self._processes):
             if process.poll() is not None:
                 status = f"exit status {process.returncode}{self._likely_cause(name)}"
@@ -259,7 +289,7 @@ class LocalCluster:
         return html_table(type(self).__name__, rows)
 
     def _snapshot(self) -> Snapshot | None:
-        """The scheduler's newest snapshot. Soon after the start this waits until the workers have joined."""
+        """Return the scheduler's newest snapshot. Soon after the start, wait until the workers have joined."""
         if self.is_shut_down:
             return None
         counts = [-1]
@@ -268,7 +298,7 @@ class LocalCluster:
             if self._n_workers is not None:
                 return snapshot.workers >= self._n_workers
             counts.append(snapshot.workers)
-            return counts[-1] == counts[-2] > 0  # the final number is not known here: take it when it stops growing
+            return counts[-1] == counts[-2] > 0  # the number of cores is unknown: wait for a steady count
 
         left = self._join_deadline - time.monotonic()
         return self._watch.wait(0, left, has_all) if left > 0 else self._watch.latest()
@@ -280,13 +310,23 @@ class LocalCluster:
 
 
 class SchedulerClusterCombo(LocalCluster):
-    """A `LocalCluster` whose first argument is the address. Its processes log as they are configured to.
+    """A `LocalCluster` with the signature of opengris-scaler's class of this name: the address comes first.
 
     Args:
-        address, n_workers, scheduler_python, keys, ui: as for LocalCluster; it raises the same errors.
-        logging_level: as for LocalCluster, but None by default.
-        options: as for LocalCluster. Keywords of the class of this name in opengris-scaler are taken too.
-            `local_options` has their names here. A keyword without effect logs a warning.
+        address: the address that the scheduler binds; None: a free local port.
+        n_workers: the number of worker processes; None: one for each usable core.
+        scheduler_python: the interpreter that runs the scheduler; as for `LocalCluster`.
+        keys: the folder of keys for both commands and for the clients of the cluster; as for `LocalCluster`.
+        ui: whether to start `scaler_ui` too; see `ui_address`.
+        logging_level: the lowest level that both commands log to standard error; None: as configured.
+        options: all other options of both commands, as for `LocalCluster`. Keywords of opengris-scaler's class are
+            accepted too; a keyword without effect here logs a warning.
+
+    Raises:
+        TypeError: as for `LocalCluster`.
+        ValueError: as for `LocalCluster`.
+        ModuleNotFoundError: as for `LocalCluster`.
+        RuntimeError: as for `LocalCluster`.
     """
 
     def __init__(

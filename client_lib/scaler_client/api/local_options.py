@@ -1,7 +1,7 @@
-"""Keywords of a local cluster that are options of its commands.
+"""The keywords of a local cluster that are options of its commands.
 
-This package may not import the commands' tables of options. So it passes the keywords as a TOML file to each command's
-`--check-config`. The command says which keywords it does not know, and which values are wrong.
+The client may not import the option tables of the commands. So the keywords go as a TOML file to each command's
+`--check-config`. The command reports which keywords it does not know, and which values are wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..commands import module_folders
 from ..commands.options import EXIT_WRONG_OPTIONS, quoted, suggestion
 
 Options = Mapping[str, Any]
-"""Values by the options' keys, as in the commands' TOML files."""
+"""Values by key, as in the TOML files of the commands."""
 
 CHECK_SECONDS = 60.0
 UVLOOP = "uvloop"
@@ -32,14 +32,14 @@ RENAMED = {
     "per_worker_task_queue_size": "per_worker_queue_size",
     "scheduler_io_threads": "io_threads",
 }
-"""Keywords of the SchedulerClusterCombo of opengris-scaler, and the options here with the same meaning."""
+"""Keywords of opengris-scaler's SchedulerClusterCombo, and the options of the same meaning here."""
 
 IGNORED = {
     "allocate_policy": "the scheduler balances load by itself",
     "hard_processor_suspend": "a task that waits for others gives up its slot, and its process goes on",
     "load_balance_seconds": "the scheduler balances load by itself, all the time",
     "load_balance_trigger_times": "the scheduler balances load by itself, all the time",
-    "max_number_of_tasks_waiting": "memory_limit= and client_task_limit= bound what waits, and no task is refused",
+    "max_number_of_tasks_waiting": "memory_limit= and client_task_limit= bound waiting tasks, and no task is refused",
     "object_retention_seconds": "an object is freed with its last reference",
     "object_storage_address": "the scheduler keeps objects, at its own address",
     "scaler_policy": "the scheduler balances load by itself",
@@ -47,23 +47,25 @@ IGNORED = {
     "worker_io_threads": "workers have one I/O thread each",
     "worker_manager_id": "a host agent is named after its host and its process",
 }
-"""Keywords of the same class that have no effect here, and why."""
+"""Keywords of opengris-scaler's class that have no effect here, and the reason."""
 
 REJECTED = {
     "num_of_workers": "n_workers= is that option",
     "parent_process": "the cluster sets it itself",
-    "security_config": "keys= is the folder of keys for connections that are encrypted",
+    "security_config": "keys= is the folder of keys for encrypted connections",
 }
-"""Keywords that raise TypeError, and why: the cluster sets them itself, or they must not be ignored."""
+"""Keywords that raise TypeError, and the reason."""
 
 _log = logging.getLogger(__name__)
 
 
 def command_options(given: Options) -> dict[str, Any]:
-    """The commands' options among the keywords. A keyword with the value None is left out: the option has its default.
+    """Return the keywords that are options of the commands, by their names there.
+
+    A keyword whose value is None is left out: the option keeps its default.
 
     Raises:
-        TypeError: a local cluster does not take a keyword, or an option is given under two names.
+        TypeError: a local cluster does not accept a keyword, or an option is given under two names.
     """
     found: dict[str, Any] = {}
     for keyword, value in given.items():
@@ -81,7 +83,7 @@ def command_options(given: Options) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class LaunchCommands:
-    """The command that starts the scheduler, and the arguments for both commands."""
+    """The command that starts the scheduler, and the arguments of both commands."""
 
     scheduler: list[str]
     scheduler_arguments: list[str]
@@ -97,22 +99,26 @@ def check_options(
     may_leave_out_uvloop: bool = True,
     keywords: Sequence[str] = (),
 ) -> LaunchCommands:
-    """Have both commands check the options.
+    """Let both commands check the options.
 
     Args:
         options: the result of `command_options`.
-        schedulers: commands that start the scheduler, the preferred one first. Another one is chosen only if the event
-            loop is uvloop and the first command has no uvloop.
+        schedulers: commands that start the scheduler, the preferred one first. Another command is chosen only if the
+            event loop is uvloop and the first command has no uvloop.
         cluster: the command that starts the cluster.
-        n_workers: the number of workers; None: the command's default.
-        may_leave_out_uvloop: what happens if no command has uvloop: the scheduler runs without it (True), or ValueError
-            is raised (False).
+        n_workers: the number of workers; None: the default of the command.
+        may_leave_out_uvloop: if no command has uvloop, the scheduler runs without it (True), or ValueError is raised
+            (False).
         keywords: further keywords, for suggestions.
+
+    Returns:
+        The commands to run.
 
     Raises:
         TypeError: neither command has such an option.
         ValueError: a value is wrong; the text is the command's own.
-        OSError, RuntimeError: a command can't be started, or does not answer.
+        OSError: a command cannot be started.
+        RuntimeError: a command does not answer, or its answer cannot be read.
     """
     text = "".join(f"{key} = {_toml(key, value)}\n" for key, value in options.items())
     count = "" if n_workers is None else f"num_of_workers = {n_workers}\n"
@@ -130,19 +136,19 @@ def check_options(
 
 
 class _CheckResult:
-    """A command's answer to `--check-config` with a TOML file.
+    """The answer of a command to `--check-config` with a TOML file.
 
     Raises:
-        OSError: the command can't be started.
-        RuntimeError: the command does not answer in time, or its output is no answer.
+        OSError: the command cannot be started.
+        RuntimeError: the command does not answer in time, or its answer cannot be read.
     """
 
     def __init__(self, command: list[str], text: str, variables: Mapping[str, str] = MappingProxyType({})) -> None:
         self.command = command
         self.unknown: dict[str, str] = {}
-        """Keys that the command has no option for, with its suggestions."""
+        """Keys that are no options of the command, with its suggestions."""
         self.wrong: dict[str, str] = {}
-        """Keys whose values are wrong, with the command's texts."""
+        """Keys whose values are wrong, with the texts of the command."""
         asked = [*command, "--check-config", _FILE]
         try:
             done = subprocess.run(
@@ -154,19 +160,20 @@ class _CheckResult:
             )
         except subprocess.TimeoutExpired as error:
             raise RuntimeError(f"{shlex.join(asked)} did not answer within {CHECK_SECONDS:g} seconds") from error
-        said = done.stderr.decode(errors="replace")
-        for line in said.splitlines():
+        output = done.stderr.decode(errors="replace")
+        for line in output.splitlines():
             found = _COMPLAINT.fullmatch(line)
             if found is not None and found["unknown"] is not None:
                 self.unknown[found["key"]] = found["suggestion"]
             elif found is not None:
                 self.wrong[found["key"]] = _PLACE.sub("", found["wrong"])
-        is_told = bool(self.unknown or self.wrong) if done.returncode == EXIT_WRONG_OPTIONS else done.returncode == 0
-        if not is_told:
-            raise RuntimeError(f"{shlex.join(asked)} ended with status {done.returncode}: {said.strip()}")
+        has_complaints = bool(self.unknown or self.wrong)
+        has_answered = has_complaints if done.returncode == EXIT_WRONG_OPTIONS else done.returncode == 0
+        if not has_answered:
+            raise RuntimeError(f"{shlex.join(asked)} ended with status {done.returncode}: {output.strip()}")
 
     def arguments(self, options: Options) -> list[str]:
-        """The arguments of the command for those options that it has."""
+        """Return the command-line arguments for the options that the command has."""
         return [_argument(key, value) for key, value in options.items() if key not in self.unknown and value != ""]
 
 
@@ -178,7 +185,7 @@ _COMPLAINT = re.compile(rf"{_FILE}(?::\d+)?: (?P<key>\w+): ((?P<unknown>unknown 
 def _scheduler_for(
     options: Options, answers: Iterator[_CheckResult], may_leave_out_uvloop: bool
 ) -> tuple[_CheckResult, Options]:
-    """The answer of the chosen scheduler command, and the options that this scheduler is started with."""
+    """Choose the scheduler command; returns its answer and the options to start it with."""
     first = next(answers)
     complaint = first.wrong.get("event_loop")
     if complaint is None or options["event_loop"] != UVLOOP or not may_leave_out_uvloop:
@@ -203,7 +210,12 @@ def _scheduler_for(
 
 
 def _toml(key: str, value: Any) -> str:
-    """A value in TOML, on one line. Raises TypeError or ValueError if TOML can't have it."""
+    """Return a value as TOML, on one line.
+
+    Raises:
+        TypeError: TOML has no such type.
+        ValueError: a string is not Unicode text.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
@@ -230,7 +242,11 @@ def _quoted(key: str, text: Any) -> str:
 
 
 def _argument(key: str, value: Any) -> str:
-    """A checked option as a command-line argument. Raises ValueError if no argument can express it."""
+    """Return a checked option as a command-line argument.
+
+    Raises:
+        ValueError: no command-line argument can express the value.
+    """
     name = key.replace("_", "-")
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no-{name}"

@@ -1,4 +1,4 @@
-"""`Client.map`: many tasks of one function without a future each."""
+"""`Client.map`: many tasks of one function, without a future for each."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ T = TypeVar("T")
 
 
 class ChangeEvent(Protocol):
-    """What whoever runs a `map` waits for."""
+    """The event that the caller of a `map` waits for."""
 
     def set(self) -> None:
-        """Called by the I/O thread."""
+        """Set the event; the I/O thread calls this."""
 
     def clear(self) -> None: ...
 
 
 class MapProgress:
-    """What the I/O thread tells whoever runs a `map`."""
+    """What the I/O thread reports to the caller of a `map`."""
 
     def __init__(self, changed: ChangeEvent) -> None:
         self.changed = changed
@@ -41,7 +41,7 @@ class MapProgress:
 
 
 class MapChunk:
-    """Tasks of a map that went to the I/O thread together; the owner of their ids."""
+    """Tasks of a map that were handed to the I/O thread together; the sink of their results."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class MapChunk:
         self.parent = parent
         self.answers: list[Payload | None] = [None] * len(payloads)
         self.outcomes: dict[int, int] = {}
-        """Those that are not plain values, by position."""
+        """Outcomes other than a value, by position."""
         self.error: BaseException | None = None
         self.is_done = False
         self._function = function
@@ -91,12 +91,12 @@ class MapChunk:
         self._signal_failure()
 
     def open_ids(self) -> list[int]:
-        """Tasks that have no answer yet."""
+        """Return the ids of the tasks without an answer."""
         return [self.first + position for position, answer in enumerate(self.answers) if answer is None]
 
     @property
     def answered(self) -> int:
-        """How many tasks have their answer."""
+        """The number of tasks that have an answer."""
         return self.count - self._left
 
     def _signal_failure(self) -> None:
@@ -105,14 +105,14 @@ class MapChunk:
 
 
 Arguments = Union[tuple[Any, ...], list[Any]]
-"""Of one call, by position."""
+"""The positional arguments of one call."""
 
 DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
 
 
 @dataclass(frozen=True)
 class MapPlan(Generic[T]):
-    """What a `map` is to do."""
+    """The checked arguments of a `map`."""
 
     function: Function
     dump_call: DumpCall
@@ -120,17 +120,19 @@ class MapPlan(Generic[T]):
     """The arguments of each task."""
     options: Options | None
     parent: TaskName | None
-    """The task that submits them, where one does."""
+    """The task that submits them; None outside of tasks."""
     progress: bool
-    """Whether to show a bar."""
+    """Whether to show a progress bar."""
 
 
 class MapRun(Generic[T]):
-    """A `map` under way: tasks are handed over in chunks, and each chunk is read as soon as all of it is there.
+    """A running `map`: hands tasks over in chunks, and reads the results of each complete chunk.
 
     Args:
-        changed: set by the I/O thread when there is something to look at.
-        bar: shows how many are done.
+        io_thread: the I/O thread that the chunks are handed to.
+        plan: the arguments of the map.
+        changed: set by the I/O thread when a chunk is complete or a task has failed.
+        bar: shows how many tasks are done; None: no bar.
     """
 
     def __init__(self, io_thread: IoThread, plan: MapPlan[T], changed: ChangeEvent, bar: ProgressBar | None) -> None:
@@ -142,7 +144,7 @@ class MapRun(Generic[T]):
         self._chunks: list[MapChunk] = []
 
     def submit(self) -> Iterator[None]:
-        """Hand the tasks over; yields after each chunk."""
+        """Hand the tasks over. Yields after each chunk."""
         plan = self._plan
         total = 0
         for payloads in _payload_chunks(plan.dump_call, plan.iterable):
@@ -158,10 +160,10 @@ class MapRun(Generic[T]):
             self._bar.show_total(total)
 
     def collect(self) -> Iterator[None]:
-        """Read the results; yields where it is time to wait for changed.
+        """Read the results. Yields when the caller should wait for `changed`.
 
         Raises:
-            BaseException: what the first failed task raised.
+            BaseException: the exception of the first task that failed.
         """
         progress = self._progress
         for chunk in self._chunks:
@@ -177,7 +179,7 @@ class MapRun(Generic[T]):
         self._show()
 
     def cancel_rest(self) -> None:
-        """Something has failed: what has not begun need not."""
+        """Cancel the tasks that have not begun, after a failure."""
         _cancel_rest(self._io_thread, self._chunks)
 
     def _show(self) -> None:
@@ -186,12 +188,13 @@ class MapRun(Generic[T]):
 
 
 def run_map(io_thread: IoThread, plan: MapPlan[T]) -> list[T]:
-    """Submit one task for each tuple of arguments; returns the results in order.
+    """Submit one task for each tuple of arguments, and return the results in order.
 
-    Raises what the first failed task raised, and cancels the others.
+    Raises:
+        BaseException: the exception of the first task that failed; the other tasks are cancelled.
     """
     changed = slot_wait.make_event(io_thread)
-    # A task gives up its slot to wait, and takes it again to look: not ten times a second.
+    # A task that waits gives up its slot, and takes it again to update the bar: not ten times a second.
     poll_seconds = REFRESH_SECONDS if plan.progress and plan.parent is None else None
     with progress_bar(plan.progress, plan.iterable) as bar:
         run = MapRun(io_thread, plan, changed, bar)
@@ -207,7 +210,16 @@ def run_map(io_thread: IoThread, plan: MapPlan[T]) -> list[T]:
 
 
 def check_one_iterable(client: str, others: tuple[Any, ...], instead: str) -> None:
-    """Raise TypeError if `map` got several iterables, as the built-in map takes them. `instead` is what to write."""
+    """Reject several iterables, which the built-in `map` takes.
+
+    Args:
+        client: the name of the client's class.
+        others: the iterables after the first one.
+        instead: the code to suggest.
+
+    Raises:
+        TypeError: `others` is not empty.
+    """
     if others:
         raise TypeError(
             f"{client}.map() takes one iterable, of tuples of arguments, but {1 + len(others)} were given: "
@@ -231,7 +243,7 @@ def _payload_chunks(dump_call: DumpCall, iterable: Iterable[Arguments]) -> Itera
 
 
 def _as_tuple(arguments: Any, position: int) -> tuple[Any, ...]:
-    # No other iterable is unpacked: a dict would call the function with its keys, an array with its rows' elements.
+    # Other iterables are rejected: a dict would pass its keys to the function, an array the elements of its rows.
     if isinstance(arguments, (tuple, list)):
         return tuple(arguments)
     raise TypeError(
@@ -246,7 +258,7 @@ def _read(function: Function, chunk: MapChunk, before: int) -> list[Any]:
         try:
             return list(map(serializer.loads, chunk.answers))  # type: ignore[arg-type]
         except Exception:
-            pass  # below each is read by itself, and the one that can't be is named
+            pass  # the loop below reads them one by one, and names the one that fails
     values = []
     for position, answer in enumerate(chunk.answers):
         assert answer is not None

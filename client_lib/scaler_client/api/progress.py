@@ -1,4 +1,4 @@
-"""A progress bar for `map`: tqdm's, which is an extra."""
+"""A progress bar for `map`, by tqdm, which is an extra."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 from ..commands.install_hints import install_hint
 
 REFRESH_SECONDS = 0.1
-"""Between two looks at how many tasks are done."""
+"""The time between two updates of the bar."""
 
 
 class ProgressBar:
-    """A bar that counts tasks; in a notebook it is a widget.
+    """A bar that counts tasks. In a notebook it is a widget.
+
+    Args:
+        iterable: the arguments of the tasks; its length is the total, if it has one.
 
     Raises:
         ImportError: tqdm is not installed.
@@ -28,11 +31,11 @@ class ProgressBar:
         self._bar = tqdm(total=total, unit=" tasks")
 
     def show(self, done: int) -> None:
-        """So many are done."""
+        """Show the number of tasks that are done."""
         self._bar.update(done - self._bar.n)
 
     def show_total(self, total: int) -> None:
-        """So many there are, if the iterable could not tell."""
+        """Set the total, which the length of the iterable did not tell."""
         if self._bar.total != total:
             self._bar.total = total
             self._bar.refresh()
@@ -43,7 +46,11 @@ class ProgressBar:
 
 @contextlib.contextmanager
 def progress_bar(progress: bool, iterable: Iterable[Any]) -> Iterator[ProgressBar | None]:
-    """A bar for the time of the block, if one is wanted. Raises as ProgressBar does."""
+    """Show a bar during the block if `progress` is True.
+
+    Raises:
+        ImportError: `progress` is True, but tqdm is not installed.
+    """
     if not progress:
         yield None
         return

@@ -1,4 +1,4 @@
-"""The commands that can start a scheduler on this machine, and the packages that a local cluster needs."""
+"""Finds the commands that can start a scheduler on this machine, and checks the packages of a local cluster."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ UI_LIBRARIES = ("aiohttp", "prometheus_client")
 
 
 def installed_schedulers(python: str | None) -> Iterator[list[str]]:
-    """The results of _scheduler_commands, at least one.
+    """Return the commands that can start the scheduler, the preferred one first; at least one.
 
     Raises:
-        ModuleNotFoundError: the scheduler or the workers are not installed; the text names all missing packages.
+        ModuleNotFoundError: scaler-scheduler or scaler-worker is not installed; the text names all missing packages.
     """
     commands = _scheduler_commands(python)
     first = next(commands, None)
@@ -37,7 +37,7 @@ def installed_schedulers(python: str | None) -> Iterator[list[str]]:
 
 
 def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
-    """Commands that can start the scheduler, the preferred one first. Each is looked for only when it is asked for."""
+    """Yield commands that can start the scheduler, the preferred one first. Each is searched for when it is needed."""
     if python:
         yield [python, "-m", "scaler_scheduler"]
         return
@@ -55,7 +55,7 @@ def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
 
 
 def _find_pypy() -> str | None:
-    """A PyPy that has the scheduler: in the environment beside this one (`.venv-pypy`), or on the path."""
+    """Return a PyPy with the scheduler: in the environment beside this one (`.venv-pypy`), or on the path."""
     beside = os.path.join(sys.prefix.rstrip(os.sep) + "-pypy", "bin", "python")
     for python in (beside, shutil.which("pypy3")):
         if python is not None and os.path.exists(python):

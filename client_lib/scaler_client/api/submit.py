@@ -1,4 +1,4 @@
-"""What a client, and each view of it, submits tasks with."""
+"""Submitting tasks: the part of a client that its views share."""
 
 from __future__ import annotations
 
@@ -30,27 +30,31 @@ DISCONNECTED = "the client is disconnected"
 
 
 def as_client_members(part: type[C]) -> type[C]:
-    """A class decorator: to errors and help the methods of this part of a client are `Client`'s, as to its users."""
+    """Decorate a base class of `Client`: errors and help show its public methods as methods of `Client`."""
     for name, member in vars(part).items():
         if isinstance(member, FunctionType) and not name.startswith("_"):
             member.__qualname__ = f"Client.{name}"
-            member.__module__ = "scaler_client.api.client"  # with it, pickle finds them by that name
+            member.__module__ = "scaler_client.api.client"  # where pickle finds a method of this name
     return part
 
 
 NOT_GIVEN: Any = object()
-"""In the place of an argument for which None means something."""
+"""The default of an argument that may be None."""
 
 
 def split_profiling_argument(
     fn: Callable[..., Any], profiling: Any, kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], bool | None]:
-    """Whose the argument `profiling` of a submit is: the function's keywords, and what the task asks for."""
+    """Decide whether the argument `profiling` of `submit` is meant for the function or for the task.
+
+    Returns:
+        The keywords of the function, and the profiling option of the task; None: the client's option counts.
+    """
     if profiling is NOT_GIVEN:
         return kwargs, None
     try:
         parameter = inspect.signature(fn).parameters.get("profiling")
-    except (TypeError, ValueError):  # of a builtin, or nothing that can be called
+    except (TypeError, ValueError):  # a builtin without a signature, or no callable
         parameter = None
     if parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         return {**kwargs, "profiling": profiling}, None
@@ -58,20 +62,22 @@ def split_profiling_argument(
 
 
 class NestedHandle:
-    """What a client inside a worker, and its views, can disconnect from."""
+    """Whether a client inside a worker is disconnected; shared with its views."""
 
     is_closed = False
 
 
 @as_client_members
 class Submitter:
-    """Submits tasks that ask for certain options.
+    """Submits tasks with one set of options.
 
     Args:
-        io_thread: hands them over.
-        functions, dump_call, serializer: turn functions, arguments and objects into bytes.
-        options: what the tasks ask for.
-        nested_handle: of a client inside a worker; None for others.
+        io_thread: the I/O thread that the tasks are handed to.
+        functions: turns functions into bytes.
+        dump_call: turns the arguments of a call into bytes.
+        serializer: turns objects into bytes; None: cloudpickle.
+        options: the options of the tasks.
+        nested_handle: the handle of a client inside a worker; None for other clients.
     """
 
     def __init__(
@@ -92,12 +98,12 @@ class Submitter:
 
     def _set_options(self, options: TaskOptions) -> None:
         self._options = options
-        # Looked at once a task: everything else about options is off the way of tasks that ask for nothing.
+        # One check for each task: a task without options skips everything else about options.
         self._sends_no_options = self._nested_handle is None and not options.retry_on and options.to_wire() is None
 
     @property
     def _has_custom_serializer(self) -> bool:
-        """Whether functions, arguments and results become bytes in a way of the user's."""
+        """Whether a custom serializer turns functions, arguments and results into bytes."""
         return self._serializer is not None
 
     def options(
@@ -111,20 +117,35 @@ class Submitter:
         capabilities: Mapping[str, int] | Iterable[str] | None = None,
         profiling: bool | None = None,
     ) -> S:
-        """A view of this client whose tasks ask for more. It shares the connection; what is not given stays as it is.
+        """Return a view of this client whose tasks have these options.
+
+        The view has the same methods and shares the connection. An option that is None keeps the value of this client
+        or view.
 
         Args:
-            timeout: seconds a task may run; past them it is stopped, and its future raises TaskTimeoutError.
-            retries: how many more times a task is run when its worker died, or it raised one of `retry_on`. Not
-                given: as the scheduler has it (`--task-retries`), 3 with `retry_on`.
-            retry_on: exceptions that a task is tried again on; the last attempt's is raised.
-            priority: higher ones start first; 0 outside of tasks, inside a task the task's own.
-            name: for people, in the place of the function's.
-            capabilities: what a worker must have: names, or a dict of names and least amounts.
-            profiling: whether tasks are measured, for their futures' `profiling_info()`.
+            timeout: how many seconds a task may run. Then it is stopped, and its future raises `TaskTimeoutError`.
+            retries: how many more times a task is run if its worker died, or if it raised an exception of `retry_on`.
+                The default is 3 with `retry_on`, else the scheduler's option `--task-retries`.
+            retry_on: an exception class or a tuple of them. A task that raises one is run again; the future raises the
+                exception of the last attempt.
+            priority: tasks with a higher priority start first. The default is 0; inside a task, it is the priority of
+                that task.
+            name: the name that people see instead of the name of the function.
+            capabilities: what a worker must offer: names, or a dict of names and minimum amounts.
+            profiling: whether tasks are measured; see `TaskFuture.profiling_info`.
+
+        Returns:
+            The view. It needs no `disconnect` of its own.
 
         Raises:
-            TypeError, ValueError: an option is of a wrong type or out of range; the text names it.
+            TypeError: an option has a wrong type; the text names it.
+            ValueError: an option is out of range; the text names it.
+
+        Example:
+            ```python
+            careful = client.options(timeout=60, retries=5, retry_on=OSError)
+            future = careful.submit(fetch, url)
+            ```
         """
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
@@ -142,18 +163,21 @@ class Submitter:
         return view
 
     def submit(self, fn: Callable[..., T], /, *args: Any, profiling: Any = NOT_GIVEN, **kwargs: Any) -> TaskFuture[T]:
-        """Have `fn(*args, **kwargs)` called on a worker.
+        """Call `fn(*args, **kwargs)` on a worker. Returns at once.
 
         Args:
-            profiling: True or False: whether this task is measured, whatever the client's options say. It is passed to
-                `fn` alone if that has a parameter of this name; `options(profiling=True)` measures such a task.
+            fn: the function; any callable, or a function by name (`named`).
+            args: the positional arguments. An `ObjectRef` among them stands for its object.
+            profiling: whether this task is measured, True or False; the client's options do not count then. If `fn` has
+                a parameter of this name, the argument goes to `fn` instead; use `options(profiling=True)` then.
+            kwargs: the keyword arguments.
 
         Returns:
-            Its future, a `concurrent.futures.Future`.
+            The future of the task. It is a `concurrent.futures.Future`.
 
         Raises:
-            TypeError: the function or an argument can't be pickled, or `fn` can't be called.
-            ClientClosedError: the client is disconnected, or belongs to a parent process.
+            TypeError: the function or an argument cannot be pickled, or `fn` is not callable.
+            ClientClosedError: the client is disconnected, or belongs to the parent process of a fork.
         """
         if not self._sends_no_options or profiling is not NOT_GIVEN or type(fn) is NamedFunction:
             return self._submit_call(fn, args, *split_profiling_argument(fn, profiling, kwargs))
@@ -164,7 +188,7 @@ class Submitter:
     def _submit_call(
         self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any], profiling: bool | None = None
     ) -> TaskFuture[T]:
-        """The same, with whatever names the keywords have."""
+        """Submit a call. Unlike `submit`, this takes keywords of any name, such as `self`."""
         if profiling is not None:
             checked_bool("profiling", profiling)
         task = self._current_task()
@@ -181,29 +205,35 @@ class Submitter:
     def map(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *others: NoReturn, progress: bool = False
     ) -> list[T]:
-        """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all.
+        """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all results.
 
         Args:
-            iterable: tuples (or lists) of arguments, one for each call; `[(x,) for x in items]` for one argument.
-                `client.executor().map(fn, items)` takes the items themselves, as the built-in map does, and several
-                iterables.
-            others: must be empty. Several iterables raise a TypeError that says how to pass them.
-            progress: show a bar; needs tqdm, the extra `scaler-client[progress]`.
+            fn: the function.
+            iterable: one tuple or list of arguments for each call; for one argument `[(x,) for x in items]`. To pass
+                the items themselves, or several iterables, use `client.executor().map(fn, items)`.
+            others: must be empty. Further iterables raise a `TypeError` that says how to pass them.
+            progress: whether to show a progress bar; needs tqdm, the extra `scaler-client[progress]`.
 
         Returns:
             The results, in the order of the arguments.
 
         Raises:
-            TypeError: as for submit, or an item is neither a tuple nor a list; the text names the item.
-            ImportError: there is no tqdm to show a bar with.
-            concurrent.futures.CancelledError: its tasks were cancelled, by `clear`.
-            BaseException: what the first failed task raised; the tasks that have not begun are then cancelled.
+            TypeError: as for `submit`, or an item is neither a tuple nor a list; the text names the item.
+            ImportError: `progress` is True, but tqdm is not installed.
+            concurrent.futures.CancelledError: `clear` cancelled the tasks.
+            ClientClosedError: the client was disconnected.
+            BaseException: the exception of the first task that failed. Tasks that have not begun are then cancelled.
+
+        Example:
+            ```python
+            client.map(pow, [(2, 3), (5, 2)])  # [8, 25]
+            ```
         """
         check_one_iterable("Client", others, "client.executor().map(fn, xs, ys) or client.map(fn, zip(xs, ys))")
         return run_map(self._io_thread, self._map_plan(fn, iterable, progress))
 
     def _map_plan(self, fn: Callable[..., T], iterable: Iterable[Arguments], progress: bool) -> MapPlan[T]:
-        """What a `map` is to do, checked."""
+        """Check the arguments of `map`."""
         if not isinstance(iterable, Iterable):
             raise TypeError(f"map needs an iterable of tuples of arguments, not {iterable!r}")
         checked_bool("progress", progress)
@@ -213,38 +243,62 @@ class Submitter:
         return MapPlan(self._function(fn), self._dumper(fn), iterable, options, parent, progress)
 
     def executor(self) -> ClusterExecutor:
-        """An executor of `concurrent.futures` whose calls run on this client's cluster, with this view's options.
+        """Return a `concurrent.futures.Executor` whose calls run on this client's cluster, with this view's options.
 
-        Shutting it down leaves the client connected.
+        Shutting the executor down leaves the client connected.
+
+        Returns:
+            A new executor.
         """
         return ClusterExecutor(self)
 
     def as_completed(self, futures: Iterable[Future[T]], timeout: float | None = None) -> Iterator[Future[T]]:
-        """The futures in the order in which they end.
+        """Yield futures in the order in which they are done, as `concurrent.futures.as_completed` does.
+
+        Args:
+            futures: any futures of `concurrent.futures`.
+            timeout: seconds from this call until the iterator raises; None: no limit.
+
+        Returns:
+            An iterator of the futures.
 
         Raises:
-            TypeError: one is no future, or the timeout no number.
-            concurrent.futures.TimeoutError: while going through them: the next is not there `timeout` seconds after
-                this call.
+            TypeError: an item is not a future, or the timeout is not a number.
+            concurrent.futures.TimeoutError: the next future is not done in time; raised by the iterator.
         """
         return wait.as_completed(futures, timeout)
 
     def wait(
         self, futures: Iterable[Future[T]], timeout: float | None = None, return_when: str = ALL_COMPLETED
     ) -> tuple[set[Future[T]], set[Future[T]]]:
-        """Wait for futures as `concurrent.futures.wait` does; returns those that have ended, and the others.
+        """Wait for futures, as `concurrent.futures.wait` does.
+
+        Args:
+            futures: any futures of `concurrent.futures`.
+            timeout: how many seconds to wait; None: no limit.
+            return_when: a constant of `concurrent.futures`: `ALL_COMPLETED`, `FIRST_COMPLETED` or `FIRST_EXCEPTION`.
+
+        Returns:
+            The set of futures that are done, and the set of the others.
 
         Raises:
-            TypeError, ValueError: one is no future, the timeout no number, `return_when` none of the three there are.
+            TypeError: an item is not a future, or the timeout is not a number.
+            ValueError: `return_when` is none of the three constants.
         """
         return wait.wait(futures, timeout, return_when)
 
     def gather(self, futures: Iterable[Future[T]]) -> list[T]:
-        """Wait for futures; returns their results, in order.
+        """Wait for futures and return their results.
+
+        Args:
+            futures: any futures of `concurrent.futures`.
+
+        Returns:
+            The results, in the order of the futures.
 
         Raises:
-            TypeError: one is no future.
-            BaseException: what the first one that fails has raised, at once; the others are left as they are.
+            TypeError: an item is not a future.
+            BaseException: the exception of the first future that fails, as soon as it fails. The other futures go on.
         """
         return wait.gather(futures)
 
@@ -254,17 +308,17 @@ class Submitter:
         return self._functions.get(fn)
 
     def _dumper(self, fn: Callable[..., Any]) -> DumpCall:
-        """What makes bytes of its arguments."""
+        """Return the function that turns the arguments of `fn` into bytes."""
         return fn.dump_call if type(fn) is NamedFunction else self._dump_call
 
     def _current_task(self) -> RunningTask | None:
-        """The task whose children the calling thread submits."""
+        """Return the task that the calling thread runs; None outside of tasks."""
         if self._nested_handle is not None and self._nested_handle.is_closed:
             raise ClientClosedError(DISCONNECTED)
         return slot_wait.current_task(self._io_thread)
 
     def _wire_options(self, task: RunningTask | None, profiling: bool | None) -> Options | None:
-        """What travels with a child of this task, or with a task that is nobody's child."""
+        """Return the options to send with a child of this task; without a task, with a task that has no parent."""
         if task is None:
             return self._options.to_wire(profiling=profiling)
         return self._options.to_wire(task.depth + 1, task.priority, profiling, task.stream_output)

@@ -1,4 +1,4 @@
-"""What `Client.options` takes: checked when it is given, turned into what travels once."""
+"""The options of tasks: checks what `Client.options` is given, and converts it for the wire."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ MAX_TIMEOUT_SECONDS = 1e9
 """About 30 years."""
 
 DEFAULT_RETRY_ON_RETRIES = 3
-"""How often a task is tried again on its exceptions where only those are named."""
+"""How often a task is run again with `retry_on` but without `retries`."""
 
 _HIGHEST_32_BITS = 2**31 - 1
 _LOWEST_32_BITS = -(2**31)
 _HIGHEST_AMOUNT = 2**32 - 1
 _MAX_NUMBER_LENGTH = 40
-"""Characters that an error repeats of a wrong one."""
+"""The most characters of a number that an error repeats."""
 
 _PLAIN = Options()
 
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """Options of a client's tasks; None where they were not given."""
+    """The options of a client's tasks. None: the option was not given."""
 
     timeout: float | None = None
     """Seconds."""
@@ -42,7 +42,7 @@ class TaskOptions:
     """Sorted by name."""
     profiling: bool = False
     graph_backend: str = PYTHON
-    """Which way graphs are analysed in the client."""
+    """The library that analyses graphs in the client."""
     stream_output: bool = False
     _wire_cache: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -63,10 +63,11 @@ class TaskOptions:
         capabilities: Any = None,
         profiling: Any = None,
     ) -> TaskOptions:
-        """These with others in their place; None leaves one as it is.
+        """Check new options, and return these options with the new ones replaced. None keeps an option.
 
         Raises:
-            TypeError, ValueError: an option is of a wrong type or out of range; the text names it.
+            TypeError: an option has a wrong type; the text names it.
+            ValueError: an option is out of range; the text names it.
         """
         given: dict[str, Any] = {}
         if timeout is not None:
@@ -88,13 +89,17 @@ class TaskOptions:
     def to_wire(
         self, depth: int = 0, priority: int = 0, profiling: bool | None = None, stream_output: bool = False
     ) -> Options | None:
-        """What travels with a task; None where it asks for nothing. The same object for the same arguments.
+        """Return the options to send with a task. The same arguments return the same object.
 
         Args:
-            depth: the task's.
-            priority: where none was given: that of the task that submits it.
-            profiling: for this task alone.
-            stream_output: whether the output of the task that submits it is wanted: then its own is too.
+            depth: the depth of the task: 0 outside of tasks.
+            priority: the default priority: the priority of the submitting task.
+            profiling: whether to measure this task; None: the option counts.
+            stream_output: whether the client of the submitting task shows what that task prints; then it shows the
+                output of this task too.
+
+        Returns:
+            The options; None if all have their defaults.
         """
         wants_output = self.stream_output or stream_output
         key = (depth, priority, self.profiling if profiling is None else profiling, wants_output)
@@ -121,13 +126,17 @@ class TaskOptions:
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """Raises TypeError, which has the name, where it isn't a bool."""
+    """Return the value.
+
+    Raises:
+        TypeError: the value is not a bool; the text has the name.
+    """
     checked: bool = _checked_type(name, value, bool, "True or False")
     return checked
 
 
 def number_text(value: float) -> str:
-    """A number that is out of range, for an error: Python refuses to write integers of thousands of digits."""
+    """Return a number as text for an error. Python does not print integers of thousands of digits."""
     try:
         text = repr(value)
     except ValueError:
@@ -155,7 +164,7 @@ def _checked_integer(name: str, value: Any, lowest: int, highest: int) -> int:
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if not lowest <= value <= highest:
         raise ValueError(f"{name} must be from {lowest} to {highest}, not {number_text(value)}")
-    return int.__index__(value)  # of an IntEnum, for one, the number: Cap'n Proto takes exact ones alone
+    return int.__index__(value)  # a plain int, for example of an IntEnum: Cap'n Proto takes no subclasses
 
 
 def _checked_retry_on(value: Any) -> RetryOn:

@@ -1,6 +1,6 @@
-"""Waiting for many futures: what `Client.wait`, `as_completed` and `gather` do.
+"""Waiting for many futures: the implementation of `Client.wait`, `as_completed` and `gather`.
 
-They take any futures of `concurrent.futures`, and say which item is none.
+The functions take any futures of `concurrent.futures`. An error names the item that is not a future.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..nested import task_host
 T = TypeVar("T")
 
 SINGLE_WAIT_SECONDS = 0.1
-"""How long `gather` waits for one future alone: waiting for many at once costs ten times as much a future."""
+"""How long `gather` waits for a single future. Waiting for many at once costs ten times as much for each future."""
 
 _RETURN_WHEN = (
     concurrent.futures.ALL_COMPLETED,
@@ -25,14 +25,14 @@ _RETURN_WHEN = (
 
 
 def as_completed(futures: Iterable[Future[T]], timeout: float | None) -> Iterator[Future[T]]:
-    """The futures in the order in which they end."""
+    """Yield the futures in the order in which they are done."""
     return concurrent.futures.as_completed(checked_futures(futures, Future), checked_timeout(timeout))
 
 
 def wait(
     futures: Iterable[Future[T]], timeout: float | None, return_when: str
 ) -> tuple[set[Future[T]], set[Future[T]]]:
-    """Those that have ended, and the others."""
+    """Wait; returns the futures that are done, and the others."""
     if return_when not in _RETURN_WHEN:
         raise ValueError(f"return_when must be one of {', '.join(_RETURN_WHEN)}, not {return_when!r}")
     done, others = concurrent.futures.wait(checked_futures(futures, Future), checked_timeout(timeout), return_when)
@@ -40,7 +40,7 @@ def wait(
 
 
 def gather(futures: Iterable[Future[T]]) -> list[T]:
-    """Their results, in their order; what the first one that fails has raised is raised as soon as that is known."""
+    """Return the results in order. Raises the exception of the first future that fails, as soon as it fails."""
     listed: list[Future[T]] = checked_futures(futures, Future)
     results = []
     for position, future in enumerate(listed):
@@ -52,7 +52,7 @@ def gather(futures: Iterable[Future[T]]) -> list[T]:
 
 def _is_done_soon(future: Future[Any]) -> bool:
     if task_host.host is not None:
-        return future.done()  # a task gives up its slot once for all of them
+        return future.done()  # a task gives up its slot once for all futures, not once for each
     try:
         future.exception(SINGLE_WAIT_SECONDS)
     except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
@@ -61,7 +61,7 @@ def _is_done_soon(future: Future[Any]) -> bool:
 
 
 def _wait_for_first_failure(futures: list[Future[Any]]) -> None:
-    """Until one has failed, which is raised, or all have ended."""
+    """Wait until all futures are done. Raises the exception of the first one that fails."""
     done, others = concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
     if others:
         for future in futures:
@@ -70,22 +70,26 @@ def _wait_for_first_failure(futures: list[Future[Any]]) -> None:
 
 
 def checked_futures(futures: Iterable[Any], kind: type) -> list[Any]:
-    """The futures as a list.
+    """Return the futures as a list.
 
     Raises:
-        TypeError: they can't be gone through, or one is of another kind; the text names it.
+        TypeError: `futures` is not iterable, or an item is not of this kind; the text names it.
     """
     if not isinstance(futures, Iterable):
         raise TypeError(f"futures must be an iterable of futures, not {futures!r}")
     listed = list(futures)
     for position, future in enumerate(listed):
         if not isinstance(future, kind):
-            raise TypeError(f"item {position} of futures is no future but {type(future).__name__}: {future!r}")
+            raise TypeError(f"item {position} of futures is not a future but {type(future).__name__}: {future!r}")
     return listed
 
 
 def checked_timeout(timeout: Any) -> float | None:
-    """Raises TypeError where it is no number of seconds."""
+    """Return the timeout in seconds.
+
+    Raises:
+        TypeError: the timeout is not a number.
+    """
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
         raise TypeError(f"timeout must be a number of seconds, not {timeout!r}")
     return None if timeout is None else float(timeout)

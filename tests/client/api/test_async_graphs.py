@@ -121,7 +121,7 @@ def test_get(scheduler: FakeScheduler) -> None:
 def test_what_is_wrong_with_a_graph(scheduler: FakeScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         for wrong, keys, error, text in (
-            ([1], ["a"], TypeError, "a graph is a dict"),
+            ([1], ["a"], TypeError, "a graph must be a dict"),
             (GRAPH, "c", TypeError, "keys must be a list"),
             (GRAPH, ["no"], ValueError, "the graph has no 'no'"),
             ({"a": (inc, "b"), "b": (inc, "a")}, ["a"], ValueError, "cycle: 'a' -> 'b' -> 'a'"),

@@ -105,7 +105,7 @@ def test_what_is_no_future(running_client: Client, name: str) -> None:
     call: Callable[..., Any] = getattr(running_client, name)
     with pytest.raises(TypeError, match="futures must be an iterable of futures, not 3"):
         call(3)
-    with pytest.raises(TypeError, match="item 1 of futures is no future but str: 'x'"):
+    with pytest.raises(TypeError, match="item 1 of futures is not a future but str: 'x'"):
         call([running_client.submit(abs, 1), "x"])
 
 

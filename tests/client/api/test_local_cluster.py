@@ -168,5 +168,5 @@ def test_a_cluster_in_the_place_of_an_address(running: RunningScheduler) -> None
     assert not cluster.is_shut_down
     cluster.shutdown()
     for kind in (Client, AsyncClient):
-        with pytest.raises(RuntimeError, match="shut down> takes no clients any more"):
+        with pytest.raises(RuntimeError, match="shut down> accepts no more clients"):
             kind(cluster)

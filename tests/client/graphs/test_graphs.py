@@ -284,7 +284,7 @@ def _nested(depth: int) -> Any:
     ("graph", "keys", "error", "text"),
     [
         ({"a": 1}, ["a", "b", ("c", 1)], ValueError, r"the graph has no 'b', \('c', 1\)$"),
-        ([("a", 1)], ["a"], TypeError, "a graph is a dict of keys and nodes, not list"),
+        ([("a", 1)], ["a"], TypeError, "a graph must be a dict of keys and nodes, not list"),
         ({"a": 1}, "a", TypeError, "keys must be a list of a graph's keys, not 'a'"),
         ({"a": 1}, 5, TypeError, "keys must be a list of a graph's keys, not 5"),
         ({"a": 1}, [["a"]], TypeError, r"\['a'\] can't be a graph's key: .*unhashable"),
