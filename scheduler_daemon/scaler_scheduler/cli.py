@@ -20,9 +20,10 @@ from .daemon.startup import restart_with_nursery, start_errors
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run the command to its end; returns the exit status.
+    """Run the command to its end. Returns the exit status.
 
-    `argv` is without the program's name; None takes the process's own.
+    Args:
+        argv: the command line without the program's name; None: that of the process.
     """
     given = sys.argv[1:] if argv is None else argv
     if is_key_command(given):
@@ -44,7 +45,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         restart_with_nursery(given)
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)
-    from .daemon.loop import run  # after the above: -h and a wrong option get their answer without sockets
+    from .daemon.loop import run  # not at the top: -h and wrong options are answered without sockets
 
     return run(config, pending)
 

@@ -352,7 +352,7 @@ def test_results_with_an_outcome_that_is_not_a_workers():
     frame = bytearray(results.frames[0])
     outcomes = bytes(results.fields["outcomes"])
     frame[frame.index(outcomes + bytes(5)) + 1] = effects.OUTCOME_WORKER_DIED
-    with pytest.raises(WireError, match="outcome 5 is not a worker's to give"):
+    with pytest.raises(WireError, match="outcome 5 is not for workers"):
         decode(ROUTE, [bytes(frame), *results.frames[1:]])
 
 
@@ -360,10 +360,10 @@ def test_results_with_an_outcome_that_is_not_a_workers():
 def test_a_stored_result_says_its_size_in_8_bytes(size):
     rows = (UINT32, [size]), (UINT32, []), (UINT8, bytes(size))
     columns = (UNSIGNED, [1]), (UNSIGNED, [1]), (UINT32, [1]), (UINT8, [effects.OUTCOME_STORED]), (UNSIGNED, [1]), *rows
-    with pytest.raises(WireError, match=f"a stored result's size in {size} bytes, not 8"):
+    with pytest.raises(WireError, match=f"the size of a stored result has {size} bytes, not 8"):
         decode(ROUTE, [columns_message(events.RESULTS, columns)])
     columns = (*columns[:5], (UINT32, [0]), (UINT32, [0]), (UINT8, b""))
-    with pytest.raises(WireError, match="a stored result's size in 0 bytes, not 8"):
+    with pytest.raises(WireError, match="the size of a stored result has 0 bytes, not 8"):
         decode(ROUTE, [columns_message(events.RESULTS, columns), bytes(8)])
 
 
@@ -486,12 +486,12 @@ def astray(name: str) -> bytes:
         ([], "a message without frames"),
         ([b""], "frame 0 is empty: it must be the message, without a delimiter frame before it"),
         ([b"", BY_NAME["submit"].frames[0]], "frame 0 is empty: .* delimiter frame"),
-        ([b"garbage"], "frame 0 is no Cap'n Proto message in stream framing, or it is truncated"),
-        ([b'{"hello": {"role": "worker"}}'], "frame 0 is no Cap'n Proto message"),
-        ([BY_NAME["submit"].frames[0][:12]], "frame 0 is no Cap'n Proto message"),
+        ([b"garbage"], "frame 0 is not a Cap'n Proto message in stream framing, or it is truncated"),
+        ([b'{"hello": {"role": "worker"}}'], "frame 0 is not a Cap'n Proto message"),
+        ([BY_NAME["submit"].frames[0][:12]], "frame 0 is not a Cap'n Proto message"),
         (
             [astray("hello-client")],
-            "malformed hello: frame 0 is truncated, a pointer leads elsewhere, or a text is no UTF-8",
+            "malformed hello: frame 0 is truncated, a pointer is out of bounds, or a text is not UTF-8",
         ),
     ],
 )
@@ -522,8 +522,8 @@ def test_capabilities_up_to_the_limit():
         ([(f"{number}", 1) for number in range(CAPABILITIES_LIMIT + 1)], "65 capabilities, more than 64"),
         ([("gpu", 0)], "a capability without a name or an amount"),
         ([("", 1)], "a capability without a name or an amount"),
-        ([("gpu", 1), ("gpu", 2)], "capability gpu is there twice"),
-        ([("x" * 300, 1), ("x" * 301, 1)], "capability x{40} is there twice"),
+        ([("gpu", 1), ("gpu", 2)], "capability gpu is named twice"),
+        ([("x" * 300, 1), ("x" * 301, 1)], "capability x{40} is named twice"),
     ],
 )
 def test_capabilities_that_are_none(capabilities, text):

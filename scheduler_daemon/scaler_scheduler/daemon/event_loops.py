@@ -1,4 +1,4 @@
-"""What drives the daemon's step: a plain loop on the socket, or asyncio's loops. The core does not know which."""
+"""The event loops that drive the daemon: a plain loop on the socket, or asyncio's. The core does not know which."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..net.router import Router
 
 
 class SteppedDaemon(Protocol):
-    """What a loop needs of the daemon."""
+    """The parts of the daemon that an event loop needs."""
 
     router: Router
     is_stopping: bool
@@ -21,17 +21,17 @@ class SteppedDaemon(Protocol):
 
 
 EventLoop = Callable[[SteppedDaemon, int], None]
-"""Runs until `is_stopping`; the second argument is a file descriptor that becomes readable when that changes."""
+"""Runs until `is_stopping`. The second argument is a file descriptor, readable when `is_stopping` is set."""
 
 
 def run_blocking(daemon: SteppedDaemon, wake_receiver: int) -> None:
-    """The default: fewest layers between socket and step. One receive that waits is one call where a poll is three."""
+    """The default, with the fewest layers between socket and step: one blocking receive. A poll takes three calls."""
     while not daemon.is_stopping:
         daemon.step(daemon.wait())
 
 
 def run_asyncio(daemon: SteppedDaemon, wake_receiver: int) -> None:
-    import asyncio  # not at the top: it takes a quarter of the scheduler's start
+    import asyncio  # not at the top: the import takes a quarter of the scheduler's start
 
     asyncio.run(_drive(daemon, wake_receiver))
 
@@ -55,8 +55,8 @@ async def _drive(daemon: SteppedDaemon, wake_receiver: int) -> None:
     loop.add_reader(wake_receiver, wake.set)
     try:
         while not daemon.is_stopping:
-            # ZeroMQ's descriptor tells of changes only, and sending may swallow one: before the next wait there must
-            # be a step that found nothing to receive and nothing to send.
+            # ZeroMQ's descriptor is edge-triggered, and a send may take its edge. So before each wait there must be a
+            # step that received and sent nothing.
             wake.clear()
             while daemon.step() and not daemon.is_stopping:
                 await asyncio.sleep(0)

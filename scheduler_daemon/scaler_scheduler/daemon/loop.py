@@ -1,7 +1,8 @@
-"""The loop: receive, decode, handle, encode, send. Everything the daemon does happens in `Daemon.step`.
+"""The daemon: receive, decode, handle, encode, send. `Daemon.step` does it all.
 
-Data goes one way: messages are drained (bounded), each becomes an event for the core, and what the core collected from
-all of them goes out as one batch a peer. Batching waits for nothing: under load what is there is a batch.
+Data has one direction. A step drains messages up to a limit, decodes each to an event, and gives the events to the
+core. Then it sends the core's effects, one batch for each peer. The batches wait for nothing: under load they form by
+themselves.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ from .message_pump import MessagePump
 from .throttle import Throttle
 
 BLOCKED_PAUSE_SECONDS = 0.0005
-"""The loop rests for a moment where there is nothing but what blocked connections send: whoever floods fills its own
-buffers then, and not a processor that others need."""
+"""The pause of the loop after a step with nothing but messages of blocked connections. It lets a flood fill the
+flooder's own buffers instead of taking a processor."""
 
 RELEASE_SECONDS = 0.25
-"""How often is looked whether somebody was blocked_count for long enough."""
+"""How often blocked connections are checked for their release."""
 
 HOUSEKEEPING_SECONDS = 1.0
-"""How often is said how it goes, and looked whether there is memory to give back and whether the parent lives."""
+"""How often the status is reported, memory and the parent process are checked."""
 
 IDLE_TIMEOUT_LEASES = 2
-"""Times the longer lease that a connection may say nothing before it is cut: its peer is given up after one."""
+"""A connection is cut after this many leases (the longer kind) of silence. Its peer is given up after one."""
 
 LINGER_MILLISECONDS = 500
 EXIT_SOFTWARE = 70
@@ -62,7 +63,7 @@ _log = logging.getLogger(__name__)
 
 
 class StopWaiting(BaseException):
-    """Raised by a signal's handler to get the loop out of its wait for a message."""
+    """Raised by a signal handler to end the wait for a message."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,10 @@ class Daemon:
         return self.router.send(route, encode(effects.HeartbeatEcho(route, 0), self.identity))
 
     def wait(self) -> Optional[List[bytes]]:
-        """The next message, waited for; None when it took too long or the daemon stops.
+        """Wait for the next message. Returns None after a time limit, or if the daemon stops.
 
         Raises:
-            StopWaiting: a signal has come meanwhile.
+            StopWaiting: a signal has come.
         """
         self.is_waiting = True
         try:
@@ -153,7 +154,10 @@ class Daemon:
             self.is_waiting = False
 
     def step(self, first: Optional[List[bytes]] = None) -> bool:
-        """One turn of the loop, without waiting, beginning with a message that was received already, if any.
+        """Run one turn of the loop, without waiting.
+
+        Args:
+            first: a message that was received already.
 
         Returns:
             Whether anything was received or sent.
@@ -169,7 +173,7 @@ class Daemon:
         self._pump.send(collected)
         self._pump.drop_stuck_peers(now)
         if self.core.is_shut_down and not self.is_stopping:
-            _log.info("a client has asked that everything ends")
+            _log.info("a client has asked to end the scheduler and its clusters")
             self.is_stopping = True
         for is_warning, text in self.core.operator_log.drain():
             _log.log(logging.WARNING if is_warning else logging.INFO, logs.on_one_line(text))
@@ -195,13 +199,13 @@ class Daemon:
         return True
 
     def _reload(self, now: float) -> None:
-        _log.info("SIGHUP: the log files are opened again")  # by this line
+        _log.info("SIGHUP: the log files are opened again")  # this line opens them
         if self.keyring is not None and self.keyring.reload(lambda users: self.core.revoke(users, now)):
             self.network.monitor.rebind()
         self._pending.log_changes()
 
     def seconds_to_wait(self) -> float:
-        """How long the loop may sleep when nothing is received."""
+        """The longest time that the loop may wait for a message."""
         looks = min(self._next_release, self._publisher.next, self._next_housekeeping, self._next_watchdog)
         return max(0.0, min(self.core.next_deadline, looks) - self._clock())
 
@@ -210,14 +214,14 @@ class Daemon:
 
 
 def run(config: Config, pending: PendingConfig) -> int:
-    """The scheduler's life, from binding to the last goodbye. Returns the exit status."""
+    """Run the scheduler from binding to the last goodbye. Returns the exit status."""
     keyring = None
     try:
         keyring = Keyring(config.keys) if config.keys else None
     except KeyFileError as error:
         return fail(str(error))
     warning = ""
-    if keyring is None:  # one that lists nobody is false
+    if keyring is None:  # an empty keyring is false
         complaint = insecure_bind_error(config.address, config.monitor_address)
         if complaint and not config.insecure:
             return fail(complaint)
@@ -299,7 +303,7 @@ def _log_start(config: Config, daemon: Daemon) -> None:
 
 
 def _run_until_signal(config: Config, daemon: Daemon) -> None:
-    """Run the loop; SIGTERM and SIGINT end it after the step that it is in."""
+    """Run the loop until SIGTERM or SIGINT, which end it after the current step."""
     wake_receiver, wake_sender = os.pipe()
     os.set_blocking(wake_sender, False)
     os.set_blocking(wake_receiver, False)
@@ -313,20 +317,20 @@ def _run_until_signal(config: Config, daemon: Daemon) -> None:
     def request_reload(_number: int, _frame: object) -> None:
         daemon.is_reload_requested = True
 
-    # The pipe is for loops that poll.
+    # Event loops that poll wait for this pipe.
     signal.set_wakeup_fd(wake_sender, warn_on_full_buffer=False)
-    # They stay to the end of the process: a second signal must not cut the last goodbyes short.
+    # The handlers stay until the process ends, because a second signal must not interrupt the goodbyes.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    if not sys.stdin or not sys.stdin.isatty():  # what was started in a terminal ends with it
+    if not sys.stdin or not sys.stdin.isatty():  # a scheduler in a terminal ends with the terminal
         signal.signal(signal.SIGHUP, request_reload)
     try:
-        # Not before: whoever has waited for one of these may send signals.
+        # After the handlers: signals may come as soon as anybody reads one of these messages.
         _log_start(config, daemon)
         daemon.systemd.ready()
         event_loops.LOOPS[config.event_loop](daemon, wake_receiver)
     except StopWaiting:
-        pass  # here, and not where it waits: it may come just before that begins or when it is over
+        pass  # not in `wait`: the signal may come just before or after it
     finally:
         signal.set_wakeup_fd(-1)
         os.close(wake_receiver)

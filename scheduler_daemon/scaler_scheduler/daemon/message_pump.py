@@ -1,6 +1,6 @@
-"""What comes in: drained in bounded portions, decoded and given to the core; what bad peers send costs little.
+"""Messages in and out: the pump receives them in limited portions, decodes them for the core, and sends its effects.
 
-And what goes out, as who is sent something and does not read is a bad peer, too.
+Bad peers must cost little: those that send malformed or useless messages, and those that do not read.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from .rejection_log import RejectionLog
 from .throttle import BYTES_A_MICROSECOND, MALFORMED_MICROSECONDS, STRANGER_MICROSECONDS, Throttle
 
 DRAIN_MESSAGES = 256
-"""Messages taken in one step: more would let the first of them wait for its answer."""
+"""The most messages of one step. With more, the first of them would wait longer for its answer."""
 
 DRAIN_BYTES = 16 << 20
-"""Bytes taken in one step, for the same reason."""
+"""The most bytes of one step, for the same reason."""
 
 DRAIN_SECONDS = 0.005
-"""Time spent on them: workers could begin with what has come first, such as the first rows of a large graph."""
+"""The longest time that one step receives. Workers can then begin with the first messages, for example the first rows
+of a large graph."""
 
 BLOCKED_MESSAGES = 16
-"""A step ends with so many messages of blocked connections."""
+"""A step ends after so many messages of blocked connections."""
 
 BAD_PEER_LOG_SECONDS = 1.0
-"""At most one line of a kind in this time: whoever floods the port does not flood the log."""
+"""Lines of one kind about bad peers are at least this long apart, so that a flood does not fill the log."""
 
 MALFORMED_ANSWERS = 10_000
-"""Most answers to malformed messages in that time: whoever sends them and never reads does not fill the memory."""
+"""The most answers to malformed messages in that time, so that a sender that never reads does not fill the memory."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,11 +53,11 @@ class MessagePump:
         clock: Callable[[], float],
     ) -> None:
         self.is_closed = False
-        """Whether nothing more is received: the scheduler stops."""
+        """Whether the pump receives no more messages, because the scheduler stops."""
         self.is_only_blocked = False
-        """Whether the last step has found nothing but messages of blocked connections."""
+        """Whether the last step received only messages of blocked connections."""
         self.key_name: Optional[Callable[[str], str]] = None
-        """What the key of a user is called, where peers have keys."""
+        """Returns the name of a user's key; None: peers have no keys."""
         self._router = router
         self._core = core
         self._traffic = traffic
@@ -68,10 +69,14 @@ class MessagePump:
         self._malformed_answers = 0
         self._rejections = RejectionLog()
 
-    # --------------------------------------------------------------------------------------------------------------- in
+    # ---------------------------------------------------------------------------------------------------------- receive
 
     def receive(self, frames: Optional[List[bytes]], now: float) -> int:
-        """Take what has arrived, up to a bound, beginning with a message that was received already, if any.
+        """Receive and handle the waiting messages, up to a limit.
+
+        Args:
+            frames: a message that was received already; None: there is none.
+            now: the time in seconds of the monotonic clock.
 
         Returns:
             The number of messages.
@@ -80,7 +85,7 @@ class MessagePump:
         blocked = self._throttle.blocked
         while received < DRAIN_MESSAGES and blocked_count < BLOCKED_MESSAGES:
             if frames is None:
-                # Not once it stops: the signal may have cut a message in two, and what is left of it is none.
+                # Not while it stops: the signal may have interrupted a receive after the first frames of a message.
                 frames = None if self.is_closed or size >= DRAIN_BYTES else self._router.receive()
             if frames is None:
                 break
@@ -129,7 +134,7 @@ class MessagePump:
             self._charge(route, counts.wasted_us - vain, now)
 
     def _drop_malformed(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
-        """A malformed message is counted, logged at a limited rate and dropped, and its sender is told."""
+        """Count a malformed message, log it at a limited rate, and answer its sender with an error."""
         size = sum(map(len, frames))
         self._charge(route, MALFORMED_MICROSECONDS + size / BYTES_A_MICROSECOND, now)
         self._traffic.dropped["malformed"] += 1
@@ -146,7 +151,8 @@ class MessagePump:
             self.send([effects.Error(route, str(error))])
 
     def _is_known(self, hello: events.Hello) -> bool:
-        """Until it is welcomed an agent repeats its hello, and all of them arrive together."""
+        """Whether a hello repeats an earlier one. An agent repeats its hello until the welcome; all may arrive at
+        once."""
         tables = self._core.tables
         peer = tables.clients.by_route.get(hello.route) or tables.agents.by_route.get(hello.route)
         return peer is not None and peer.incarnation == hello.incarnation
@@ -171,7 +177,7 @@ class MessagePump:
             text += f", by the key of {self.key_name(hello.user)}"
         return text
 
-    # -------------------------------------------------------------------------------------------------------------- out
+    # ------------------------------------------------------------------------------------------------------------- send
 
     def send(self, collected: List[effects.Effect]) -> None:
         sent = self._traffic.sent
@@ -179,27 +185,27 @@ class MessagePump:
             if self._router.send(effect.route, encode(effect, self._identity)):
                 sent[effect.kind] += 1
             else:
-                # It reconnects with a new route and a hello; or its lease runs out.
+                # The peer reconnects with a new route and a hello, or its lease ends.
                 self._traffic.dropped["unreachable"] += 1
                 self._core.undelivered(effect)
 
     def drop_stuck_peers(self, now: float) -> None:
-        """Of those who do not read, and for whom so much waits that there is no room: as if they had left."""
+        """Give up the peers that do not read and have a full queue, as if they had said goodbye."""
         for route in self._router.pop_stuck():
             if self._core.has_peer(route):
                 peer = logs.on_one_line(self._core.peer_name(route))
-                _log.warning("%s does not read what it is sent, and is given up", peer)
+                _log.warning("%s does not read its messages and is given up", peer)
                 self._core.handle(events.Goodbye(route, ""), now)
             self._throttle.block(route, now)
 
     # -------------------------------------------------------------------------------------------------------- bad peers
 
     def log_rejections(self, now: float) -> None:
-        """Log those for which it was too early."""
+        """Log the rejections that had to wait for their line."""
         self._rejections.log_due(now)
 
     def release_blocked(self, now: float) -> None:
-        """Connections whose second is over are to say hello, as after a lost connection."""
+        """Release connections after their time. They must say hello, as after a lost connection."""
         throttle, core = self._throttle, self._core
         for route in throttle.release(now):
             if core.has_peer(route):
@@ -215,6 +221,6 @@ class MessagePump:
 
 
 def _peer_text(hello: events.Hello) -> str:
-    """Who it says that it is."""
+    """The peer's own words: its role and name."""
     role = events.ROLE_NAMES[hello.role] if 0 <= hello.role < len(events.ROLE_NAMES) else "peer"
     return " ".join(filter(None, (role, hello.name)))

@@ -1,4 +1,4 @@
-"""What is refused, for the log: of each kind one line in some seconds, the first at once."""
+"""Log lines about rejected requests: the first of a kind at once, then at most one in some seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Dict, Hashable
 from ..commands import logs
 
 REJECTIONS_LOG_SECONDS = 10.0
-"""At most one line of a kind in this time: whoever asks again and again does not flood the log."""
+"""Lines of one kind are at least this long apart, so that repeated requests do not fill the log."""
 
 _log = logging.getLogger(__name__)
 
@@ -18,9 +18,9 @@ class _Kind:
 
     def __init__(self) -> None:
         self.unlogged = 0
-        """Since the last line."""
+        """Rejections since the last line."""
         self.who = self.text = ""
-        """Of the last one."""
+        """The peer and the reason of the last rejection."""
         self.next_line = 0.0
 
 
@@ -29,7 +29,14 @@ class RejectionLog:
         self._kinds: Dict[Hashable, _Kind] = {}
 
     def note(self, key: Hashable, who: str, text: str, now: float) -> None:
-        """Somebody was refused something; there are few keys."""
+        """Note a rejection, and log it unless the last line of its kind is too recent.
+
+        Args:
+            key: the kind. There must be few different ones.
+            who: the peer.
+            text: the reason.
+            now: the time in seconds of the monotonic clock.
+        """
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = _Kind()
@@ -39,7 +46,7 @@ class RejectionLog:
         self._log(kind, now)
 
     def log_due(self, now: float) -> None:
-        """Log what had to wait, where its time has come."""
+        """Log the rejections that had to wait, if their time has come."""
         for kind in self._kinds.values():
             self._log(kind, now)
 

@@ -1,4 +1,4 @@
-"""What the scheduler publishes for monitors, and when: snapshots, history, graphs. Memory given back when idle.
+"""Publishing for monitors: snapshots, history, graphs. Also the release of memory when the scheduler is idle.
 
 Begin with `publisher.py` and `snapshots.py`.
 May import: commands, net, wire, core.

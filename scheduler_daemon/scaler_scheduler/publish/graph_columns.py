@@ -1,4 +1,4 @@
-"""Nodes of graphs, as the columns of a Graphs message."""
+"""The columns of a Graphs message: nodes of graphs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ _GRAPHS = KIND_NAMES.index("graphs")
 
 
 def graphs_frame(total: int, nodes: Sequence[Node], incarnation: int, started: float) -> bytes:
-    """Frame 0 of a Graphs.
+    """Frame 0 of a Graphs message.
 
     Args:
-        total: how many nodes there are.
+        total: the number of all nodes.
+        nodes: the nodes with a row.
         incarnation: the scheduler's.
-        started: when it was, in seconds of the monotonic clock.
+        started: the start of the scheduler, in seconds of the monotonic clock.
     """
     texts = TextTable()
     names = compacted([texts.number(node.name) for node in nodes])

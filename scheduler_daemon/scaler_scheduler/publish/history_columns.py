@@ -1,4 +1,4 @@
-"""What has happened to tasks, as the columns of a History message."""
+"""The columns of a History message: changes of tasks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _HISTORY = KIND_NAMES.index("history")
 def history_frame(
     first: int, runs: Sequence[Rows], incarnation: int, started: float, tracebacks: Sequence[str] = ()
 ) -> bytes:
-    """Frame 0 of a History.
+    """Frame 0 of a History message.
 
     Args:
         first: the number of the first row.
         incarnation: the scheduler's.
-        started: when it was, in seconds of the monotonic clock.
-        tracebacks: one a row, empty where there is none; or none at all.
+        runs: the rows.
+        started: the start of the scheduler, in seconds of the monotonic clock.
+        tracebacks: one for each row, which may be empty; or none at all.
     """
     texts = TextTable()
     kinds: List[int] = []
@@ -71,7 +72,7 @@ def history_frame(
 
 
 def _functions(runs: Sequence[Rows], texts: TextTable) -> Column:
-    """Those that tasks with names of their own are of; empty where there are none."""
+    """The function of each row. Empty if no task has a name of its own."""
     if all(run.functions == run.names for run in runs):
         return UINT32, ()
     functions: List[int] = []
@@ -81,7 +82,7 @@ def _functions(runs: Sequence[Rows], texts: TextTable) -> Column:
 
 
 def _errors(runs: Sequence[Rows], texts: TextTable) -> Column:
-    """What has failed rows say of it; empty where none does."""
+    """The error of each row. Empty if no row has one."""
     if not any(error for run in runs for error in run.errors):
         return UINT32, ()
     nothing = texts.number("")

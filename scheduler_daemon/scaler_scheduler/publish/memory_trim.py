@@ -1,7 +1,8 @@
-"""Once nothing is under way: giving back the memory that was needed for what is over.
+"""The release of unused memory when the scheduler is idle.
 
-PyPy collects as its heap grows, and an idle scheduler's does not: what a client has left when it died would stay for
-hours. Measured with 50,000 tasks of 2 KB and an object of 50 MB: 350 MB stayed of 140 before, now some 150.
+PyPy collects garbage when its heap grows. The heap of an idle scheduler does not grow, so without this module the data
+of a dead client would stay for hours. Measured with 50,000 tasks of 2 KB and an object of 50 MB: of 140 MB before, 350
+MB stayed; now some 150.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ import os
 from typing import Callable
 
 IDLE_CHECKS = 5
-"""So often, a second apart, there was nothing to do."""
+"""The checks in a row, a second apart, at which the scheduler must be idle."""
 
 LEAST_GROWTH_BYTES = 32 << 20
-"""Growth that makes it worth while: a collection takes 50 ms and more, in which somebody may want something again."""
+"""The least growth of memory that is worth a collection. A collection takes 50 ms and more, and delays new requests."""
 
 _STATM = "/proc/self/statm"
 
 
 def resident_bytes() -> int:
-    """Size in memory of this process; 0 where the system does not tell."""
+    """The resident memory of this process in bytes; 0 if the system does not tell."""
     try:
         with open(_STATM) as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -29,8 +30,8 @@ def resident_bytes() -> int:
 
 
 def release_memory() -> None:
-    """Collect, and give free pages of the C library's heap back, where it can (glibc)."""
-    import ctypes  # not at the top: most schedulers never need it, and all would wait for it at their start
+    """Collect garbage, and return free pages of the C library's heap to the system if the library can (glibc)."""
+    import ctypes  # not at the top: it delays the start, and most schedulers never need it
 
     gc.collect()
     try:
@@ -46,14 +47,14 @@ class MemoryTrim:
         self._measure = measure
         self._release = release
         self._base_bytes = measure()
-        """The size when there was nothing to give back."""
+        """The size after the last release."""
         self._idle_checks = 0
 
     def check(self, is_idle: bool) -> None:
-        """Call it once a second.
+        """Release memory if the scheduler has been idle and has grown. Call it once a second.
 
         Args:
-            is_idle: whether no task has been there, nor come or gone, since the last call.
+            is_idle: whether there has been no task since the previous call.
         """
         self._idle_checks = self._idle_checks + 1 if is_idle else 0
         if self._idle_checks == IDLE_CHECKS and self._measure() > self._base_bytes + LEAST_GROWTH_BYTES:

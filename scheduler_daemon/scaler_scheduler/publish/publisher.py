@@ -1,8 +1,9 @@
-"""When the scheduler publishes what: the picture each second, what has happened, and all that it has to who is new.
+"""Timing of what the scheduler publishes: a snapshot a second, history, and all kept history to new subscribers.
 
-Nothing is made while nobody listens, and no turn of the loop makes much: history goes out in messages with a pause
-between them, in which the loop goes on. A new subscriber is sent all that is kept. What happens goes out once a second,
-and sooner where it fills a message: the history keeps some seconds of a busy scheduler, and tenths of a burst.
+Without subscribers nothing is encoded, and no turn of the loop encodes much. History goes out in messages with a pause
+between them, in which the loop goes on. A new subscriber gets all rows that are kept. New rows go out once a second, or
+sooner if they fill a message: the history keeps the rows of some seconds of a busy scheduler, or of some tenths of a
+second of a burst.
 """
 
 from __future__ import annotations
@@ -18,75 +19,75 @@ from .snapshots import SnapshotWriter
 
 SNAPSHOT_SECONDS = 1.0
 CHECK_SECONDS = 0.25
-"""How often is looked whether somebody new listens at the monitor address, who then gets a snapshot at once."""
+"""How often new subscriptions are read. A new subscriber gets a snapshot at once."""
 
 HISTORY_ROWS = 10_000
-"""Most rows of a message."""
+"""The most rows of one message."""
 
 PAUSE_SECONDS = 0.02
-"""Between two messages of history: a subscriber's queue is short. At most 500,000 rows go out in a second."""
+"""The pause between two messages of history, because a subscriber's queue is short. It allows 500,000 rows a second."""
 
 BUSY_PAUSE_FACTOR = 400
-"""While the loop is busy, the pause is so many times what the last message of history cost: a listener takes 0.25 % of
-its time (`make bench`, monitor). What a burst leaves in the history goes out when the burst is over."""
+"""While the loop is busy, the pause is so many times the cost of the last message of history. So a subscriber takes
+0.25 % of the loop's time (`make bench`, monitor). Rows of a burst that are still kept go out after it."""
 
 SUBSCRIBED_ROWS = 500_000
-"""So many rows are kept while somebody listens: those of a burst of 160,000 tasks, which may take half a second to come
-and takes a second to go out."""
+"""Rows that are kept while history has subscribers. They hold a burst of 160,000 tasks, which may arrive in half a
+second and takes a second to go out."""
 
 REPLAY_SECONDS = 1.0
-"""What is kept goes out no more often: all subscribers get it."""
+"""The least time between two replays of the kept rows. All subscribers get a replay."""
 
 SNAPSHOT_TOPIC = b"snapshot"
 HISTORY_TOPIC = b"history\0"
 GRAPHS_TOPIC = b"graphs\0\0"
-"""What is published begins with its kind: the union's member in eight bytes."""
+"""Each message begins with its topic: the name of the union's member in eight bytes."""
 
 TOPICS: Tuple[bytes, ...] = (SNAPSHOT_TOPIC, HISTORY_TOPIC, GRAPHS_TOPIC)
 
 STORY_TOPIC = b"story\0\0\0"
-"""The begin of a question: behind it are a task's client and id."""
+"""The prefix of a request for the story of a task. The task's client and id follow."""
 
 STORIES_PER_TURN = 4
-"""Answered in one turn: each is looked for in all that is kept."""
+"""Requests that one turn answers. Each is a search in all kept rows."""
 
 STORY_REQUESTS = 64
-"""Kept until they are answered; more are dropped: whoever means it asks again."""
+"""Requests that wait for their answer. Further ones are dropped; a monitor repeats its request."""
 
 _TASK = Struct("<8sQQ")
 
 
 class Publisher:
-    """The monitor's side of the loop. `next` is when it has something to do, in seconds of the monotonic clock."""
+    """Publishes when it is time. `next` is the time of its next work, in seconds of the monotonic clock."""
 
     def __init__(self, monitor: MonitorSocket, status: SnapshotWriter, now: float) -> None:
         self._monitor = monitor
         self._status = status
         self.next = self._next_check = self._next_snapshot = now
         self._next_row = 0
-        """Of history, to be published."""
+        """The first row of history that is not published yet."""
         self._send_end = 0
-        """Rows up to this one go out now, a message at a time."""
+        """Rows before this one go out now, a message at a time."""
         self._is_replay_wanted = False
         self._next_replay = self._next_history = self._sent_at = now
         self._sent_thread_time = time.thread_time()
-        """When the last message of history was sent, by this thread's processor time."""
+        """The time of the last message of history, in this thread's processor time."""
         self._story_requests: Deque[bytes] = deque()
 
     @property
     def has_urgent_work(self) -> bool:
-        """Whether there is something to do sooner than the loop looks by itself."""
+        """Whether there is work before the loop's usual next turn."""
         return self._is_sending or len(self._story_requests) > 0 or self._monitor.has_more
 
     def run_due(self, now: float) -> None:
-        """Do what is due."""
+        """Do the work that is due."""
         began = time.thread_time()
         is_due = now >= self._next_snapshot
         if is_due or now >= self._next_check or self._monitor.has_more:
             self._next_check = now + CHECK_SECONDS
             self._read_subscriptions(is_due, now)
         if is_due:
-            # Not a second from now: the loop wakes up late where nothing happens, and that would add up.
+            # Not `now` plus a second: an idle loop wakes up late, and the delays would add up.
             self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
         if self._is_sending and now >= self._next_history:
             self._send_history_within_share(now)
@@ -139,7 +140,7 @@ class Publisher:
             self._monitor.publish(topic, self._status.story(client, task_id))
 
     def _send_history_within_share(self, now: float) -> None:
-        """Send one message, and set the time of the next one by its cost if the loop is busy."""
+        """Send one message. If the loop is busy, the cost of the message sets the time of the next one."""
         before = time.thread_time()
         self._send_history()
         after = time.thread_time()
@@ -150,8 +151,8 @@ class Publisher:
         self._sent_at, self._sent_thread_time = now, after
 
     def _send_history(self) -> None:
-        """Send one message. While there is enough for a further one, go on: the history keeps less than a second of a
-        burst."""
+        """Send one message. If enough rows for another message are there, continue with them: the history keeps less
+        than a second of a burst."""
         self._next_row, frame = self._status.history(self._next_row, HISTORY_ROWS)
         if frame:
             self._monitor.publish(HISTORY_TOPIC, frame)

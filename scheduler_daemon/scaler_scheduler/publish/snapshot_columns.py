@@ -23,13 +23,13 @@ WORKER_ROWS = 10_000
 CLIENT_ROWS = 1000
 FUNCTION_ROWS = 1000
 OBJECT_ROWS = 1000
-"""Most rows of these; there may be any number of them. Of host agents as many as of workers."""
+"""The most rows of each table. The scheduler may have more of each. Host agents have as many rows as workers."""
 
 TEXT_LIMIT = 200
-"""Characters of a name that are published."""
+"""The most characters of a published name."""
 
 GIVEN_LIMIT = 60
-"""And of each of those that a function's tasks were given."""
+"""The most characters of each name in a function's list of task names."""
 
 AGENT_IS_HERE = 1
 HOLDS_TASK = 2
@@ -38,11 +38,11 @@ DOES_NOT_ANSWER = 8
 RETIRES = 16
 
 LONG_MILLISECONDS = 1000
-"""What is called long in a worker's state."""
+"""The shortest run time that is called long in a worker's state."""
 
 _MAX_UINT32 = (1 << 32) - 1
 _MAX_UINT64 = (1 << 64) - 1
-"""Workers say how long their tasks took, and may say anything: sums may be larger than a column's numbers."""
+"""The highest numbers of columns. Workers report run times and may report any number, so sums may be larger."""
 
 OBJECT_TO_COME = 0
 OBJECT_HERE = 1
@@ -50,7 +50,7 @@ OBJECT_ON_HOST = 2
 
 
 class TextTable:
-    """Every text of a snapshot once, by numbers."""
+    """The texts of one message, each once. Columns refer to them by numbers."""
 
     def __init__(self) -> None:
         self._numbers: Dict[str, int] = {}
@@ -71,14 +71,14 @@ class TextTable:
 class WorkerRows(NamedTuple):
     columns: List[Column]
     running: int
-    """Tasks that are known to run, at all workers."""
+    """Tasks that run, at all workers."""
     suspended: int
 
 
 class FunctionRows(NamedTuple):
     columns: List[Column]
     open_tasks: int
-    """Of all functions, those without a row as well."""
+    """Open tasks of all functions, including those without a row."""
 
 
 def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
@@ -134,8 +134,10 @@ def _free_slots(worker: Worker, queue_size: int) -> int:
 
 
 def _running_task(worker: Worker, texts: TextTable, now: float) -> Tuple[int, int, int, int, int]:
-    """What it is known to run: client, id, attempt, name, milliseconds. Of suspended tasks there may be many, of those
-    that run there is one, which has begun or gone on last."""
+    """The task that the worker runs: client, id, attempt, name, milliseconds. Zeros if none is known.
+
+    A worker may have many suspended tasks. At most one runs: the last one that has begun or was resumed.
+    """
     if worker.running:
         for task, since in reversed(list(worker.started_at.items())):
             if task.state == RUNNING:
@@ -183,7 +185,10 @@ def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
 
 
 def _not_waiting(client: Client) -> int:
-    """Tasks that have objects and do not wait; `requeued` may hold some that wait no more."""
+    """The number of a client's tasks that do not wait.
+
+    `tasks` holds requeued tasks too, which wait. `requeued` may list a few tasks that no longer wait.
+    """
     again = sum(len(lane.requeued) for lane in client.lanes.values())
     return max(0, len(client.tasks) - again)
 
@@ -210,7 +215,7 @@ def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
 
 
 def _given_names(function: Function) -> str:
-    """A few of the names that its tasks came with."""
+    """Some of the names that the tasks of a function were given, separated by commas."""
     names = [name[:GIVEN_LIMIT] for name in function.task_names[: TASK_NAMES - 1]]
     return ", ".join([*names, "..."] if len(function.task_names) == TASK_NAMES else names)
 

@@ -1,4 +1,4 @@
-"""What the scheduler tells of itself on its monitor address: snapshots."""
+"""The messages that the scheduler publishes about itself: snapshots, history, graphs and stories."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .memory_trim import resident_bytes
 from .snapshot_columns import TextTable, agent_columns, client_columns, function_columns, object_columns, worker_columns
 
 _FIRST_TABLE = 7
-"""Snapshot's pointer `texts`; those of the other tables follow it, as in the schema."""
+"""The number of Snapshot's pointer `texts`. The pointers of the other tables follow it, as in the schema."""
 
 
 class Traffic:
-    """Messages counted by type, and what was dropped by reason."""
+    """Counts of messages by type, and of dropped messages by reason."""
 
     def __init__(self) -> None:
         self.received = [0] * len(KIND_NAMES)
@@ -35,15 +35,15 @@ class Traffic:
 
 
 class SnapshotWriter:
-    """Makes the snapshots of one scheduler, from its start to its end."""
+    """Makes the messages of one scheduler."""
 
     def __init__(self, core: Scheduler, identity: Identity, address: str, started: float) -> None:
-        """`started` is in seconds of the monotonic clock."""
+        """`started` is the start of the scheduler, in seconds of the monotonic clock."""
         self.traffic = Traffic()
         self.loop = Durations()
-        """Turns of the loop that had something to do."""
+        """Turns of the loop that received or sent something."""
         self.monitor_seconds = 0.0
-        """Of processor time, spent on what is published."""
+        """Processor time of publishing."""
         self._core = core
         self._identity = identity
         self._address = address
@@ -52,7 +52,7 @@ class SnapshotWriter:
         self._host = socket.gethostname()
 
     def snapshot(self, now: float, unix_seconds: float) -> bytes:
-        """Frame 0 of the next Snapshot."""
+        """Frame 0 of the next Snapshot message."""
         self._sequence += 1
         tables, counts = self._core.tables, self._core.counts
         texts = TextTable()
@@ -101,26 +101,33 @@ class SnapshotWriter:
 
     @property
     def history_end(self) -> int:
-        """The number of the next row of what happens."""
+        """The number of the next row of history."""
         return self._core.tables.history.next_row
 
     def set_history_rows(self, rows: int) -> None:
-        """Keep so many rows of what happens, at least."""
+        """Keep at least this many rows of history."""
         self._core.tables.history.limit = rows
 
     def history(self, begin: int, limit: int) -> Tuple[int, bytes]:
-        """Frame 0 of a History with at most so many rows from this one on, as far as they are kept, and the number of
-        the row behind them; an empty frame where there are none."""
+        """Frame 0 of a History message, and the number of the row after its last one.
+
+        Args:
+            begin: the number of the first row. If it is no longer kept, the message begins with the oldest row.
+            limit: the most rows.
+
+        Returns:
+            The number and the frame. The frame is empty if there are no rows.
+        """
         first, runs = self._core.tables.history.rows(begin, limit)
         end = first + sum([len(run.ids) for run in runs])
         return end, history_frame(first, runs, self._identity.incarnation, self._started) if runs else b""
 
     def graphs(self) -> bytes:
-        """Frame 0 of a Graphs."""
+        """Frame 0 of a Graphs message."""
         return graphs_frame(*graph_nodes(self._core.tables), self._identity.incarnation, self._started)
 
     def story(self, client: int, task_id: int) -> bytes:
-        """Frame 0 of a History of this task alone, or for client 0 of all tasks with this id."""
+        """Frame 0 of a History message of one task. For client 0 of all tasks with this id."""
         rows = story(self._core.tables, client, task_id)
         tracebacks = story_tracebacks(self._core.tables, task_id, rows)
         return history_frame(0, rows, self._identity.incarnation, self._started, tracebacks)

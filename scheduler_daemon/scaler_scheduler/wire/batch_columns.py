@@ -1,4 +1,4 @@
-"""Columns that several messages have, read and checked against one another: task names, payloads, inputs, texts."""
+"""Columns that several messages have: task names, payloads, inputs, texts. They are checked against one another."""
 
 from array import array
 from typing import Any, Dict, List, Tuple
@@ -9,10 +9,10 @@ from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, expanded, read_
 from scaler_scheduler.wire.errors import WireError
 
 INPUTS_LIMIT = 1 << 20
-"""Most objects that a row reads."""
+"""The most objects that a row reads."""
 
 LONGEST_PAYLOAD = 1 << 28
-"""Bytes of a batch's `payload` column: what the scheduler joins from several must fit in a list of 2^29 elements."""
+"""Bytes of a batch's `payload` column. The scheduler joins several, and they must fit in a list of 2^29 elements."""
 
 
 def check_frames(frames: List[bytes], count: int) -> None:
@@ -31,7 +31,7 @@ def check_ids(ids: "array[int]") -> None:
 
 
 def task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
-    """Clients, ids and attempts."""
+    """Clients, ids and attempts of tasks, all at full length."""
     ids = read_column(tasks.ids, UINT64, "ids")
     clients = expanded(read_column(tasks.clients, UINT64, "clients"), len(ids), "clients")
     attempts = expanded(read_column(tasks.attempts, UINT32, "attempts"), len(ids), "attempts")
@@ -39,7 +39,7 @@ def task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
 
 
 def payload_columns(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]", bytes, Dict[int, bytes]]:
-    """Sizes, joined payload and large payloads by row, checked against one another."""
+    """Sizes, joined payload, and large payloads by row."""
     sizes = expanded(read_column(batch.sizes, UINT32, "sizes"), rows, "sizes")
     large_rows = read_column(batch.large, UINT32, "large")
     check_frames(frames, len(large_rows))
@@ -64,7 +64,7 @@ def payload_columns(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[
 
 
 def input_columns(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "array[int]"]:
-    """Inputs, how many each row has, and what becomes of its result; empty: nothing of any row."""
+    """Inputs, the number of inputs of each row, and what happens to its result. Empty columns: no row has any."""
     inputs = read_column(submit.inputs, UINT64, "inputs")
     counts = read_column(submit.input_counts, UINT32, "inputCounts")
     keep = read_column(submit.keep, UINT8, "keep")
@@ -83,7 +83,7 @@ def input_columns(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "
 
 
 def read_lines(text: bytes, sizes: "array[int]") -> List[str]:
-    """Each row's line: what people see of it, so without control characters, and not longer than LINE_LIMIT."""
+    """The line of each row, for people: without control characters, of at most LINE_LIMIT characters."""
     _check_length(text, sizes, "lines")
     lines: List[str] = []
     begin = 0
@@ -94,7 +94,7 @@ def read_lines(text: bytes, sizes: "array[int]") -> List[str]:
 
 
 def read_tracebacks(text: bytes, sizes: "array[int]") -> List[bytes]:
-    """Each row's traceback, of a long one its end."""
+    """The traceback of each row. Of a long one the end."""
     _check_length(text, sizes, "tracebacks")
     tracebacks: List[bytes] = []
     end = 0

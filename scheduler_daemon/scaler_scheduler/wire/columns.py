@@ -1,8 +1,8 @@
-"""Columns in and out of Cap'n Proto messages, without a Python object an element.
+"""Columns in and out of Cap'n Proto messages, without a Python object for each element.
 
-capnpy finds a list in a message; its elements lie there as packed little-endian numbers, and `array` takes them over in
-one copy. That is 0.06 us a row where reading element by element costs 0.21, and 0.02 where capnpy's own list writer
-costs 0.20 (PyPy, rows of six columns; `make bench`, scheduler alone).
+capnpy finds a list in a message. Its elements are packed little-endian numbers, and `array` reads them in one copy.
+That costs 0.06 us a row, while reading element by element costs 0.21. Writing costs 0.02 us, and capnpy's own list
+writer costs 0.20 (PyPy, rows of six columns; `make bench`, scheduler alone).
 """
 
 import sys
@@ -20,23 +20,26 @@ _SIZE = Struct("<I")
 _SWAP = sys.byteorder == "big"
 
 UINT8, UINT32, UINT64 = "B", "I", "q"
-"""Signed for the schema's UInt64, of which 63 bits are used: under PyPy an element of array("Q") costs 18 ns to read,
-one of array("q") 5 ns, because the former need not fit in a machine's signed word."""
+"""UINT64 is a signed array, and 63 bits of the schema's UInt64 are used. Under PyPy an element of array("Q") costs 18
+ns to read, one of array("q") 5 ns, because it fits in a machine's signed word."""
 
 WIDE = "Q"
-"""For columns that hold what peers have said outside of columns, which may be 2^63 and more."""
+"""For columns of numbers that peers sent outside of columns, which may be 2^63 and more."""
 
 Column = Tuple[str, Union[Sequence[int], bytes]]
-"""A typecode and its numbers; for UINT8 also the bytes themselves."""
+"""A typecode and its numbers. For UINT8 the numbers may be bytes."""
 
 
 def read_column(values: Any, typecode: str, name: str) -> "array[int]":
-    """A list of the message as an array, none of whose numbers is negative.
+    """A list of a message as an array. All numbers must be below 2^63.
 
     Args:
         values: capnpy's List, or None for a null pointer.
         typecode: UINT8, UINT32 or UINT64.
-        name: what the error calls it.
+        name: the name of the column in errors.
+
+    Raises:
+        WireError: the list has elements of another size, is not within the message, or has a number of 2^63 or more.
     """
     column = array(typecode)
     if values is None:
@@ -49,7 +52,7 @@ def read_column(values: Any, typecode: str, name: str) -> "array[int]":
     buffer = values._seg.buf
     if begin < 0 or end > len(buffer):
         raise WireError(f"column {name} reaches beyond the message")
-    # The sign of a little-endian number is in its last byte: looking at those alone is faster than at the numbers.
+    # The sign of a little-endian number is in its last byte. Checking only these bytes is faster than checking numbers.
     if typecode == UINT64 and not buffer[begin + 7 : end : 8].isascii():
         raise WireError(f"column {name} has a number of 2^63 or more")
     column.frombytes(buffer[begin:end])
@@ -59,13 +62,13 @@ def read_column(values: Any, typecode: str, name: str) -> "array[int]":
 
 
 def read_bytes(message: Any, name: str) -> bytes:
-    """A Data field; empty for a null pointer."""
+    """A Data field. Empty for a null pointer."""
     data: Any = getattr(message, name)
     return b"" if data is None else bytes(data)
 
 
 def expanded(column: "array[int]", rows: int, name: str) -> "array[int]":
-    """The column at full length: one element holds for every row."""
+    """A column at full length. A column with one element has this element in each row."""
     if len(column) == rows:
         return column
     if len(column) != 1:
@@ -74,7 +77,7 @@ def expanded(column: "array[int]", rows: int, name: str) -> "array[int]":
 
 
 def compacted(values: Sequence[int]) -> Sequence[int]:
-    """The column as it travels: a constant one has a single element."""
+    """A column as it is sent: if all elements are equal, only one of them."""
     if len(values) > 1:
         first = values[0]
         for value in values:
@@ -85,7 +88,7 @@ def compacted(values: Sequence[int]) -> Sequence[int]:
 
 
 def columns_message(tag: int, columns: Sequence[Column]) -> bytes:
-    """A whole message in one segment: the union's member `tag`, a struct of nothing but these lists, in field order."""
+    """A whole message in one segment: the union's member `tag`, a struct of only these lists, in field order."""
     parts, words = _list_parts(columns)
     root = array("Q", (ptr.new_struct(0, 1, 1), tag, ptr.new_struct(0, 0, len(columns))))
     header = array("I", (0, 3 + words))
@@ -96,13 +99,18 @@ def columns_message(tag: int, columns: Sequence[Column]) -> bytes:
 
 
 def append_tables(frame: bytes, field: int, tables: Sequence[Sequence[Column]]) -> bytes:
-    """A message in one segment, its union's member with structs of nothing but lists in its pointers from the one with
-    the number `field` on, which were null.
+    """A message with tables added to it, in one segment.
 
-    capnpy would copy them twice, into a bytearray that grows: 5 ms of 6 for the 70 kB of a thousand workers under PyPy.
+    Each table is a struct of lists. capnpy would copy the tables twice into a growing bytearray: 5 ms of 6 for the 70
+    kB of a thousand workers under PyPy.
+
+    Args:
+        frame: a message in one segment.
+        field: the number of the first table's pointer in the union's member. The pointers must be null.
+        tables: the columns of each table.
     """
     head = bytearray(frame)
-    member = _struct_at(head, _struct_at(head, 8)[0] + 8)  # behind the union's tag
+    member = _struct_at(head, _struct_at(head, 8)[0] + 8)  # after the union's tag
     words = len(head) - 8 >> 3
     parts: List[bytes] = []
     for number, columns in enumerate(tables):
@@ -116,17 +124,17 @@ def append_tables(frame: bytes, field: int, tables: Sequence[Sequence[Column]]) 
 
 
 def _struct_at(frame: bytearray, at: int) -> Tuple[int, int]:
-    """Where the struct begins that the pointer at this byte points to, and how many words of data it has."""
+    """The offset of the struct that the pointer at this offset points to, and its number of data words."""
     (pointer,) = _WORD.unpack_from(frame, at)
     return at + 8 + 8 * ptr.offset(pointer), ptr.struct_data_size(pointer)
 
 
 def _list_parts(columns: Sequence[Column]) -> Tuple[List[bytes], int]:
-    """The pointers to these lists and then they themselves, to be joined; and how many words that is."""
+    """The pointers to these lists followed by the lists themselves, to be joined, and their number of words."""
     count = len(columns)
     pointers = array("Q")
     bodies: List[bytes] = []
-    words = 0  # behind the struct
+    words = 0  # after the struct
     for field, (typecode, values) in enumerate(columns):
         if len(values) == 0:
             pointers.append(0)

@@ -1,4 +1,4 @@
-"""Frames -> events. Whatever a peer sends, the only thing that this raises is WireError."""
+"""Frames to events. Decoding raises only WireError, for any bytes."""
 
 import hashlib
 from array import array
@@ -24,18 +24,18 @@ from scaler_scheduler.wire.message_kinds import KIND_NAMES
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 
 CAPABILITIES_LIMIT = 64
-"""Most capabilities of a worker, or that a task asks for."""
+"""The most capabilities of a worker or of a task."""
 
 KINDS_LIMIT = 1024
-"""Most kinds of functions that a worker names."""
+"""The most kinds of functions of a worker."""
 
 OBJECT_FRAMES = 64
-"""Most frames of an object."""
+"""The most frames of an object."""
 
 STORED_SIZE_BYTES = 8
-"""Bytes in which a worker says the size of a result that it has stored."""
+"""The bytes in which a worker reports the size of a stored result."""
 
-# What capnpy raises at truncated, contradictory or hostile bytes. SystemError: compiled, at a union's tag of 0xFFFF.
+# capnpy raises these for truncated, contradictory or hostile bytes. SystemError: compiled capnpy, union tag 0xFFFF.
 _MALFORMED = (
     AssertionError,
     AttributeError,
@@ -50,10 +50,11 @@ _MALFORMED = (
 
 
 def decode(route: bytes, frames: List[bytes]) -> events.Event:
-    """The event in a message's frames, the route's not among them.
+    """The event in a message's frames, without the route.
 
     Raises:
         WireError: there is none.
+        WireError: the frames are not a message that a peer may send to the scheduler.
     """
     if not frames:
         raise WireError("a message without frames")
@@ -70,7 +71,7 @@ def decode(route: bytes, frames: List[bytes]) -> events.Event:
         return decoder(route, message, frames)
     except _MALFORMED:
         raise WireError(
-            f"malformed {name}: frame 0 is truncated, a pointer leads elsewhere, or a text is no UTF-8"
+            f"malformed {name}: frame 0 is truncated, a pointer is out of bounds, or a text is not UTF-8"
         ) from None
 
 
@@ -82,7 +83,7 @@ def _read(frame: bytes) -> Tuple[Any, int]:
         message = Message.loads(frame)
         return message, message.__which__()
     except _MALFORMED:
-        raise WireError("frame 0 is no Cap'n Proto message in stream framing, or it is truncated") from None
+        raise WireError("frame 0 is not a Cap'n Proto message in stream framing, or it is truncated") from None
 
 
 def _text(value: Any) -> str:
@@ -108,17 +109,17 @@ def _capabilities(entries: Any, frame: bytes) -> events.Capabilities:
         if not name or not amount:
             raise WireError("a capability without a name or an amount")
         characters += len(name)
-        if characters > len(frame):  # one long text, named by each
+        if characters > len(frame):  # several names share one long text
             raise WireError("names of capabilities overlap")
         name = _text(name)
         if name in amounts:
-            raise WireError(f"capability {name[:40]} is there twice")
+            raise WireError(f"capability {name[:40]} is named twice")
         amounts[name] = amount
     return frozenset(amounts.items())
 
 
 def _kind(value: Any) -> str:
-    """What is compared must not be cut."""
+    """The kind of a function. It is compared, so a long one is an error and is not cut."""
     kind = "" if value is None else str(value)
     if len(kind) > NAME_LIMIT:
         raise WireError(f"a function's kind of {len(kind)} characters, more than {NAME_LIMIT}")
@@ -135,7 +136,7 @@ def _kinds(entries: Any, frame: bytes) -> events.Kinds:
     for entry in entries:
         kinds.append(_kind(entry))
         characters += len(kinds[-1])
-        if characters > len(frame):  # one long text, named by each
+        if characters > len(frame):  # several names share one long text
             raise WireError("kinds of functions overlap")
     return frozenset(kinds)
 
@@ -144,7 +145,7 @@ def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     hello = _required(message.hello)
     role = int(hello.role)
     if not events.CLIENT <= role <= events.AGENT:
-        raise WireError(f"role {role} is none")
+        raise WireError(f"role {role} does not exist")
     language = " ".join(part for part in (_text(hello.language), _text(hello.language_version)) if part)
     return events.Hello(
         route,
@@ -189,7 +190,7 @@ def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     function = _required(message.function)
     check_frames(frames, 1)
     payload = frames[1]
-    # The scheduler names a function by what it holds, not by what somebody says that it holds.
+    # The scheduler identifies a function by its bytes, not by a digest that the client sends.
     kind = _kind(function.kind)
     if not kind:
         raise WireError("a function without a kind")
@@ -277,9 +278,9 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
 def _check_outcomes(outcomes: "array[int]", sizes: "array[int]") -> None:
     for outcome, size in zip(outcomes, sizes):
         if outcome >= WORKER_OUTCOMES and outcome not in (OUTCOME_INPUT_LOST, OUTCOME_STORED):
-            raise WireError(f"outcome {outcome} is not a worker's to give")
+            raise WireError(f"outcome {outcome} is not for workers")
         if outcome == OUTCOME_STORED and size != STORED_SIZE_BYTES:
-            raise WireError(f"a stored result's size in {size} bytes, not {STORED_SIZE_BYTES}")
+            raise WireError(f"the size of a stored result has {size} bytes, not {STORED_SIZE_BYTES}")
 
 
 def _started(route: bytes, message: Any, frames: List[bytes]) -> events.Event:

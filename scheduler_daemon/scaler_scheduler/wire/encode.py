@@ -1,4 +1,4 @@
-"""Effects -> frames."""
+"""Effects to frames."""
 
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -21,11 +21,11 @@ from scaler_scheduler.wire.schema import (
 )
 
 PROTOCOL_VERSION = 1
-"""The schema's `protocolVersion`: capnpy's compiler leaves constants out, a test compares them."""
+"""The schema's `protocolVersion`. capnpy's compiler drops constants, so a test compares both."""
 
 
 class Identity:
-    """What the scheduler says of itself in a Welcome or a Refused."""
+    """The scheduler's data about itself in a Welcome or Refused message."""
 
     __slots__ = ("incarnation", "version")
 
@@ -35,7 +35,7 @@ class Identity:
 
 
 def encode(effect: effects.Effect, identity: Identity) -> List[bytes]:
-    """The frames of an effect's message, the route's not among them."""
+    """The frames of an effect's message, without the route."""
     return _ENCODERS[effect.kind](effect, identity)
 
 
@@ -94,7 +94,7 @@ def _joined(rows: effects.Rows) -> bytes:
 
 
 def _sparse_column(special: Dict[int, Tuple[int, int, int]], rows: int, number: int) -> List[int]:
-    """Of each row's three numbers this one; 0 for rows that have none."""
+    """One of the three numbers of each row, as a column. Rows without numbers have 0."""
     column = [0] * rows
     for row, numbers in special.items():
         column[row] = numbers[number]
@@ -102,7 +102,7 @@ def _sparse_column(special: Dict[int, Tuple[int, int, int]], rows: int, number: 
 
 
 def _special_columns(special: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
-    """Flags, depths and priorities of a Dispatch."""
+    """The flags, depths and priorities of a Dispatch."""
     if not special:
         return (UINT8, ()), (UINT32, ()), (UINT32, ())
     priorities = [priority & 0xFFFFFFFF for priority in _sparse_column(special, rows, 2)]
@@ -114,7 +114,7 @@ def _special_columns(special: Dict[int, Tuple[int, int, int]], rows: int) -> Tup
 
 
 def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
-    """Durations, CPU times and peaks of a Resolved."""
+    """The durations, CPU times and peaks of a Resolved."""
     if not profiles:
         return (UINT64, ()), (UINT64, ()), (UINT64, ())
     return (
@@ -125,7 +125,7 @@ def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tu
 
 
 def _input_columns(effect: effects.Dispatch) -> Tuple[Column, Column, Column, Column]:
-    """Inputs, their counts, which of them are files, and which come along, of a Dispatch."""
+    """The columns of a Dispatch about inputs: ids, numbers, which are files, and which are in the message."""
     if not effect.input_counts:
         return (UINT64, ()), (UINT32, ()), (UINT8, ()), (UINT32, ())
     counts = [0] * len(effect.ids)
@@ -141,7 +141,7 @@ def _input_columns(effect: effects.Dispatch) -> Tuple[Column, Column, Column, Co
 
 
 def _name_columns(names: Dict[int, str], rows: int) -> Tuple[Column, Column]:
-    """Given names and their sizes, of a Dispatch."""
+    """The given names of a Dispatch, and their sizes."""
     if not names:
         return (UINT8, b""), (UINT32, ())
     sizes = [0] * rows

@@ -1,4 +1,4 @@
-"""What can go wrong on the wire."""
+"""Errors of the wire."""
 
 
 class WireError(Exception):

@@ -1,8 +1,8 @@
-"""What messages are called in logs, errors and counters."""
+"""The names of messages in logs, errors and counters."""
 
 from typing import Tuple
 
 from scaler_scheduler.wire.schema import Message__tag__
 
 KIND_NAMES: Tuple[str, ...] = tuple(Message__tag__.__members__)
-"""By their ordinals in the schema."""
+"""Names by the ordinals of the schema."""

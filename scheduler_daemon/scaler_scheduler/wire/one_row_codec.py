@@ -1,11 +1,11 @@
-"""Batches of one row, by one `struct` call each way.
+"""A codec for batches of one row, by one `struct` call each way.
 
-The latency of a single task is mostly Python that runs with cold caches, and its four messages are written and read
-twice each: here the fewest steps count, not the cost of a row. What our own writers make of one row with a payload in
-frame 0 has one layout, in which only the numbers, the payload and its length vary. All else (pointers that differ, no
-payload, options, flags, inputs, profiles, further frames) is None here, and goes the general way of `decode` and
-`encode`, with the same result where both can. Between other work, the four codecs take 4.3 us in place of 9.4 under
-PyPy and 8.0 in place of 33 under CPython (`make bench`, one task).
+The latency of a single task is mostly Python code with cold caches, and its four messages are written and read twice
+each. So the number of steps matters here, not the cost of a row. The writers of this project use one layout for one row
+with a payload in frame 0. Only the numbers, the payload and its length vary in it. For everything else the functions
+return None: other pointers, no payload, options, flags, inputs, profiles, further frames. Then the general functions
+of `decode` and `encode` are used. They give the same result for any batch of one row. Between other work, the four
+codecs take 4.3 us instead of 9.4 under PyPy and 8.0 instead of 33 under CPython (`make bench`, one task).
 """
 
 from array import array
@@ -16,23 +16,23 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64
 
 LONGEST_PAYLOAD = 1 << 16
-"""Bytes; longer ones take so long anyway that the general way's checks don't count."""
+"""In bytes. Longer payloads take so long that the general functions' checks do not matter."""
 
 _PADDING = [bytes(-size & 7) for size in range(8)]
 _ELEMENTS = {"B": ("B7x", 2), "I": ("I4x", 4), "q": ("q", 5)}
-"""Of a list with one element: how `struct` reads its word, and its tag in a list pointer."""
+"""For a list with one element: its word in `struct`'s format, and its tag in a list pointer."""
 
 
 def _layout(kind: int, columns: str) -> Tuple[Struct, bytes, bytes]:
-    """How a batch of one row lies in its frame.
+    """The layout of a batch of one row in its frame.
 
     Args:
         kind: the union's member.
-        columns: a letter a field: B, I, q for a column, P for the payload, - for a null pointer.
+        columns: a letter for each field: B, I, q is a column, P is the payload, - is a null pointer.
 
     Returns:
-        For the frame up to the payload's bytes: segments - 1, words, fixed words, the upper half of the payload's
-        pointer, null pointers, and a number for each column. The fixed words; the null pointers.
+        A Struct for the frame up to the payload's bytes: segments - 1, words, fixed words, the upper half of the
+        payload's pointer, null pointers, and a number for each column. Also the fixed words, and the null pointers.
     """
     count = len(columns)
     words = [1 << 32 | 1 << 48, kind, count << 48]  # the root: a data word, the tag, and a pointer, to `count` pointers
@@ -125,7 +125,7 @@ def _results(route: bytes, frame: bytes) -> Optional[events.Event]:
 
 
 def _payload(rows: effects.Rows) -> bytes:
-    """The payload of a batch of one row; empty where it is not one for here."""
+    """The payload of a batch of one row. Empty if the batch does not fit this codec."""
     if len(rows.sizes) != 1 or len(rows.parts) != 1:
         return b""
     payload = rows.parts[0]

@@ -56,4 +56,4 @@ def test_a_failure_does_not_keep_others_out(caplog: pytest.LogCaptureFixture) ->
         bound.close(0)
         client.close(0)
         context.term()
-    assert "failed at who connects" in caplog.text
+    assert "an error in the ZAP thread" in caplog.text
